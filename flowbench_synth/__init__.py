@@ -1,0 +1,1 @@
+"""Builds FlowMind's synthetic benchmark from authored blueprints. It writes files and is imported by nobody."""

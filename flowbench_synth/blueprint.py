@@ -1,0 +1,105 @@
+"""The blueprint: one task of the benchmark as its author wrote it, before a seed makes instances of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Literal
+
+from tools_registry.schema import JSONSchema
+
+from flowbench_synth.flow import Step
+
+from tools_registry.catalog import Category
+Difficulty = Literal["easy", "medium", "hard"]
+ControlFlow = Literal["linear", "branch", "iteration", "branch+iteration"]
+Params = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A task: text, inputs, gold workflow, and what varies with the seed."""
+
+    id: str
+    """`<math|data|string|logic>_<what>`; unique."""
+    category: Category
+    difficulty: Difficulty
+    """easy: linear, 2 to 4 calls. medium: a branch or an iteration. hard: both."""
+    control_flow: ControlFlow
+    texts: Sequence[str]
+    """Two or more wordings of the same task, with `{param}` for parameters. No tool names, no recipe."""
+    inputs: Mapping[str, JSONSchema]
+    """The input variables with their schemas; each has a `description`."""
+    sample: Callable[[Random, Params], dict[str, Any]]
+    """Draws inputs, edge cases among them."""
+    steps: Callable[[Params], Sequence[Step]]
+    """The gold workflow for given parameters."""
+    oracle: Callable[[dict[str, Any], Params], Any]
+    """The answer computed without the tools, in plain Python: an independent second opinion."""
+    params: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """For each parameter the values to choose from."""
+    neighbours: Sequence[str] = ()
+    """Tools that are offered although the gold workflow does not use them: near misses."""
+
+
+def integer(description: str) -> JSONSchema:
+    """An integer input."""
+    return {"type": "integer", "description": description}
+
+
+def number(description: str) -> JSONSchema:
+    """A number input."""
+    return {"type": "number", "description": description}
+
+
+def text(description: str) -> JSONSchema:
+    """A text input."""
+    return {"type": "string", "description": description}
+
+
+def boolean(description: str) -> JSONSchema:
+    """A truth value as input."""
+    return {"type": "boolean", "description": description}
+
+
+def integers(description: str) -> JSONSchema:
+    """A list of integers as input."""
+    return {"type": "array", "items": {"type": "integer"}, "description": description}
+
+
+def numbers(description: str) -> JSONSchema:
+    """A list of numbers as input."""
+    return {"type": "array", "items": {"type": "number"}, "description": description}
+
+
+def texts(description: str) -> JSONSchema:
+    """A list of texts as input."""
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def booleans(description: str) -> JSONSchema:
+    """A list of truth values as input."""
+    return {"type": "array", "items": {"type": "boolean"}, "description": description}
+
+
+def records(description: str, **fields: str) -> JSONSchema:
+    """A list of records as input; `fields` gives each field's JSON type (`number`, `string`, ...)."""
+    row = obj("", **fields)
+    del row["description"]
+    return {"type": "array", "items": row, "description": description}
+
+
+def obj(description: str, **fields: str) -> JSONSchema:
+    """An object as input, with the given fields and their JSON types."""
+    return {
+        "type": "object",
+        "properties": {name: {"type": kind} for name, kind in fields.items()},
+        "required": list(fields),
+        "description": description,
+    }
+
+
+def mapping(description: str, kind: str) -> JSONSchema:
+    """An object as input whose keys vary and whose values have one JSON type."""
+    return {"type": "object", "additionalProperties": {"type": kind}, "description": description}

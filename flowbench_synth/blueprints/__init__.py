@@ -1,0 +1,1 @@
+"""The authored tasks, one module a category and difficulty."""

@@ -1,0 +1,32 @@
+"""What a run of a workflow covers: arms taken, and whether loops ran zero, one or many rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import cast
+
+from flowmind.trace import AssignStep, ConditionStep, Trace
+from flowmind.workflow import Map, ToolNode, Workflow
+
+Part = tuple[str, str, object]
+
+
+def tool_calls(workflow: Workflow) -> list[ToolNode]:
+    """The tool nodes of a workflow, those in the bodies of maps included."""
+    found: list[ToolNode] = []
+    for node in workflow.nodes:
+        parts = node.body if isinstance(node, Map) else (node,)
+        found += [part for part in parts if isinstance(part, ToolNode)]
+    return found
+
+
+def signature(trace: Trace) -> frozenset[Part]:
+    """The arms that a run took, how often each node ran (one or many), and how long each collected list is."""
+    runs = Counter(step.node for step in trace.steps if not isinstance(step, ConditionStep) and step.kind != "plan")
+    parts: set[Part] = {("arm", step.node, step.value) for step in trace.steps if isinstance(step, ConditionStep)}
+    parts |= {("runs", str(node), "many" if count > 1 else "one") for node, count in runs.items()}
+    for step in trace.steps:
+        if isinstance(step, AssignStep) and isinstance(step.value, list):
+            length = len(cast(list[object], step.value))
+            parts.add(("list", step.node, "many" if length > 1 else length))
+    return frozenset(parts)

@@ -1,0 +1,176 @@
+"""Tries blueprints while they are written: `python -m flowbench_synth.trial FILE.py [ID]`.
+
+For each blueprint: the structure fits the difficulty, the gold workflow passes `check`, gold and oracle agree on
+200 samples, every branch is reached, answers vary, no tool name stands in a text, and trivial agents fail.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from collections import Counter
+from random import Random
+from typing import Any
+
+from flowmind.checking import check
+from flowmind.executor.running import run_batch
+from flowmind.files import dump_json
+from flowmind.trace import Trace
+from tools_registry import catalog
+from tools_registry.sandbox import LocalSandbox, WorkerPool
+from tools_registry.schema import json_equal, validator
+from tools_registry.spec import ToolCall
+
+from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.coverage import signature, tool_calls
+from flowbench_synth.flow import flow
+from flowbench_synth.structure import control_flow
+
+SAMPLES = 200
+
+
+def main(arguments: list[str]) -> int:
+    """Prints what is wrong with each blueprint of a file; 1 if anything is."""
+    blueprints: list[Blueprint] = runpy.run_path(arguments[0])["BLUEPRINTS"]
+    wrong = 0
+    with WorkerPool(1) as pool:
+        for blueprint in blueprints:
+            if arguments[1:] and blueprint.id not in arguments[1:]:
+                continue
+            problems = try_blueprint(blueprint, pool)
+            wrong += bool(problems)
+            print(f"{'FAIL' if problems else 'ok  '} {blueprint.id} ({blueprint.difficulty}, {blueprint.control_flow})")
+            for problem in problems:
+                print(f"       - {problem}")
+    print(Counter((blueprint.difficulty, blueprint.control_flow) for blueprint in blueprints))
+    return 1 if wrong else 0
+
+
+def choose(blueprint: Blueprint, rng: Random) -> Params:
+    """Draws a value for each parameter."""
+    return {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
+
+
+def try_blueprint(blueprint: Blueprint, pool: WorkerPool) -> list[str]:
+    """Everything that is wrong with a blueprint."""
+    problems: list[str] = list(_texts(blueprint))
+    tools = catalog.load()
+    for seed in range(4):
+        rng = Random(f"{blueprint.id}/{seed}")
+        params = choose(blueprint, rng)
+        try:
+            workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
+        except Exception as error:
+            return [*problems, f"the steps cannot be built: {type(error).__name__}: {error}"]
+        found = check(workflow, catalog.specs())
+        if found:
+            return [*problems, *map(str, found)]
+        if (shape := control_flow(workflow)) != blueprint.control_flow:
+            problems.append(f"control flow is {shape}, not {blueprint.control_flow}")
+        used = {node.tool for node in tool_calls(workflow)}
+        problems += [f"neighbour {name!r} is not in the catalog" for name in blueprint.neighbours if name not in tools]
+        problems += [f"neighbour {name!r} is used by the gold" for name in blueprint.neighbours if name in used]
+        least = {"easy": 1, "medium": 2, "hard": 3}[blueprint.difficulty]
+        if len(used) < least:
+            problems.append(f"only {len(used)} different tools are used, at least {least} are wanted")
+        if blueprint.difficulty == "easy" and not 2 <= len(tool_calls(workflow)) <= 4:
+            problems.append("easy tasks have 2 to 4 calls")
+        sandbox = LocalSandbox([tools[name] for name in sorted(used)], pool)
+        cases = [blueprint.sample(rng, params) for _ in range(SAMPLES)]
+        fits = validator(workflow.inputs)
+        for case in cases:
+            if problem := fits(case):
+                return [*problems, f"a sample does not fit the inputs: {problem}"]
+        traces = run_batch(workflow, cases, sandbox)
+        problems += _answers(blueprint, params, cases, traces)
+        problems += _coverage(blueprint, traces)
+        if seed == 0:
+            problems += _one_tool(blueprint, cases, traces, pool)
+        if problems:
+            break
+    return list(dict.fromkeys(problems))
+
+
+def _texts(blueprint: Blueprint) -> list[str]:
+    problems: list[str] = []
+    if len(blueprint.texts) < 2:
+        problems.append("fewer than two wordings")
+    fields = {name for text in blueprint.texts for name in re.findall(r"{(\w+)[^}]*}", text)}
+    for text in blueprint.texts:
+        own = set(re.findall(r"{(\w+)[^}]*}", text))
+        if own != fields or own - set(blueprint.params):
+            problems.append(f"wordings use different or unknown parameters: {sorted(own)} against {sorted(fields)}")
+        for name in catalog.load():
+            if "_" in name and re.search(rf"\b{name}\b", text):
+                problems.append(f"tool name {name!r} stands in a text")
+    if blueprint.params and not fields:
+        problems.append("no parameter stands in the texts")
+    return problems
+
+
+def _answers(
+    blueprint: Blueprint, params: Params, cases: list[dict[str, Any]], traces: list[Trace]
+) -> list[str]:
+    problems: list[str] = []
+    for case, trace in zip(cases, traces, strict=True):
+        if not trace.ok:
+            return [f"gold fails on {dump_json(case)}: {trace.error}"]
+        expected = blueprint.oracle(case, params)
+        if not json_equal(trace.answer, expected):
+            return [f"on {dump_json(case)} with {params} gold gives {trace.answer!r}, oracle {expected!r}"]
+    answers = Counter(dump_json(trace.answer) for trace in traces)
+    (common, count), *_ = answers.most_common(1)
+    if count > 0.4 * len(traces):
+        problems.append(f"{count} of {len(traces)} answers are {common}")
+    echoed = sum(
+        any(json_equal(value, trace.answer) for value in case.values())
+        for case, trace in zip(cases, traces, strict=True)
+    )
+    if echoed > 0.4 * len(traces):
+        problems.append(f"{echoed} of {len(traces)} answers equal an input")
+    if len({dump_json(case) for case in cases}) < 60:
+        problems.append("fewer than 60 different inputs in 200 samples")
+    return problems
+
+
+def _coverage(blueprint: Blueprint, traces: list[Trace]) -> list[str]:
+    seen = Counter(part for trace in traces for part in signature(trace))
+    problems: list[str] = []
+    arms = {(part[1], part[2]) for part in seen if part[0] == "arm"}
+    for node in {name for name, _ in arms}:
+        if {value for name, value in arms if name == node} != {True, False}:
+            problems.append(f"condition {node!r} never takes both arms")
+    rare = [part for part, count in seen.items() if part[0] == "arm" and count < 0.05 * len(traces)]
+    problems += [f"condition {part[1]!r} is {part[2]} in only {seen[part]} of {len(traces)} samples" for part in rare]
+    return problems
+
+
+def _one_tool(
+    blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Trace], pool: WorkerPool
+) -> list[str]:
+    """Single calls on inputs alone that give every answer."""
+    used = sorted({step.call.tool for trace in traces for step in trace.tool_steps})
+    names = [*used, *(name for name in blueprint.neighbours if name in catalog.load())]
+    sandbox = LocalSandbox([catalog.load()[name] for name in names], pool)
+    problems: list[str] = []
+    sample = list(zip(cases, traces, strict=True))[:12]
+    for name in names:
+        wanted = sandbox.specs[name].names
+        inputs = list(cases[0])
+        if len(wanted) > len(inputs):
+            continue
+        calls = [
+            ToolCall(tool=name, args={field: case[source] for field, source in zip(wanted, inputs, strict=False)})
+            for case, _ in sample
+        ]
+        if all(
+            seen.ok and json_equal(seen.value, trace.answer)
+            for seen, (_, trace) in zip(sandbox.calls(calls), sample, strict=True)
+        ):
+            problems.append(f"one call of {name!r} on the inputs solves it")
+    return problems
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""The seams, on one screen: `ChatModel`, `Agent`, `Controller`, `Evaluator`, and what passes through them.
+
+The fifth seam, `Sandbox`, comes from below: `tools_registry.sandbox`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+from tools_registry.sandbox import Sandbox
+from tools_registry.spec import Record, ToolCall, ToolSpec
+
+from flowmind.trace import Trace
+
+Stage = Literal["execute", "summarize", "single"]
+"""What a conversation is for: business tools, graph tools, or both at once."""
+
+
+class Message(Record):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ChatRequest(Record):
+    """What a model is asked."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    """The tools that may be called now; sent along only where native tool calls are switched on."""
+    reply: Literal["action", "plan", "text"] = "text"
+    """The form of the reply that the messages ask for; becomes a schema where JSON mode is switched on."""
+    stop: tuple[str, ...] = ()
+    max_tokens: int = 2_048
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+class Reply(Record):
+    """What a model said."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    """Native tool calls, where they are switched on."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    """As the server reports them; None if it does not, never a guess."""
+    finish: Literal["stop", "length"] = "stop"
+    """`length`: cut off by `max_tokens`."""
+
+
+class ChatModel(Protocol):
+    """A language model, or what stands in for one."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Answers a conversation.
+
+        Raises:
+            ModelFailure: If the endpoint failed on this request, after retries.
+            ModelUnavailable: If it cannot serve at all (no such model, no permission).
+        """
+        ...
+
+
+class Brief(Record):
+    """What an agent is told to do, apart from how."""
+
+    stage: Stage
+    task: str
+    """The opening message: tools, task, examples; for the summarizer the traces."""
+    inputs: dict[str, Any] = {}
+    """What the agent works on, for its trace."""
+    must_build: bool = False
+    """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
+
+
+class Agent(Protocol):
+    """Works on a brief by calling a sandbox's tools."""
+
+    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+        """Works until it finishes or a budget ends; the trace says which, nothing is lost."""
+        ...
+
+
+class Verdict(Record):
+    """What a controller says to an action."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class Controller(Protocol):
+    """Keeps an agent to a procedure: a pure function of the action and what came before."""
+
+    def check(self, action: ToolCall, trace: Trace) -> Verdict:
+        """Whether the action may be taken now."""
+        ...
+
+
+class Evaluation(Record):
+    """A score with its reason."""
+
+    name: str
+    value: float
+    reason: str = ""
+
+
+class Evaluator(Protocol):
+    """Judges a trace; it never learns who produced it."""
+
+    def evaluate(self, trace: Trace, expected: Any) -> Evaluation:
+        """The score of one trace against the expected answer."""
+        ...

@@ -1,0 +1,95 @@
+"""The task: a benchmark item, or a task of one's own. Its tests live apart from it, and never reach an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+from tools_registry.schema import JSONSchema, check_schema, type_label, validator
+from tools_registry.spec import Record
+
+from flowmind.errors import InputError
+from flowmind.files import dump_json, read_lines
+
+
+class Example(Record):
+    """An input with its answer, shown to the agent."""
+
+    input: dict[str, Any]
+    output: Any
+
+
+class Task(Record):
+    """What an agent is given: text, inputs, the names of its tools, examples."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
+    category: str = ""
+    difficulty: str = ""
+    control_flow: str = ""
+    query: str
+    """The task in natural language."""
+    inputs: JSONSchema
+    """JSON Schema of the inputs: an object."""
+    output: JSONSchema = Field(default_factory=dict)
+    """JSON Schema of the answer."""
+    tools: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Task:
+        check_schema(self.inputs)
+        fits = validator(self.inputs)
+        for number, example in enumerate(self.examples, 1):
+            if (problem := fits(example.input)) is not None:
+                raise ValueError(f"example {number} of {self.id!r} does not fit the inputs: {problem}")
+        return self
+
+    def text(self) -> str:
+        """Task, inputs and examples as an agent reads them."""
+        lines = ["Task:", self.query.strip(), "", "Inputs:"]
+        for name, field in self.inputs.get("properties", {}).items():
+            note = f": {field['description']}" if field.get("description") else ""
+            lines.append(f"- {name} ({type_label(field)}){note}")
+        if self.examples:
+            lines += ["", "Examples:"]
+        for example in self.examples:
+            lines += [f"Input: {dump_json(example.input)}", f"Output: {dump_json(example.output)}"]
+        return "\n".join(lines)
+
+
+class Tests(Record):
+    """The held-out tests of a task, seen by the evaluator alone."""
+
+    id: str
+    tests: tuple[Example, ...]
+
+
+class Benchmark(Record):
+    """Tasks with their held-out tests."""
+
+    tasks: tuple[Task, ...]
+    tests: dict[str, tuple[Example, ...]]
+
+    @classmethod
+    def load(cls, folder: Path) -> Benchmark:
+        """Reads `instances.jsonl` and `tests.jsonl` of a benchmark's folder.
+
+        Raises:
+            InputError: With file, line, field and reason.
+        """
+        tasks = tuple(read_lines(folder / "instances.jsonl", Task))
+        held = list(read_lines(folder / "tests.jsonl", Tests))
+        for path, ids in (
+            (folder / "instances.jsonl", [task.id for task in tasks]),
+            (folder / "tests.jsonl", [row.id for row in held]),
+        ):
+            if not ids:
+                raise InputError(f"{path}: no record in it")
+            if twice := [name for name in ids if ids.count(name) > 1]:
+                raise InputError(f"{path}: id {twice[0]!r} stands twice; ids are unique")
+        tests = {row.id: row.tests for row in held}
+        for task in tasks:
+            if not tests.get(task.id):
+                raise InputError(f"{folder / 'tests.jsonl'}: no tests for {task.id!r}")
+        return cls(tasks=tasks, tests=tests)

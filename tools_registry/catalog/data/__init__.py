@@ -1,0 +1,1 @@
+"""Tools for records, lists, dictionaries and dates."""

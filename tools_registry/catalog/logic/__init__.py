@@ -1,0 +1,1 @@
+"""Logic tools: comparisons, booleans, rules, sets, orderings, graphs, constraints and deduction."""

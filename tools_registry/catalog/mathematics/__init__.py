@@ -1,0 +1,1 @@
+"""Tools on numbers and lists of numbers."""

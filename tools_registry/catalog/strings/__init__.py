@@ -1,0 +1,1 @@
+"""Text tools: functions whose main input is a text."""

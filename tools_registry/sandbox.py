@@ -1,0 +1,396 @@
+"""Where tools run: `LocalSandbox` for untrusted source in worker processes, `FunctionSandbox` for one's own.
+
+Agents, workflows and evaluators know only the `Sandbox` protocol, and do not notice the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import inspect
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import RestrictedPython
+from pydantic import ValidationError, validate_call
+from pydantic_core import to_jsonable_python
+
+from tools_registry.program import Outcome, Program, Tool, load, run_case
+from tools_registry.runtime import CaseError, clean, describe
+from tools_registry.spec import Observation, Record, ToolCall, ToolSpec, spec_from_source, spec_of
+
+DEFAULT_BUDGET = 100_000
+
+
+class Limits(Record):
+    """What one call or one case may use."""
+
+    seconds: float = 5.0
+    """Wall-clock seconds of a call, or of one case of a workflow."""
+    memory_mb: int = 512
+    """Address space of the worker process, megabytes."""
+    value_bytes: int = 1_000_000
+    """Characters of a result as JSON; a whole case with its trace may have four times as many."""
+
+
+class Sandbox(Protocol):
+    """A set of tools that can be called."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools, by name."""
+        ...
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls one tool; whatever goes wrong is in the observation."""
+        ...
+
+    def run(
+        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
+    ) -> list[Outcome]:
+        """Runs a compiled workflow on a batch of cases, in one round trip."""
+        ...
+
+
+class ToolSource(Record):
+    """Untrusted source of one tool, with its spec."""
+
+    spec: ToolSpec
+    source: str
+
+    @classmethod
+    def parse(cls, source: str, name: str | None = None) -> ToolSource:
+        """Reads the spec off the source.
+
+        Raises:
+            SpecError: If the source defines no such function or a parameter has no JSON type.
+        """
+        return cls(spec=spec_from_source(source, name), source=source)
+
+
+class WorkerFailure(Exception):
+    """The worker gave no reply: `timeout`, `memory` or `crash`."""
+
+    def __init__(self, type: str, message: str) -> None:
+        super().__init__(message)
+        self.type = type
+
+
+_BOOT = (
+    "import sys; sys.path[:0] = sys.argv[4:]; from tools_registry.worker import main; "
+    "main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))"
+)
+_PATHS = list(
+    dict.fromkeys(str(Path(file).resolve().parents[1]) for file in (__file__, str(RestrictedPython.__file__)))
+)
+_MAX_FRAME = 256_000_000
+
+
+class Worker:
+    """One worker process and the pipe to it. Not thread-safe: a pool lends it to one user at a time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.loaded: set[str] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._finalizer: weakref.finalize[[subprocess.Popen[bytes]], Worker] | None = None
+
+    def request(self, message: dict[str, Any], seconds: float) -> Any:
+        """Sends a request and waits for its reply, at most `seconds`.
+
+        Raises:
+            WorkerFailure: If no valid reply came; the process is then gone, and the next request starts another.
+        """
+        process = self._process or self._start()
+        body = json.dumps({**message, "seconds": seconds}, allow_nan=False).encode()
+        deadline = time.monotonic() + seconds
+        try:
+            self._send(process, len(body).to_bytes(4, "big") + body, deadline)
+            size = int.from_bytes(self._receive(process, 4, deadline), "big")
+            if size > _MAX_FRAME:
+                raise WorkerFailure("crash", "the worker sent a frame that is too large")
+            reply = json.loads(self._receive(process, size, deadline), parse_constant=_no_constant)
+        except WorkerFailure:
+            self.stop()
+            raise
+        except (OSError, ValueError) as error:
+            self.stop()
+            raise WorkerFailure("crash", f"the tool worker broke off: {error}") from None
+        if isinstance(reply, dict):
+            self.stop()
+            raise WorkerFailure("memory", f"more than {self.limits.memory_mb} MB were needed")
+        return reply
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        limits = self.limits
+        arguments = [str(limits.value_bytes), str(limits.seconds), str(limits.memory_mb), *_PATHS]
+        process = subprocess.Popen(
+            [sys.executable, "-s", "-S", "-B", "-c", _BOOT, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+            cwd="/",
+            start_new_session=True,
+        )
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        self.loaded = set()
+        self._process = process
+        self._finalizer = weakref.finalize(self, _kill, process)
+        return process
+
+    def _send(self, process: subprocess.Popen[bytes], data: bytes, deadline: float) -> None:
+        assert process.stdin is not None
+        view = memoryview(data)
+        while view:
+            self._wait([], [process.stdin], deadline)
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(process.stdin.fileno(), view) :]
+
+    def _receive(self, process: subprocess.Popen[bytes], size: int, deadline: float) -> bytes:
+        assert process.stdout is not None
+        parts: list[bytes] = []
+        while size:
+            self._wait([process.stdout], [], deadline)
+            with contextlib.suppress(BlockingIOError):
+                if not (part := os.read(process.stdout.fileno(), min(size, 1 << 20))):
+                    raise WorkerFailure("crash", self._post_mortem(process))
+                parts.append(part)
+                size -= len(part)
+        return b"".join(parts)
+
+    def _wait(self, readers: list[Any], writers: list[Any], deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not any(select.select(readers, writers, [], left)):
+            raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
+
+    def _post_mortem(self, process: subprocess.Popen[bytes]) -> str:
+        status = process.wait(timeout=5)
+        cause = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return f"the tool worker ended ({cause})"
+
+    def stop(self) -> None:
+        """Kills and reaps the process; a later request starts another."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._process = None
+        self.loaded = set()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+class WorkerPool:
+    """Workers to borrow: at most `size` requests run at once, each on a worker of its own."""
+
+    def __init__(self, size: int = 1, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._workers = [Worker(self.limits) for _ in range(size)]
+        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._free.put(worker)
+
+    @contextlib.contextmanager
+    def borrow(self) -> Any:
+        """Lends a worker; waits while all are busy."""
+        worker = self._free.get()
+        try:
+            yield worker
+        finally:
+            self._free.put(worker)
+
+    def close(self) -> None:
+        """Stops all workers."""
+        for worker in self._workers:
+            worker.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class LocalSandbox:
+    """Untrusted tools: compiled under the policy and run in worker processes with limits.
+
+    Args:
+        tools: The tools' sources.
+        pool: Workers to use; without one, the sandbox has a worker of its own, stopped by `close`.
+    """
+
+    def __init__(self, tools: Sequence[ToolSource], pool: WorkerPool | None = None) -> None:
+        self.specs: Mapping[str, ToolSpec] = {tool.spec.name: tool.spec for tool in tools}
+        self._pool = pool or WorkerPool(1)
+        self._own_pool = pool is None
+        self._tools = {
+            tool.spec.name: {"source": tool.source, "parameters": tool.spec.parameters} for tool in tools
+        }
+        self._set = hashlib.sha256(json.dumps(self._tools, sort_keys=True).encode()).hexdigest()
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls one tool in a fresh case; errors are typed and part of the observation."""
+        return (await asyncio.to_thread(self.calls, [call]))[0]
+
+    def calls(self, calls: Sequence[ToolCall]) -> list[Observation]:
+        """Independent calls in one round trip, each a case of its own."""
+        results: list[Observation | None] = [self._precheck(call) for call in calls]
+        todo = [index for index, result in enumerate(results) if result is None]
+        items = [[calls[index].tool, calls[index].args] for index in todo]
+        for index, reply in zip(todo, self._batch("calls", items, {}), strict=True):
+            value, error = reply
+            results[index] = Observation(value=value) if error is None else Observation.failed(*error)
+        return [result for result in results if result is not None]
+
+    def run(
+        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
+    ) -> list[Outcome]:
+        """Runs a compiled workflow on cases in one round trip; each case has its own deadline and namespace."""
+        key = hashlib.sha256(json.dumps(program).encode()).hexdigest()
+        about = {
+            "program": key,
+            "source": program.source,
+            "constants": program.constants,
+            "tools": program.tools,
+            "budget": budget,
+        }
+        outcomes: list[Outcome] = []
+        for answer, error, steps, at in self._batch("run", list(cases), about):
+            outcomes.append(Outcome(answer, tuple(error) if error else None, steps, at))
+        return outcomes
+
+    def close(self) -> None:
+        """Stops the sandbox's own worker."""
+        if self._own_pool:
+            self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _precheck(self, call: ToolCall) -> Observation | None:
+        try:
+            clean(call.args)
+        except CaseError as error:
+            return Observation.failed("invalid_arguments", error.message)
+        return None
+
+    def _batch(self, op: str, items: list[Any], about: dict[str, Any]) -> list[Any]:
+        """One request for all items; if the worker fails on it, one request each, so that only the guilty fail."""
+        if not items:
+            return []
+        field = "calls" if op == "calls" else "cases"
+        try:
+            with self._pool.borrow() as worker:
+                if self._set not in worker.loaded:
+                    worker.request({"op": "tools", "set": self._set, "tools": self._tools}, 30.0)
+                    worker.loaded.add(self._set)
+                return worker.request(
+                    {"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds
+                )
+        except WorkerFailure as failure:
+            if len(items) > 1:
+                return [self._batch(op, [item], about)[0] for item in items]
+            error = (failure.type, str(failure))
+            return [[None, error]] if op == "calls" else [[None, error, [], -1]]
+
+
+class FunctionSandbox:
+    """A user's own functions: trusted, run in this process, sync or async, I/O allowed.
+
+    Arguments are checked against the spec, then converted to the annotated types (pydantic models, dates…).
+    Results are converted to JSON. A sync function is called directly, in the thread of the caller.
+    """
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        specs = [spec_of(function) for function in functions]
+        self.specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
+        self._functions = {
+            spec.name: validate_call(function) for spec, function in zip(specs, functions, strict=True)
+        }
+        self.awaited = frozenset(
+            spec.name
+            for spec, function in zip(specs, functions, strict=True)
+            if inspect.iscoroutinefunction(function)
+        )
+        """The tools that are coroutine functions; `run` cannot call them."""
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls one function; what it raises becomes the observation's error."""
+        try:
+            if call.tool not in self.specs:
+                raise CaseError("unknown_tool", f"there is no tool {call.tool!r}")
+            result = self._invoke(call.tool, call.args)
+            if inspect.isawaitable(result):
+                result = await result
+            return Observation(value=_to_json(result))
+        except CaseError as error:
+            return Observation.failed(error.type, error.message)
+        except Exception as error:
+            return Observation.failed("tool_error", describe(error))
+
+    def run(
+        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
+    ) -> list[Outcome]:
+        """Runs a compiled workflow in this process. Workflows with async tools go through `call` instead."""
+        run = load(program.source, program.constants)
+        tools = [self._tool(name) for name in program.tools]
+        return [run_case(run, inputs, tools, budget) for inputs in cases]
+
+    def _tool(self, name: str) -> Tool:
+        def call(args: dict[str, Any]) -> Any:
+            return _to_json(self._invoke(name, args))
+
+        return call
+
+    def _invoke(self, name: str, args: dict[str, Any]) -> Any:
+        if name not in self.specs:
+            raise CaseError("unknown_tool", f"there is no tool {name!r}")
+        if (problem := self.specs[name].check(clean(args))) is not None:
+            raise CaseError("invalid_arguments", problem)
+        try:
+            return self._functions[name](**clean(args))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise CaseError("invalid_arguments", f"{place}: {first['msg']}") from None
+
+
+def _to_json(result: Any) -> Any:
+    try:
+        return clean(to_jsonable_python(result))
+    except ValueError as error:
+        raise CaseError("not_json", describe(error)) from None
+
+

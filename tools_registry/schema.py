@@ -1,0 +1,352 @@
+"""The subset of JSON Schema that types values here: from Python annotations, and as a check of a value.
+
+The subset is `type` (a name or a list of names), `items`, `properties`, `required`, `additionalProperties`
+(a boolean or a schema), `enum`, `const`, `anyOf`, `minimum`, `maximum`, `minItems`, `maxItems`, `$defs` with
+local `$ref`, and the annotations `title`, `description`, `default`, `examples`, `format`. Anything else is
+refused when the schema is loaded, so that a constraint is never silently ignored. The module needs only the
+standard library, because sandbox workers import it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+type_ = type
+JSONSchema = dict[str, Any]
+Validator = Callable[[Any], str | None]
+"""Gives None for a value that fits, else one line that says where it does not and why."""
+
+TYPES: dict[str, str] = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
+_NOTES = {"title", "description", "default", "examples", "format", "$defs", "$schema", "$id"}
+_CHECKS = {"type", "items", "properties", "required", "additionalProperties", "enum", "const", "anyOf"}
+_BOUNDS = {"minimum", "maximum", "minItems", "maxItems"}
+_MAX_DEPTH = 40
+
+
+class SchemaError(ValueError):
+    """A schema is outside the subset, or malformed; the message says where."""
+
+
+def type_name(value: Any) -> str:
+    """The JSON Schema name of a JSON value's type (`integer` for an int, `number` for a float)."""
+    if value is None:
+        return "null"
+    names: dict[type_, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return names.get(type(value)) or ("array" if isinstance(value, list) else "object")
+
+
+def json_equal(left: Any, right: Any) -> bool:
+    """JSON equality: an int equals a float of the same value, a bool equals only a bool.
+
+    Lists are ordered, objects are not. No tolerance. This is the exact match of every evaluation.
+    """
+    if isinstance(left, bool) or isinstance(right, bool):
+        return isinstance(left, bool) and isinstance(right, bool) and left == right
+    if isinstance(left, list) and isinstance(right, list):
+        ours, theirs = cast(list[Any], left), cast(list[Any], right)
+        return len(ours) == len(theirs) and all(json_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    if isinstance(left, dict) and isinstance(right, dict):
+        mine, other = cast(dict[str, Any], left), cast(dict[str, Any], right)
+        return mine.keys() == other.keys() and all(json_equal(mine[key], other[key]) for key in mine)
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        return False
+    return bool(left == right)
+
+
+def from_annotation(node: ast.expr | None) -> JSONSchema:
+    """The schema of an annotation in tool source, read as syntax and never evaluated.
+
+    Knows int, float, str, bool, None, Any, list[T], dict[str, T], Literal[...], Optional[T] and unions.
+
+    Raises:
+        SchemaError: For any other annotation.
+    """
+    if node is None:
+        return {}
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return {"type": "null"}
+        if isinstance(node.value, str):
+            return from_annotation(ast.parse(node.value, mode="eval").body)
+    if isinstance(node, ast.Name):
+        return _named(node.id)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([from_annotation(node.left), from_annotation(node.right)])
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return _subscripted(node.value.id, node.slice)
+    raise SchemaError(f"annotation {ast.unparse(node)!r} has no JSON type")
+
+
+def _named(name: str) -> JSONSchema:
+    if name in TYPES:
+        return {"type": TYPES[name]}
+    if name in ("Any", "object"):
+        return {}
+    if name in ("list", "List", "dict", "Dict"):
+        return {"type": "array" if name in ("list", "List") else "object"}
+    raise SchemaError(f"annotation {name!r} has no JSON type; use int, float, str, bool, list, dict, Any")
+
+
+def _subscripted(outer: str, inner: ast.expr) -> JSONSchema:
+    parts = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
+    if outer in ("list", "List") and len(parts) == 1:
+        return {"type": "array", "items": from_annotation(parts[0])}
+    if outer in ("dict", "Dict") and len(parts) == 2:
+        if from_annotation(parts[0]) != {"type": "string"}:
+            raise SchemaError("keys of a JSON object are strings: write dict[str, ...]")
+        return {"type": "object", "additionalProperties": from_annotation(parts[1])}
+    if outer == "Literal":
+        return {"enum": [ast.literal_eval(part) for part in parts]}
+    if outer == "Optional" and len(parts) == 1:
+        return _union([from_annotation(parts[0]), {"type": "null"}])
+    if outer == "Union":
+        return _union([from_annotation(part) for part in parts])
+    raise SchemaError(f"annotation {outer}[...] has no JSON type")
+
+
+def _union(options: list[JSONSchema]) -> JSONSchema:
+    flat: list[JSONSchema] = []
+    for option in options:
+        flat.extend(cast(list[JSONSchema], option.get("anyOf", [option])))
+    if any(not option for option in flat):
+        return {}
+    if all(set(option) == {"type"} for option in flat):
+        return {"type": list(dict.fromkeys(option["type"] for option in flat))}
+    return {"anyOf": flat}
+
+
+def check_schema(schema: Any) -> None:
+    """Refuses a schema outside the subset.
+
+    Raises:
+        SchemaError: With the place and the reason.
+    """
+    validator(schema)
+
+
+def validator(schema: Any) -> Validator:
+    """Compiles a schema to a function that gives None for a fitting value, else a line on what is wrong.
+
+    Raises:
+        SchemaError: If the schema is outside the subset.
+    """
+    definitions = cast(dict[str, Any], schema.get("$defs", {})) if isinstance(schema, dict) else {}
+    compiled: dict[str, Validator] = {}
+
+    def resolve(reference: str) -> Validator:
+        if reference not in compiled:
+            compiled[reference] = lambda value: compiled[reference](value)
+            name = reference.removeprefix("#/$defs/")
+            if name not in definitions:
+                raise SchemaError(f"$ref {reference!r} points to nothing in $defs")
+            compiled[reference] = build(definitions[name], reference, 0)
+        return lambda value: compiled[reference](value)
+
+    def build(node: Any, where: str, depth: int) -> Validator:
+        if node is True:
+            return _anything
+        if not isinstance(node, dict):
+            raise SchemaError(f"{where}: a schema is an object, not {type_name(node)}")
+        if depth > _MAX_DEPTH:
+            raise SchemaError(f"{where}: nested deeper than {_MAX_DEPTH}")
+        return _compile(cast(JSONSchema, node), where, depth, build, resolve)
+
+    return build(schema, "schema", 0)
+
+
+Build = Callable[[Any, str, int], Validator]
+
+
+def _anything(value: Any) -> str | None:
+    return None
+
+
+def _compile(
+    node: JSONSchema, where: str, depth: int, build: Build, resolve: Callable[[str], Validator]
+) -> Validator:
+    if "$ref" in node:
+        return resolve(str(node["$ref"]))
+    if unknown := set(node) - _NOTES - _CHECKS - _BOUNDS:
+        raise SchemaError(f"{where}: keyword {sorted(unknown)[0]!r} is outside the supported subset")
+    checks: list[Validator] = []
+    if "type" in node:
+        checks.append(_type_check(node["type"], where))
+    if "const" in node:
+        checks.append(_enum_check([node["const"]]))
+    if "enum" in node:
+        if not isinstance(node["enum"], list):
+            raise SchemaError(f"{where}: enum is a list")
+        checks.append(_enum_check(cast(list[Any], node["enum"])))
+    if "anyOf" in node:
+        if not isinstance(node["anyOf"], list) or not node["anyOf"]:
+            raise SchemaError(f"{where}: anyOf is a list of schemas")
+        options = cast(list[Any], node["anyOf"])
+        checks.append(_any_check([build(option, f"{where}.anyOf", depth + 1) for option in options]))
+    if bounds := {key: node[key] for key in _BOUNDS & set(node)}:
+        checks.append(_bounds_check(bounds, where))
+    if "items" in node:
+        checks.append(_items_check(build(node["items"], f"{where}.items", depth + 1)))
+    if {"properties", "required", "additionalProperties"} & set(node):
+        checks.append(_object_check(node, where, depth, build))
+    if not checks:
+        return _anything
+    return checks[0] if len(checks) == 1 else _all_check(checks)
+
+
+def _all_check(checks: list[Validator]) -> Validator:
+    def check(value: Any) -> str | None:
+        for one in checks:
+            if (problem := one(value)) is not None:
+                return problem
+        return None
+
+    return check
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+_TYPE_TESTS: dict[str, Callable[[Any], bool]] = {
+    "integer": _is_integer,
+    "number": _is_number,
+    "string": lambda value: type(value) is str,
+    "boolean": lambda value: type(value) is bool,
+    "null": lambda value: value is None,
+    "array": lambda value: type(value) is list,
+    "object": lambda value: type(value) is dict,
+}
+
+
+def _type_check(names: Any, where: str) -> Validator:
+    wanted: list[str] = [names] if isinstance(names, str) else cast(list[str], names)
+    if not isinstance(wanted, list) or not wanted or any(name not in _TYPE_TESTS for name in wanted):
+        raise SchemaError(f"{where}: type {names!r} is none of {', '.join(sorted(_TYPE_TESTS))}")
+    tests = [_TYPE_TESTS[name] for name in wanted]
+    label = " or ".join(wanted)
+    first = tests[0]
+
+    def single(value: Any) -> str | None:
+        return None if first(value) else f"expected {label}, got {show(value)}"
+
+    def several(value: Any) -> str | None:
+        return None if any(test(value) for test in tests) else f"expected {label}, got {show(value)}"
+
+    return single if len(tests) == 1 else several
+
+
+def _enum_check(options: list[Any]) -> Validator:
+    def check(value: Any) -> str | None:
+        if any(json_equal(value, option) for option in options):
+            return None
+        return f"expected {' or '.join(show(option) for option in options)}, got {show(value)}"
+
+    return check
+
+
+def _any_check(options: list[Validator]) -> Validator:
+    def check(value: Any) -> str | None:
+        problems = [option(value) for option in options]
+        if None in problems:
+            return None
+        return "; or ".join(dict.fromkeys(problem for problem in problems if problem))
+
+    return check
+
+
+def _bounds_check(bounds: Mapping[str, Any], where: str) -> Validator:
+    for key, bound in bounds.items():
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            raise SchemaError(f"{where}: {key} is a number")
+
+    def check(value: Any) -> str | None:
+        for key, bound in bounds.items():
+            if key.endswith("Items"):
+                measured = len(cast(list[Any], value)) if type(value) is list else None
+            else:
+                measured = value if type(value) in (int, float) else None
+            if measured is None:
+                continue
+            if (key.startswith("min") and measured < bound) or (key.startswith("max") and measured > bound):
+                return f"{key} is {bound}, got {show(value)}"
+        return None
+
+    return check
+
+
+def _items_check(item: Validator) -> Validator:
+    if item is _anything:
+        return _anything
+
+    def check(value: Any) -> str | None:
+        if type(value) is list:
+            for index, element in enumerate(cast(list[Any], value)):
+                if (problem := item(element)) is not None:
+                    return f"[{index}]: {problem}"
+        return None
+
+    return check
+
+
+def _object_check(node: JSONSchema, where: str, depth: int, build: Build) -> Validator:
+    raw = node.get("properties", {})
+    if not isinstance(raw, dict):
+        raise SchemaError(f"{where}: properties is an object")
+    fields = {
+        str(name): build(field, f"{where}.{name}", depth + 1)
+        for name, field in cast(dict[str, Any], raw).items()
+    }
+    required = node.get("required", [])
+    if not isinstance(required, list) or any(not isinstance(name, str) for name in cast(list[Any], required)):
+        raise SchemaError(f"{where}: required is a list of names")
+    extra = node.get("additionalProperties", True)
+    rest = None if extra is False else build(extra, f"{where}.additionalProperties", depth + 1)
+
+    def check(value: Any) -> str | None:
+        if type(value) is not dict:
+            return None
+        items = cast(dict[str, Any], value)
+        for name in cast(list[str], required):
+            if name not in items:
+                return f"field {name!r} is missing"
+        for name, element in items.items():
+            test = fields.get(name, rest)
+            if test is None:
+                return f"field {name!r} is not known; known: {', '.join(fields) or 'none'}"
+            if (problem := test(element)) is not None:
+                return f"{name}{'' if problem.startswith('[') else ': '}{problem}"
+        return None
+
+    return check
+
+
+def type_label(schema: JSONSchema) -> str:
+    """A schema as a short type, for signatures: `list[number]`, `string | null`, `"asc" | "desc"`."""
+    if "anyOf" in schema:
+        return " | ".join(type_label(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return " | ".join(repr(option) for option in schema["enum"])
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(cast(list[str], kind))
+    if kind == "array" and schema.get("items"):
+        return f"list[{type_label(schema['items'])}]"
+    if kind == "array":
+        return "list"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        inner = type_label(schema["additionalProperties"])
+        return "object" if inner == "any" else f"object of {inner}"
+    return str(kind)
+
+
+def show(value: Any, limit: int = 80) -> str:
+    """A value for a message: its repr, cut to `limit` characters, with its JSON type."""
+    text = repr(value)
+    return f"{text if len(text) <= limit else text[: limit - 1] + '…'} ({type_name(value)})"

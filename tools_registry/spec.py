@@ -1,0 +1,256 @@
+"""What a tool promises: `ToolSpec` from a signature and a docstring; `ToolCall` and `Observation`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import docstring_parser
+from docstring_parser.common import Docstring
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from tools_registry.schema import (
+    JSONSchema,
+    SchemaError,
+    Validator,
+    from_annotation,
+    type_label,
+    validator,
+)
+
+Effect = Literal["read", "write"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Record(BaseModel):
+    """The base of every record: frozen, and no field that is not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SpecError(ValueError):
+    """A function cannot be a tool; the message names the function and what would mend it."""
+
+
+class ToolSpec(Record):
+    """A tool as models see it: never its source."""
+
+    name: str
+    """A Python identifier."""
+    description: str = ""
+    """What it does, edge cases included."""
+    parameters: JSONSchema
+    """JSON Schema of the arguments: an object with `properties` and `required`."""
+    returns: JSONSchema = Field(default_factory=dict)
+    """JSON Schema of the result, with a `description`."""
+    effect: Effect = "read"
+    """`write` if a call changes something outside itself, so that no replay repeats it by accident."""
+
+    @cached_property
+    def check(self) -> Validator:
+        """Checks an arguments object against `parameters`; None if it fits, else what is wrong."""
+        return validator(self.parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names, in order."""
+        return tuple(self.parameters.get("properties", {}))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The names of the parameters without a default."""
+        return tuple(self.parameters.get("required", ()))
+
+    def signature(self) -> str:
+        """The call as a reader expects it: `mean(numbers: list[number]) -> number`."""
+        fields = self.parameters.get("properties", {})
+        shown = [
+            f"{name}: {type_label(field)}" + ("" if name in self.required else f" = {field.get('default')!r}")
+            for name, field in fields.items()
+        ]
+        return f"{self.name}({', '.join(shown)}) -> {type_label(self.returns)}"
+
+    def document(self) -> str:
+        """Signature, description, parameters and result as text for a prompt."""
+        lines = [self.signature()]
+        lines += [f"    {line}" for line in self.description.splitlines() if line.strip()]
+        for name, field in self.parameters.get("properties", {}).items():
+            if note := field.get("description"):
+                lines.append(f"    - {name}: {' '.join(note.split())}")
+        if note := self.returns.get("description"):
+            lines.append(f"    Returns: {' '.join(note.split())}")
+        return "\n".join(lines)
+
+    def openai(self) -> dict[str, Any]:
+        """The OpenAI function schema of the tool."""
+        about = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": about}
+
+    def mcp(self) -> dict[str, Any]:
+        """The Model Context Protocol definition of the tool."""
+        hints = {"readOnlyHint": self.effect == "read"}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.parameters,
+            "annotations": hints,
+        }
+
+
+class ToolCall(Record):
+    """A tool's name and its arguments."""
+
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class ToolError(Record):
+    """Why a call gave no value: a closed type for programs, a message for whoever can mend it."""
+
+    type: str
+    """unknown_tool, invalid_arguments, tool_error, timeout, memory, crash, not_json, too_large, refused…"""
+    message: str
+
+
+class Observation(Record):
+    """What a call gave: a JSON value, or an error."""
+
+    value: Any = None
+    error: ToolError | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call gave a value."""
+        return self.error is None
+
+    @classmethod
+    def failed(cls, type: str, message: str) -> Observation:
+        """An observation that carries an error."""
+        return cls(error=ToolError(type=type, message=message))
+
+
+def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F]:
+    """Marks a function of one's own: `@tool(effect="write")` if a call changes something."""
+
+    def mark(function: F) -> F:
+        function.__flowmind_tool__ = (name, effect)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def spec_of(function: Callable[..., Any]) -> ToolSpec:
+    """The spec of a user's own function, from its type hints and docstring (any common style).
+
+    Raises:
+        SpecError: If a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
+    """
+    name, effect = getattr(function, "__flowmind_tool__", (None, "read"))
+    name = name or function.__name__
+    doc = docstring_parser.parse(inspect.getdoc(function) or "")
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError) as error:
+        raise SpecError(f"tool {name!r}: its annotations cannot be read: {error}") from None
+    fields: dict[str, JSONSchema] = {}
+    required: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise SpecError(f"tool {name!r}: parameter {parameter.name!r} must be passed by its name")
+        fields[parameter.name] = _schema_of(parameter.annotation, name)
+        if parameter.default is inspect.Parameter.empty:
+            required.append(parameter.name)
+        else:
+            fields[parameter.name] = {**fields[parameter.name], "default": parameter.default}
+    return _spec(name, doc, fields, required, _schema_of(signature.return_annotation, name), effect)
+
+
+def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
+    """The spec of a function in untrusted source: read as syntax, nothing of it is run.
+
+    Args:
+        source: Python source that defines the function at top level.
+        name: Which function; the last one defined, if not given.
+
+    Raises:
+        SpecError: If there is no such function, or a parameter has no JSON type.
+    """
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SpecError(f"tool source does not parse: {error}") from None
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    found = [node for node in functions if name in (None, node.name)]
+    if not found:
+        raise SpecError(f"tool source defines no function {name or ''}".rstrip())
+    return spec_from_ast(found[-1])
+
+
+def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
+    """The spec of a function's syntax tree.
+
+    Raises:
+        SpecError: If a parameter has no JSON type or cannot be passed by name.
+    """
+    spread = [*node.args.posonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
+    if spread:
+        raise SpecError(f"tool {node.name!r}: parameter {spread[0].arg!r} must be passed by its name")
+    plain = node.args.args
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(node.args.defaults)) + [*node.args.defaults]
+    pairs = [*zip(plain, defaults, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+    fields: dict[str, JSONSchema] = {}
+    required: list[str] = []
+    try:
+        for parameter, default in pairs:
+            fields[parameter.arg] = from_annotation(parameter.annotation)
+            if default is None:
+                required.append(parameter.arg)
+            else:
+                fields[parameter.arg]["default"] = ast.literal_eval(default)
+        returns = from_annotation(node.returns)
+    except (SchemaError, ValueError) as error:
+        raise SpecError(f"tool {node.name!r}: {error}") from None
+    doc = docstring_parser.parse(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
+    return _spec(node.name, doc, fields, required, returns, "read")
+
+
+def _schema_of(annotation: Any, name: str) -> JSONSchema:
+    if annotation in (inspect.Parameter.empty, Any):
+        return {}
+    try:
+        return _without_titles(TypeAdapter(annotation).json_schema())
+    except Exception as error:  # pydantic raises several unrelated classes here
+        raise SpecError(f"tool {name!r}: annotation {annotation!r} has no JSON type: {error}") from None
+
+
+def _without_titles(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        items: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+        return {key: _without_titles(item) for key, item in items.items() if key != "title"}
+    return [_without_titles(item) for item in schema] if isinstance(schema, list) else schema  # pyright: ignore[reportUnknownVariableType]
+
+
+def _spec(
+    name: str,
+    doc: Docstring,
+    fields: dict[str, JSONSchema],
+    required: list[str],
+    returns: JSONSchema,
+    effect: Effect,
+) -> ToolSpec:
+    notes = {param.arg_name: param.description for param in doc.params if param.description}
+    described = {
+        key: {**field, "description": notes[key].strip()} if key in notes else field
+        for key, field in fields.items()
+    }
+    parts = [doc.short_description, doc.long_description]
+    parts += [f"Error: {item.description}" for item in doc.raises if item.description]
+    if doc.returns and doc.returns.description:
+        returns = {**returns, "description": doc.returns.description.strip()}
+    parameters: JSONSchema = {"type": "object", "properties": described, "required": required}
+    parameters["additionalProperties"] = False
+    description = "\n".join(part.strip() for part in parts if part)
+    return ToolSpec(name=name, description=description, parameters=parameters, returns=returns, effect=effect)

@@ -1,0 +1,165 @@
+"""The worker process: runs tool code and compiled workflows for `LocalSandbox`, one framed request at a time.
+
+A frame is four bytes of length, big-endian, and that many bytes of JSON. Requests: `tools` (sources and parameter
+schemas of a named tool set), `calls` (independent calls), `run` (a program and its cases). Started by
+`tools_registry.sandbox`; imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tools_registry import policy
+from tools_registry.program import Outcome, load, run_case
+from tools_registry.runtime import CaseError, call_checked
+from tools_registry.schema import Validator, validator
+
+_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
+
+
+class ToolSet:
+    """The tools of one sandbox; each is compiled at its first use."""
+
+    def __init__(self, tools: dict[str, dict[str, Any]]) -> None:
+        self._tools = tools
+        self._compiled: dict[str, policy.ToolCode] = {}
+        self._checks: dict[str, Validator] = {}
+        self._shared: dict[str, Callable[..., Any]] = {}
+
+    def tool(self, name: str) -> Callable[[dict[str, Any]], Any]:
+        """A tool for one case: in a fresh namespace, unless its source has nowhere to keep anything.
+
+        Raises:
+            CaseError: `unknown_tool`, or `refused` by the policy.
+        """
+        if name not in self._tools:
+            raise CaseError("unknown_tool", f"there is no tool {name!r}")
+        function = self._shared.get(name) or self._define(name)
+        check = self._checks[name]
+        return lambda args: call_checked(function, check, args)
+
+    def _define(self, name: str) -> Callable[..., Any]:
+        about = self._tools[name]
+        if name not in self._compiled:
+            try:
+                self._compiled[name] = policy.compile_tools(about["source"], name)
+            except policy.RefusedSource as error:
+                raise CaseError("refused", f"tool {name!r}: {error}") from None
+            self._checks[name] = validator(about["parameters"])
+        code, stateless = self._compiled[name]
+        scope = policy.namespace()
+        try:
+            exec(code, scope)
+            function = scope[name]
+        except Exception as error:
+            raise CaseError("refused", f"tool {name!r}: {type(error).__name__} while it is defined") from None
+        if stateless:
+            self._shared[name] = function
+        return function
+
+
+class Server:
+    """Answers the requests of one parent."""
+
+    def __init__(self, value_bytes: int, seconds: float) -> None:
+        self.value_bytes = value_bytes
+        self.seconds = seconds
+        self.sets: dict[str, ToolSet] = {}
+        self.programs: dict[str, Any] = {}
+
+    def answer(self, request: dict[str, Any]) -> str:
+        """The reply to one request, as JSON text."""
+        match request["op"]:
+            case "tools":
+                self.sets[request["set"]] = ToolSet(request["tools"])
+                return "[]"
+            case "calls":
+                tools = self.sets[request["set"]]
+                return self._list(self._call(tools, name, args) for name, args in request["calls"])
+            case "run":
+                return self._list(self._outcomes(request))
+            case other:
+                raise ValueError(f"unknown operation {other!r}")
+
+    def _list(self, texts: Iterator[str]) -> str:
+        return f"[{','.join(texts)}]"
+
+    def _call(self, tools: ToolSet, name: str, args: dict[str, Any]) -> str:
+        try:
+            text = _dumps([tools.tool(name)(args), None])
+            if len(text) > self.value_bytes:
+                raise CaseError("too_large", f"the result has over {self.value_bytes} characters")
+        except CaseError as error:
+            return _dumps([None, [error.type, error.message]])
+        return text
+
+    def _outcomes(self, request: dict[str, Any]) -> Iterator[str]:
+        tools = self.sets[request["set"]]
+        key = request["program"]
+        if key not in self.programs:
+            self.programs[key] = load(request["source"], request["constants"])
+        run = self.programs[key]
+        for inputs in request["cases"]:
+            try:
+                scope = [tools.tool(name) for name in request["tools"]]
+                outcome = run_case(run, inputs, scope, request["budget"])
+            except CaseError as error:
+                outcome = Outcome(None, (error.type, error.message), [])
+            text = _dumps(outcome)
+            if len(text) > 4 * self.value_bytes:
+                text = _dumps(Outcome(None, ("too_large", "answer and trace of the case are too large"), []))
+            yield text
+
+
+def limit(memory_mb: int) -> None:
+    """Sets the limits of this process: memory, processor time of its life, files, core dumps."""
+    size = memory_mb * 1_000_000
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+
+
+def _read(size: int) -> bytes:
+    parts: list[bytes] = []
+    while size:
+        if not (part := os.read(0, min(size, 1 << 20))):
+            sys.exit(0)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def main(value_bytes: int, seconds: float, memory_mb: int) -> None:
+    """Serves requests from standard input until the parent closes it.
+
+    The alarm ends the process if a request outlives its deadline and no parent is left to kill it; its default
+    action works inside C loops, where a Python handler would never run.
+    """
+    limit(memory_mb)
+    policy.self_test()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    server = Server(value_bytes, seconds)
+    while True:
+        request = json.loads(_read(int.from_bytes(_read(4), "big")))
+        signal.setitimer(signal.ITIMER_REAL, request["seconds"] + 1.0)
+        try:
+            reply = server.answer(request).encode()
+        except MemoryError:
+            reply = b'{"memory":true}'
+        _write(len(reply).to_bytes(4, "big") + reply)
+        signal.setitimer(signal.ITIMER_REAL, 0)
