@@ -147,11 +147,12 @@ def _ends(workflow: Workflow) -> Iterator[Problem]:
 def _reachability(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
     if shape.start is None:
         return
+    ends = any(isinstance(node, End) for node in workflow.nodes)
     for node in workflow.nodes:
-        if node.id not in shape.reached and node.id != shape.start:
+        if node.id not in shape.reached:
             message = "the start does not lead here; add an edge to it or remove the node"
             yield Problem(code="dead_node", where=node.id, message=message)
-        elif node.id in shape.reached and node.id not in shape.ending and workflow.after(node.id):
+        elif ends and node.id not in shape.leaving:
             message = "no path from here reaches an end; lead it to an end node"
             yield Problem(code="end_unreachable", where=node.id, message=message)
 

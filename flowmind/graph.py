@@ -14,7 +14,7 @@ from typing import Any
 
 import networkx as nx
 
-from flowmind.workflow import Condition, Edge, End, Start, Workflow
+from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow
 
 Graph = Any
 """A `networkx.DiGraph` over node ids; networkx ships no types."""
@@ -40,8 +40,8 @@ class Flow:
     start: str | None
     reached: frozenset[str] = frozenset()
     """Nodes that the start leads to, itself included."""
-    ending: frozenset[str] = frozenset()
-    """Nodes that lead to an end."""
+    leaving: frozenset[str] = frozenset()
+    """Nodes that lead to an end, or to a node that still lacks an edge."""
     back_edges: tuple[Edge, ...] = ()
     irreducible: tuple[str, ...] = ()
     unbounded: tuple[str, ...] = ()
@@ -63,8 +63,8 @@ def analyse(workflow: Workflow) -> Flow:
     if start is None:
         return Flow(start=None, order=graph)
     reached = frozenset({start, *nx.descendants(graph, start)})
-    ends = [node.id for node in workflow.nodes if isinstance(node, End)]
-    ending = frozenset(ends).union(*(nx.ancestors(graph, end) for end in ends))
+    ends = [node.id for node in workflow.nodes if isinstance(node, End) or _lacks_edge(workflow, node)]
+    leaving = frozenset(ends).union(*(nx.ancestors(graph, end) for end in ends))
     live: Graph = graph.subgraph(reached).copy()
     back = _back_edges(live, start, edges)
     forks = _forks(workflow, live, back)
@@ -81,7 +81,7 @@ def analyse(workflow: Workflow) -> Flow:
     return Flow(
         start=start,
         reached=reached,
-        ending=ending,
+        leaving=leaving,
         back_edges=back,
         irreducible=_irreducible(live, back),
         unbounded=tuple(edge.label for edge in back if not _leaves(workflow, live, edge)),
@@ -89,6 +89,11 @@ def analyse(workflow: Workflow) -> Flow:
         order=order,
         jumps=jumps,
     )
+
+
+def _lacks_edge(workflow: Workflow, node: Node) -> bool:
+    out = {edge.when for edge in workflow.after(node.id)}
+    return not out >= {True, False} if isinstance(node, Condition) else not out
 
 
 def _back_edges(graph: Graph, start: str, edges: list[Edge]) -> tuple[Edge, ...]:

@@ -76,6 +76,8 @@ class Brief(Record):
     """The opening message: tools, task, examples; for the summarizer the traces."""
     inputs: dict[str, Any] = {}
     """What the agent works on, for its trace."""
+    output: dict[str, Any] = {}
+    """JSON Schema of the answer, if it is known."""
     must_build: bool = False
     """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
 

@@ -58,7 +58,7 @@ class Task(Record):
         return "\n".join(lines)
 
 
-class Tests(Record):
+class HeldOut(Record):
     """The held-out tests of a task, seen by the evaluator alone."""
 
     id: str
@@ -79,7 +79,7 @@ class Benchmark(Record):
             InputError: With file, line, field and reason.
         """
         tasks = tuple(read_lines(folder / "instances.jsonl", Task))
-        held = list(read_lines(folder / "tests.jsonl", Tests))
+        held = list(read_lines(folder / "tests.jsonl", HeldOut))
         for path, ids in (
             (folder / "instances.jsonl", [task.id for task in tasks]),
             (folder / "tests.jsonl", [row.id for row in held]),

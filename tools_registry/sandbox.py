@@ -261,13 +261,19 @@ class LocalSandbox:
 
     def calls(self, calls: Sequence[ToolCall]) -> list[Observation]:
         """Independent calls in one round trip, each a case of its own."""
-        results: list[Observation | None] = [self._precheck(call) for call in calls]
-        todo = [index for index, result in enumerate(results) if result is None]
-        items = [[calls[index].tool, calls[index].args] for index in todo]
-        for index, reply in zip(todo, self._batch("calls", items, {}), strict=True):
-            value, error = reply
-            results[index] = Observation(value=value) if error is None else Observation.failed(*error)
-        return [result for result in results if result is not None]
+        return [
+            Observation(value=value) if error is None else Observation.failed(*error)
+            for value, error in self.values([(call.tool, call.args) for call in calls])
+        ]
+
+    def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        """Independent calls in one round trip: (value, None) or (None, (type, message)) for each."""
+        results: list[tuple[Any, Any]] = [(None, self._problem(args)) for _, args in calls]
+        todo = [index for index, (_, problem) in enumerate(results) if problem is None]
+        items = [list(calls[index]) for index in todo]
+        for index, (value, error) in zip(todo, self._batch("calls", items, {}), strict=True):
+            results[index] = (value, error)
+        return results
 
     def run(
         self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
@@ -299,11 +305,12 @@ class LocalSandbox:
     ) -> None:
         self.close()
 
-    def _precheck(self, call: ToolCall) -> Observation | None:
+    def _problem(self, args: dict[str, Any]) -> tuple[str, str] | None:
+        """What keeps arguments from crossing to the worker."""
         try:
-            clean(call.args)
+            clean(args)
         except CaseError as error:
-            return Observation.failed("invalid_arguments", error.message)
+            return "invalid_arguments", error.message
         return None
 
     def _batch(self, op: str, items: list[Any], about: dict[str, Any]) -> list[Any]:
@@ -367,6 +374,23 @@ class FunctionSandbox:
         run = load(program.source, program.constants)
         tools = [self._tool(name) for name in program.tools]
         return [run_case(run, inputs, tools, budget) for inputs in cases]
+
+    def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        """Independent calls that change nothing: (value, None) or (None, (type, message)) for each.
+
+        Tools that write, and async ones, are refused: this is for trying.
+        """
+        return [self._try(name, args) for name, args in calls]
+
+    def _try(self, name: str, args: dict[str, Any]) -> tuple[Any, Any]:
+        if name in self.awaited or (name in self.specs and self.specs[name].effect == "write"):
+            return None, ("refused", f"tool {name!r} is not tried")
+        try:
+            return _to_json(self._invoke(name, args)), None
+        except CaseError as error:
+            return None, (error.type, error.message)
+        except Exception as error:
+            return None, ("tool_error", describe(error))
 
     def _tool(self, name: str) -> Tool:
         def call(args: dict[str, Any]) -> Any:

@@ -1,0 +1,784 @@
+"""Tasks on numbers: areas, digits, divisors, money, statistics, rounding and units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from flowbench_synth.blueprint import Blueprint, Params, integer, integers, records, texts
+from flowbench_synth.flow import (
+    Step,
+    answer,
+    call,
+    compute,
+    each,
+    let,
+    listing,
+    loop_while,
+    record,
+    var,
+    when,
+)
+
+PERIODS = (4, 5, 6, 8, 9, 10, 12, 15, 20)
+PEOPLE = ("Ada", "Bruno", "Carla", "Deniz", "Elif", "Femi", "Greta", "Hugo")
+PRIMES = (11, 13, 23, 37, 59, 73, 97, 101, 149, 199, 251, 379, 487, 577, 733, 881, 997)
+
+
+# Easy: the corners of a meadow
+
+
+def sample_meadow(rng: Random, params: Params) -> dict[str, Any]:
+    """Rectangles, triangles, L shapes and trapezoids, entered anywhere and walked either way round."""
+    wide, high = rng.randint(3, 14), rng.randint(3, 12)
+    cut, drop = rng.randint(1, wide - 1), rng.randint(1, high - 1)
+    shapes = [
+        [[0, 0], [wide, 0], [wide, high], [0, high]],
+        [[0, 0], [wide, 0], [cut, high]],
+        [[0, 0], [wide, 0], [wide, drop], [cut, drop], [cut, high], [0, high]],
+        [[0, 0], [wide, 0], [wide, drop], [0, high]],
+    ]
+    corners = rng.choice(shapes)
+    start = rng.randrange(len(corners))
+    corners = corners[start:] + corners[:start]
+    if rng.random() < 0.5:
+        corners.reverse()
+    right, up = rng.randint(-5, 9), rng.randint(-5, 9)
+    return {"corners": [[x + right, y + up] for x, y in corners]}
+
+
+def steps_meadow(params: Params) -> Sequence[Step]:
+    """Area, seed, whole bags."""
+    return [
+        call("area", "polygon_area", vertices=var("corners")),
+        call("grams", "multiply", first=var("area"), second=params["grams"]),
+        call("bought", "ceil_to_multiple", value=var("grams"), step=params["bag"]),
+        answer("bought"),
+    ]
+
+
+def oracle_meadow(inputs: dict[str, Any], params: Params) -> int:
+    """Shoelace in whole numbers: twice the area."""
+    corners: list[list[int]] = inputs["corners"]
+    double = abs(
+        sum(
+            corners[k - 1][0] * corners[k][1] - corners[k][0] * corners[k - 1][1] for k in range(len(corners))
+        )
+    )
+    bags = -(-double * params["grams"] // (2 * params["bag"]))
+    return bags * params["bag"]
+
+
+# Easy: a number and its mirror image
+
+
+def sample_mirror(rng: Random, params: Params) -> dict[str, Any]:
+    """Numbers of two to six digits, now and then with zeros at the end or the same both ways."""
+    kind = rng.random()
+    if kind < 0.06:
+        return {"number": rng.choice([7, 44, 121, 909, 2332, 50005])}
+    if kind < 0.2:
+        return {"number": rng.randint(2, 999) * 10}
+    return {"number": rng.randint(10, 10 ** rng.randint(3, 6) - 1)}
+
+
+def steps_mirror(params: Params) -> Sequence[Step]:
+    """Mirror image, gap, other base."""
+    return [
+        call("mirrored", "reverse_digits", number=var("number")),
+        call("gap", "absolute_difference", first=var("number"), second=var("mirrored")),
+        call("code", "integer_to_base", number=var("gap"), base=params["base"]),
+        answer("code"),
+    ]
+
+
+def oracle_mirror(inputs: dict[str, Any], params: Params) -> str:
+    """Digits of the gap from the last to the first."""
+    number: int = inputs["number"]
+    rest = abs(number - int(str(number)[::-1]))
+    digits: list[str] = []
+    while rest > 0:
+        digits.insert(0, "0123456789abcdef"[rest % params["base"]])
+        rest //= params["base"]
+    return "".join(digits) or "0"
+
+
+# Easy: lights that flash together
+
+
+def sample_flashes(rng: Random, params: Params) -> dict[str, Any]:
+    """Two periods and a watch, at times one that ends exactly with a common flash."""
+    first, second = rng.choice(PERIODS), rng.choice(PERIODS)
+    common = math.lcm(first, second, params["third"])
+    watch = common * rng.randint(1, 20) if rng.random() < 0.2 else rng.randint(60, 3600)
+    return {"first_period": first, "second_period": second, "watch": watch}
+
+
+def steps_flashes(params: Params) -> Sequence[Step]:
+    """Common period of three, then how often it fits."""
+    return [
+        call("both", "least_common_multiple", first=var("first_period"), second=var("second_period")),
+        call("common", "least_common_multiple", first=var("both"), second=params["third"]),
+        call("times", "floor_divide", dividend=var("watch"), divisor=var("common")),
+        answer("times"),
+    ]
+
+
+def oracle_flashes(inputs: dict[str, Any], params: Params) -> int:
+    """Second by second."""
+    periods = (inputs["first_period"], inputs["second_period"], params["third"])
+    return sum(
+        all(second % period == 0 for period in periods) for second in range(1, int(inputs["watch"]) + 1)
+    )
+
+
+# Easy: what is left after the gallery's commission
+
+
+def sample_commission(rng: Random, params: Params) -> dict[str, Any]:
+    """No sale to eight sales, in whole euros; totals in every bracket, at times right on a border."""
+    if rng.random() < 0.1:
+        half = rng.randint(50, 350)
+        return {"prices": [half, rng.choice([params["low"], params["high"]]) - half]}
+    top = rng.choice([90, 400, 900])
+    return {"prices": [rng.randint(20, top) for _ in range(rng.randint(0, 8))]}
+
+
+def steps_commission(params: Params) -> Sequence[Step]:
+    """Total, commission by parts, rest."""
+    return [
+        call("total", "sum_numbers", numbers=var("prices")),
+        call(
+            "commission",
+            "progressive_tax",
+            income=var("total"),
+            thresholds=listing(0, params["low"], params["high"]),
+            percents=listing(params["first"], params["second"], params["third"]),
+        ),
+        call("rest", "subtract", first=var("total"), second=var("commission")),
+        call("payout", "round_half_up", value=var("rest"), decimals=2),
+        answer("payout"),
+    ]
+
+
+def oracle_commission(inputs: dict[str, Any], params: Params) -> float:
+    """Hundredths of euros, in whole numbers."""
+    total = sum(inputs["prices"])
+    low, high = params["low"], params["high"]
+    kept = min(total, low) * (100 - params["first"])
+    kept += max(min(total, high) - low, 0) * (100 - params["second"])
+    kept += max(total - high, 0) * (100 - params["third"])
+    return kept / 100
+
+
+# Easy: the wait that a hotline promises
+
+
+def sample_waits(rng: Random, params: Params) -> dict[str, Any]:
+    """Up to eight waits, some 0, some broken off; at least one counts."""
+    waits = [
+        -1 if (kind := rng.random()) < 0.22 else 0 if kind < 0.46 else rng.randint(3, 320)
+        for _ in range(rng.randint(0, 7))
+    ]
+    waits.append(rng.randint(5, 300))
+    rng.shuffle(waits)
+    return {"waits": waits}
+
+
+def steps_waits(params: Params) -> Sequence[Step]:
+    """Valid waits, quantile, round up."""
+    return [
+        call("valid", "filter_non_negative", numbers=var("waits")),
+        call("wait", "quantile_nearest_rank", numbers=var("valid"), fraction=params["share"] / 100),
+        call("promised", "ceil_to_multiple", value=var("wait"), step=params["step"]),
+        answer("promised"),
+    ]
+
+
+def oracle_waits(inputs: dict[str, Any], params: Params) -> int:
+    """The first of the sorted waits that enough waits do not exceed."""
+    valid = sorted(wait for wait in inputs["waits"] if wait != -1)
+    enough = next(
+        wait for wait in valid if 100 * sum(other <= wait for other in valid) >= params["share"] * len(valid)
+    )
+    while enough % params["step"]:
+        enough += 1
+    return enough
+
+
+# Medium, branch: how a laboratory reports a batch
+
+
+def sample_batch(rng: Random, params: Params) -> dict[str, Any]:
+    """One to seven measurements, either side of the lab's limit, at times all alike."""
+    middle, width = rng.randint(20, 60), rng.choice([0, 2, 5, 9, 14])
+    return {"measurements": [rng.randint(middle - width, middle + width) for _ in range(rng.randint(1, 7))]}
+
+
+def steps_batch(params: Params) -> Sequence[Step]:
+    """Mean and deviation for many measurements, median and spread for few."""
+    values = var("measurements")
+    return [
+        when(
+            f"len(measurements) >= {params['least']}",
+            [
+                call("middle", "mean", numbers=values),
+                call("width", "sample_standard_deviation", numbers=values),
+            ],
+            [call("middle", "median", numbers=values), call("width", "value_range", numbers=values)],
+        ),
+        call("centre", "round_half_up", value=var("middle"), decimals=2),
+        call("spread", "round_half_up", value=var("width"), decimals=2),
+        answer(record(centre=var("centre"), spread=var("spread"))),
+    ]
+
+
+def oracle_batch(inputs: dict[str, Any], params: Params) -> dict[str, float]:
+    """Hundredths in whole numbers: sums for the mean, an integer root for the deviation."""
+    values = sorted(inputs["measurements"])
+    count = len(values)
+    if count < params["least"]:
+        centre = (values[(count - 1) // 2] + values[count // 2]) / 2
+        return {"centre": centre, "spread": values[-1] - values[0]}
+    average = Fraction(sum(values), count)
+    variance = sum((value - average) ** 2 for value in values) / (count - 1)
+    hundredths = (math.isqrt(math.floor(variance * 40_000)) + 1) // 2
+    return {"centre": math.floor(average * 100 + Fraction(1, 2)) / 100, "spread": hundredths / 100}
+
+
+# Medium, iteration: paying back a loan
+
+
+def sample_loan(rng: Random, params: Params) -> dict[str, Any]:
+    """Loans of none to about fifteen payments, in whole cents."""
+    kind = rng.random()
+    if kind < 0.07:
+        return {"loan": 0, "payment": rng.randint(20, 90) * 100}
+    loan = rng.randint(4_000, 90_000)
+    if kind < 0.17:
+        return {"loan": loan, "payment": loan * 2}
+    return {"loan": loan, "payment": loan // rng.randint(2, 12) + rng.randint(1, 300)}
+
+
+def steps_loan(params: Params) -> Sequence[Step]:
+    """Month by month: interest in whole cents, then the payment."""
+    return [
+        let("owed", var("loan")),
+        let("interest", 0),
+        let("payments", 0),
+        loop_while(
+            "owed > 0",
+            [
+                call("exact", "percent_of", percent=params["percent"], whole=var("owed")),
+                call("charge", "floor_to_integer", value=var("exact")),
+                call("interest", "add", first=var("interest"), second=var("charge")),
+                call("due", "add", first=var("owed"), second=var("charge")),
+                compute("owed", "max(due - payment, 0)"),
+                compute("payments", "payments + 1"),
+            ],
+        ),
+        answer(record(payments=var("payments"), interest=var("interest"))),
+    ]
+
+
+def oracle_loan(inputs: dict[str, Any], params: Params) -> dict[str, int]:
+    """All that was paid, less the loan, is the interest."""
+    debt: int = inputs["loan"]
+    paid: list[int] = []
+    while debt:
+        debt += debt * params["percent"] // 100
+        paid.append(min(debt, inputs["payment"]))
+        debt -= paid[-1]
+    return {"payments": len(paid), "interest": sum(paid) - inputs["loan"]}
+
+
+# Medium, iteration: bills of a shared trip
+
+
+def sample_bills(rng: Random, params: Params) -> dict[str, Any]:
+    """One to five people, one to six bills in cents."""
+    return {
+        "bills": [
+            rng.choice([rng.randint(1, 99), rng.randint(300, 2_000), rng.randint(2_000, 15_000)])
+            for _ in range(rng.randint(1, 6))
+        ],
+        "people": rng.sample(PEOPLE, rng.choice([1, 2, 2, 3, 3, 3, 4, 4, 5])),
+    }
+
+
+def steps_bills(params: Params) -> Sequence[Step]:
+    """Each bill with its charge in shares; the shares added up person by person."""
+    return [
+        compute("heads", "len(people)"),
+        each(
+            "shares",
+            "bills",
+            "bill",
+            [
+                call("raised", "increase_by_percent", value=var("bill"), percent=params["service"]),
+                call("cents", "ceil_to_integer", value=var("raised")),
+                call("parts", "split_amount_in_cents", cents=var("cents"), parts=var("heads")),
+            ],
+            "parts",
+        ),
+        call("by_person", "transpose_matrix", matrix=var("shares")),
+        each("totals", "by_person", "own", [call("total", "sum_numbers", numbers=var("own"))], "total"),
+        answer("totals"),
+    ]
+
+
+def oracle_bills(inputs: dict[str, Any], params: Params) -> list[int]:
+    """Cent after cent, dealt like cards."""
+    totals = [0] * len(inputs["people"])
+    for bill in inputs["bills"]:
+        for cent in range(bill + -(-bill * params["service"] // 100)):
+            totals[cent % len(totals)] += 1
+    return totals
+
+
+# Hard: the log of a refrigerated lorry
+
+
+def sample_lorry(rng: Random, params: Params) -> dict[str, Any]:
+    """One to eight readings around the limit, in either unit, some exactly at the limit."""
+    limit: int = params["limit"]
+    warm = rng.choice([0.35, 0.5, 0.65])
+    log: list[dict[str, Any]] = []
+    for _ in range(rng.randint(1, 8)):
+        tenths = limit * 10 + (rng.randint(1, 45) if rng.random() < warm else -rng.randint(0, 60))
+        if rng.random() < 0.5:
+            log.append({"value": tenths / 10, "unit": "C"})
+        else:
+            log.append({"value": round(tenths * 9 / 50 + 32), "unit": "F"})
+    return {"log": log}
+
+
+def steps_lorry(params: Params) -> Sequence[Step]:
+    """Reading by reading until enough in a row are too warm."""
+    return [
+        let("seen", listing()),
+        let("streak", 0),
+        let("place", 0),
+        loop_while(
+            f"place < len(log) and streak < {params['run']}",
+            [
+                compute("reading", "log[place]"),
+                when(
+                    "reading['unit'] == 'F'",
+                    [
+                        call("exact", "fahrenheit_to_celsius", degrees=var("reading", "value")),
+                        call("celsius", "round_half_up", value=var("exact"), decimals=1),
+                    ],
+                    [let("celsius", var("reading", "value"))],
+                ),
+                call("seen", "append_item", items=var("seen"), item=var("celsius")),
+                when(
+                    f"celsius > {params['limit']}",
+                    [compute("streak", "streak + 1")],
+                    [let("streak", 0)],
+                ),
+                compute("place", "place + 1"),
+            ],
+        ),
+        call("warmest", "largest", numbers=var("seen")),
+        compute("rejected", f"streak == {params['run']}"),
+        answer(record(rejected=var("rejected"), examined=var("place"), warmest=var("warmest"))),
+    ]
+
+
+def oracle_lorry(inputs: dict[str, Any], params: Params) -> dict[str, Any]:
+    """Tenths of degrees in whole numbers; the first window that is too warm all through ends the reading."""
+    tenths: list[int] = []
+    for entry in inputs["log"]:
+        if entry["unit"] == "C":
+            tenths.append(round(entry["value"] * 10))
+        else:
+            ninths = (entry["value"] - 32) * 50
+            size = (2 * abs(ninths) + 9) // 18
+            tenths.append(size if ninths >= 0 else -size)
+    run: int = params["run"]
+    for end in range(run, len(tenths) + 1):
+        if min(tenths[end - run : end]) > 10 * params["limit"]:
+            return {"rejected": True, "examined": end, "warmest": max(tenths[:end]) / 10}
+    return {"rejected": False, "examined": len(tenths), "warmest": max(tenths) / 10}
+
+
+# Hard: the shrinking number of a museum
+
+
+def sample_exhibit(rng: Random, params: Params) -> dict[str, Any]:
+    """Primes, products of small primes, a few numbers that are low enough already, and any others."""
+    kind = rng.random()
+    if kind < 0.12:
+        return {"start": rng.randint(2, params["goal"])}
+    if kind < 0.5:
+        return {"start": rng.choice(PRIMES)}
+    if kind < 0.65:
+        return {"start": rng.randint(40, 2_000)}
+    product = rng.choice([1, 1, 11, 13, 17, 29])
+    for _ in range(rng.randint(3, 7)):
+        product *= rng.choice([2, 2, 3, 3, 5, 7])
+    return {"start": product}
+
+
+def steps_exhibit(params: Params) -> Sequence[Step]:
+    """Primes lose their digits' sum, other numbers are divided by their largest prime factor."""
+    return [
+        let("shown", var("start")),
+        call("trail", "append_item", items=listing(), item=var("start")),
+        loop_while(
+            f"shown > {params['goal']}",
+            [
+                call("prime", "is_prime", number=var("shown")),
+                when(
+                    "prime",
+                    [
+                        call("digits", "digit_sum", number=var("shown")),
+                        call("shown", "subtract", first=var("shown"), second=var("digits")),
+                    ],
+                    [
+                        call("factors", "distinct_prime_factors", number=var("shown")),
+                        call("factor", "largest", numbers=var("factors")),
+                        call("shown", "floor_divide", dividend=var("shown"), divisor=var("factor")),
+                    ],
+                ),
+                call("trail", "append_item", items=var("trail"), item=var("shown")),
+            ],
+        ),
+        answer("trail"),
+    ]
+
+
+def oracle_exhibit(inputs: dict[str, Any], params: Params) -> list[int]:
+    """Trial division from the number downwards."""
+    trail: list[int] = [inputs["start"]]
+    while trail[-1] > params["goal"]:
+        now = trail[-1]
+        rest, factor, top = now, 2, 1
+        while rest > 1:
+            if rest % factor:
+                factor += 1
+            else:
+                rest, top = rest // factor, factor
+        trail.append(now - sum(map(int, str(now))) if top == now else now // top)
+    return trail
+
+
+BLUEPRINTS: list[Blueprint] = [
+    Blueprint(
+        id="math_meadow_seed",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A village sows wild flowers on a new meadow, whose corners a surveyor measured in metres. "
+            "Every square metre needs exactly {grams} grams of seed, and the nursery sells the seed only in "
+            "unopened bags of {bag} grams. With no more bags than necessary, how many grams of seed does "
+            "the village have to buy in all?",
+            "Straight paths border the new sports lawn of our school, and its outline is known from the "
+            "corner points, in metres. We put down {grams} grams of grass seed per square metre; the shop "
+            "has nothing but packs of {bag} grams, and packs cannot be split. Tell me the total weight, in "
+            "grams, of the smallest number of packs that is enough for the whole lawn.",
+        ],
+        inputs={
+            "corners": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "integer"}},
+                "description": "The corners [x, y] in metres, in the order of a walk around the border, in "
+                "either direction; the last corner is joined to the first. The border never crosses itself.",
+            }
+        },
+        sample=sample_meadow,
+        steps=steps_meadow,
+        oracle=oracle_meadow,
+        params={"grams": [15, 20, 25, 30, 35], "bag": [100, 150, 250]},
+        neighbours=("nearest_multiple", "floor_to_multiple", "triangle_area_from_sides", "circle_area"),
+    ),
+    Blueprint(
+        id="math_mirror_code",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A treasure hunt gives every team a start number. The word that opens the team's chest is made "
+            "from the gap between this number and the same number read from right to left (zeros that come "
+            "to the front are dropped, so 120 turns into 21). The gap never has a minus sign. The chest "
+            "wants it as a text, written in the number system with base {base} and without any prefix; "
+            "where a digit above nine is needed, small letters from a onwards stand for 10, 11 and so on. "
+            "Which word opens the chest?",
+            "For the puzzle page of a newspaper, Mira hides a message behind a ticket number. Writing the "
+            "decimal digits in the opposite order gives a second number, in which leading zeros do not "
+            "count: 4500 becomes 54. How far apart the two numbers are, as a number that is never negative, "
+            "is printed as a text in base {base}, without any prefix; digits for ten and more are the "
+            "lowercase letters a, b, c, ... What is printed?",
+        ],
+        inputs={"number": integer("The start or ticket number, in decimal, greater than 0.")},
+        sample=sample_mirror,
+        steps=steps_mirror,
+        oracle=oracle_mirror,
+        params={"base": [3, 8, 12, 16]},
+        neighbours=("subtract", "digit_sum", "digits_of", "format_with_thousands"),
+    ),
+    Blueprint(
+        id="math_harbour_lights",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "At a harbour, two lighthouses flash regularly, each with its own number of seconds from one "
+            "flash to the next, and a buoy flashes every {third} seconds. When a coastguard's watch begins, "
+            "all three flash together. How many more times does the coastguard see all three flash in the "
+            "same second before the watch is over? The flash at the beginning does not count, one right at "
+            "the last second of the watch does.",
+            "A percussion trio starts a piece with one common beat. After that two of the players strike at "
+            "fixed intervals of their own, given in seconds, and the third strikes once every {third} "
+            "seconds. The organiser wants to know how often all of them strike at once again during the "
+            "piece, whose length is given in seconds too; the opening beat is not counted, but a common "
+            "beat exactly at the end is.",
+        ],
+        inputs={
+            "first_period": integer(
+                "Seconds from one flash or beat of the first light or player to the next."
+            ),
+            "second_period": integer(
+                "Seconds from one flash or beat of the second light or player to the next."
+            ),
+            "watch": integer("Length of the watch or the piece in seconds."),
+        },
+        sample=sample_flashes,
+        steps=steps_flashes,
+        oracle=oracle_flashes,
+        params={"third": [6, 8, 10, 12]},
+        neighbours=("greatest_common_divisor", "remainder", "multiply", "next_prime"),
+    ),
+    Blueprint(
+        id="math_gallery_payout",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A gallery sells a painter's works and keeps a share of what all works of a show bring in "
+            "together: {first} percent of the first {low} euros, {second} percent of whatever lies between "
+            "{low} and {high} euros, and {third} percent of everything beyond {high} euros. The rest goes "
+            "to the painter. How many euros does the painter get, rounded to 2 decimals? A show without a "
+            "sale pays 0.",
+            "Our ceramics co-operative settles up with each potter at the end of a market. Of the potter's "
+            "takings up to {low} euros the co-operative holds back {first} percent; of the part of the "
+            "takings above {low} and up to {high} euros it holds back {second} percent; and of the part "
+            "above {high} euros, {third} percent. Work out what is paid to the potter for the pieces sold, "
+            "in euros, to 2 decimals (nothing sold means 0).",
+        ],
+        inputs={
+            "prices": integers("What each sold piece brought in, in whole euros; empty if nothing was sold.")
+        },
+        sample=sample_commission,
+        steps=steps_commission,
+        oracle=oracle_commission,
+        params={
+            "low": [400, 500, 600],
+            "high": [1500, 1800, 2000],
+            "first": [8, 12],
+            "second": [21, 25],
+            "third": [33, 38],
+        },
+        neighbours=("flat_bracket_tax", "percent_of", "mean", "apply_discount_percent"),
+    ),
+    Blueprint(
+        id="math_hotline_promise",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A hotline wants to print a promise on its leaflets: how long callers wait at most, in {share} "
+            "percent of the cases. It takes the shortest of the measured waits for which at least {share} "
+            "percent of all valid waits were that long or shorter, and moves it up to the next multiple of "
+            "{step} seconds unless it is such a multiple already. A wait of 0 seconds is valid, since some "
+            "callers are answered at once; -1 marks a caller who hung up, and such entries are left out "
+            "altogether. How many seconds are printed?",
+            "The ferry office logs how many seconds each visitor stands in line; -1 means that the visitor "
+            "left before being served, which is not a valid time and counts nowhere, while 0 is a valid "
+            "time like any other. For the sign at the door the office picks the smallest valid time such "
+            "that at least {share} percent of the valid times are equal to it or smaller. To look tidy, the "
+            "sign then shows that time rounded up to a multiple of {step} seconds; exact multiples stay. "
+            "What number is on the sign?",
+        ],
+        inputs={
+            "waits": integers(
+                "The times in seconds, in no order; -1 for someone who gave up. At least one is valid."
+            )
+        },
+        sample=sample_waits,
+        steps=steps_waits,
+        oracle=oracle_waits,
+        params={"share": [60, 75, 80], "step": [5, 10, 15]},
+        neighbours=("filter_positive", "quantile_linear", "nearest_multiple", "median_high"),
+    ),
+    Blueprint(
+        id="math_batch_report",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="branch",
+        texts=[
+            "A brewery's laboratory measures the bitterness of each batch one or more times and reports two "
+            "figures. From {least} measurements on, 'centre' is their arithmetic mean, and 'spread' is the "
+            "standard deviation that treats them as a sample of the batch (dividing by one less than their "
+            "number). With fewer than {least}, 'centre' is the middle measurement in order of size, or "
+            "halfway between the two middle ones if their number is even, and 'spread' is the distance "
+            "between the lowest and the highest. Give both figures, rounded to 2 decimals.",
+            "Nora tests the hardness of rubber seals. Her report on a delivery is an object with 'centre' "
+            "and 'spread', each rounded to 2 decimals. Small deliveries with fewer than {least} test values "
+            "get the ordinary median (for an even count, the average of the two values in the middle) as "
+            "'centre', and largest minus smallest value as 'spread'. If there are {least} values or more, "
+            "she states the average as 'centre', and as 'spread' the standard deviation estimated from a "
+            "sample, with n - 1 in the denominator.",
+        ],
+        inputs={"measurements": integers("The measured values, in the order of measuring; at least one.")},
+        sample=sample_batch,
+        steps=steps_batch,
+        oracle=oracle_batch,
+        params={"least": [4, 5]},
+        neighbours=(
+            "population_standard_deviation",
+            "sample_variance",
+            "median_low",
+            "first_mode",
+            "largest",
+        ),
+    ),
+    Blueprint(
+        id="math_club_loan",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="iteration",
+        texts=[
+            "A rowing club lends money to its members and collects it in monthly payments. Every month, "
+            "{percent} percent of what is still owed is first added to the debt as interest, and if this "
+            "interest is not a whole number of cents, the fraction of a cent is dropped; then the member "
+            "pays the agreed amount, or only the remaining debt if that is less. This goes on until nothing "
+            "is owed. Report as 'payments' how many payments there are and as 'interest' how many cents of "
+            "interest are added over the whole time; a loan of 0 needs no payment.",
+            "Tom buys a used cello from his music school and pays it off in instalments. Once a month the "
+            "school charges interest of {percent} percent on the open sum, rounded down to whole cents and "
+            "added to that sum, and right afterwards Tom transfers his fixed instalment; the last one may "
+            "be smaller, just enough to clear what is open. If nothing is open at the start, nothing "
+            "happens. Tom asks for an object with 'payments', the number of transfers, and 'interest', the "
+            "cents of interest charged altogether.",
+        ],
+        inputs={
+            "loan": integer("What is owed at the start, in cents; at least 0."),
+            "payment": integer("The fixed monthly payment in cents; always larger than a month's interest."),
+        },
+        sample=sample_loan,
+        steps=steps_loan,
+        oracle=oracle_loan,
+        params={"percent": [2, 3, 4]},
+        neighbours=("loan_payment_step", "simple_interest", "compound_balance", "ceil_to_integer"),
+    ),
+    Blueprint(
+        id="math_trip_bills",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="iteration",
+        texts=[
+            "A group of friends shares the restaurant bills of a trip. To every bill a service charge of "
+            "{service} percent is added, and the sum is rounded up to a whole cent. Each bill is then "
+            "divided among everybody on its own, as equally as whole cents allow: the cents that remain go, "
+            "one each, to those who stand first in the list of people. How many cents does each person pay "
+            "in all, in the order of that list?",
+            "For a hiking club's weekend, Ines pays all invoices and gets the money back from the "
+            "participants. The agency puts {service} percent on top of each invoice; any fraction of a cent "
+            "in the resulting amount counts as a full cent. Invoice by invoice the participants owe equal "
+            "shares in whole cents, and where an amount leaves some cents over, the people at the head of "
+            "the list owe one cent more than the others. She needs the total in cents that every "
+            "participant owes her, listed as the people are.",
+        ],
+        inputs={
+            "bills": integers(
+                "The bills or invoices in whole cents, before anything is added; at least one."
+            ),
+            "people": texts("The names of those who share, in the order of the list; at least one."),
+        },
+        sample=sample_bills,
+        steps=steps_bills,
+        oracle=oracle_bills,
+        params={"service": [4, 6, 9, 12]},
+        neighbours=("percent_of", "floor_to_integer", "floor_divide", "cumulative_sums", "remainder"),
+    ),
+    Blueprint(
+        id="math_cold_lorry",
+        category="mathematical_computation",
+        difficulty="hard",
+        control_flow="branch+iteration",
+        texts=[
+            "A lorry brings vaccines to a hospital, and its thermometers log the temperature in Celsius or "
+            "in Fahrenheit, depending on the maker. The pharmacist goes through the log from the first "
+            "reading on, with every Fahrenheit reading turned into Celsius and rounded to 1 decimal; "
+            "Celsius readings are taken as they are. As soon as {run} readings directly one after another "
+            "are each above {limit} degrees Celsius (exactly {limit} is still fine), the load is rejected, "
+            "and what comes later in the log is not looked at. Otherwise she reads to the end of the log "
+            "and accepts the load. Her note is an object with three fields: 'rejected' (true or false), "
+            "'examined' (how many readings she looked at) and 'warmest' (the highest temperature among "
+            "those, in Celsius).",
+            "In a cheese cellar two generations of sensors write into one log: the old ones in degrees "
+            "Fahrenheit, the new ones in degrees Celsius with at most one decimal. An alarm program follows "
+            "the log in its order. It thinks in Celsius and rounds Fahrenheit values to one decimal after "
+            "converting them. The program stops with a rejection of the cellar's climate at the reading "
+            "that completes {run} consecutive readings higher than {limit} degrees Celsius; a reading of "
+            "{limit} or less interrupts such a series. If that never happens, it works through all readings "
+            "without a rejection. State 'rejected' as a truth value, 'examined' as the number of readings "
+            "it went through, the one at which it stopped included, and 'warmest' as the highest of these "
+            "readings in Celsius.",
+        ],
+        inputs={
+            "log": records(
+                "The readings in order of time, at least one: the temperature as 'value', and 'unit', which "
+                "is 'C' for Celsius or 'F' for Fahrenheit. Celsius values have at most 1 decimal, "
+                "Fahrenheit values none.",
+                value="number",
+                unit="string",
+            )
+        },
+        sample=sample_lorry,
+        steps=steps_lorry,
+        oracle=oracle_lorry,
+        params={"run": [2, 3], "limit": [6, 7, 8]},
+        neighbours=("celsius_to_fahrenheit", "truncate_decimals", "floor_to_integer", "mean", "filter_above"),
+    ),
+    Blueprint(
+        id="math_museum_number",
+        category="mathematical_computation",
+        difficulty="hard",
+        control_flow="branch+iteration",
+        texts=[
+            "In a science museum, visitors dial a whole number, and a machine with a large display makes it "
+            "smaller and smaller. While the display shows a number above {goal}, a lever can be pulled. If "
+            "the number shown is prime, the pull takes the sum of its decimal digits away from it. If it is "
+            "not prime, the pull divides it by the largest prime that divides it. As soon as the number is "
+            "{goal} or less, the lever locks, which may be the case from the beginning. List all numbers "
+            "that the display shows if a visitor pulls the lever until it locks, the dialled number first.",
+            "In a board game with a long track of numbered squares, a token begins at a given square. It "
+            "moves until it stands on square {goal} or lower; if it begins there, it does not move at all. "
+            "From a square with a prime number the token goes back by as many squares as the digits of that "
+            "number add up to. From any other square it jumps to the square whose number is the old one "
+            "divided, just once, by its greatest prime factor. The referee writes down all squares on which "
+            "the token stands, in order, from the one where it begins to the one where it stays. What does "
+            "the referee write?",
+        ],
+        inputs={"start": integer("The number dialled, or the square where the token begins; at least 2.")},
+        sample=sample_exhibit,
+        steps=steps_exhibit,
+        oracle=oracle_exhibit,
+        params={"goal": [10, 12, 15]},
+        neighbours=(
+            "next_prime",
+            "list_divisors",
+            "sum_proper_divisors",
+            "smallest",
+            "reverse_digits",
+            "digits_of",
+        ),
+    ),
+]

@@ -1,0 +1,55 @@
+"""FlowMind: an agent solves a task once, a summarizer turns the trace into a workflow, the workflow runs alone.
+
+    from flowmind import ExecuteSummarize
+
+    result = ExecuteSummarize(tools=[...], model="search").run("…", examples=[({...}, ...)])
+    result.workflow({...})
+
+Names are loaded when they are first used, so that `import flowmind` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tools_registry.sandbox import ToolSource
+    from tools_registry.spec import tool
+
+    from flowmind.checking import Problem, check
+    from flowmind.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
+    from flowmind.llm.openai_chat import OpenAIChat
+    from flowmind.pipeline import Settings
+    from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
+    from flowmind.solving import ExecuteSummarize, Result, RunnableWorkflow
+    from flowmind.task import Example, Task
+    from flowmind.trace import Trace
+    from flowmind.workflow import Workflow
+
+_HOMES = {
+    "flowmind.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),
+    "flowmind.workflow": ("Workflow",),
+    "flowmind.checking": ("Problem", "check"),
+    "flowmind.trace": ("Trace",),
+    "flowmind.task": ("Example", "Task"),
+    "flowmind.pipeline": ("Settings",),
+    "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
+    "flowmind.llm.openai_chat": ("OpenAIChat",),
+    "flowmind.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
+    "tools_registry.spec": ("tool",),
+    "tools_registry.sandbox": ("ToolSource",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+__version__ = "0.1.0"
+__all__ = [
+    "CaseFailed", "ChatModel", "ChatRequest", "Example", "ExecuteSummarize", "FlowMindError", "InputError",
+    "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply", "Result",
+    "RunnableWorkflow", "Settings", "Task", "ToolSource", "Trace", "Workflow", "check", "tool",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'flowmind' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)

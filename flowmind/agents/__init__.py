@@ -1,0 +1,1 @@
+"""The agents: ReAct and Plan-and-Execute as small LangGraph graphs. LangGraph is imported here."""

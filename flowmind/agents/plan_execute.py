@@ -1,0 +1,97 @@
+"""Plan-and-Execute: a plan without tool calls first, then its steps, each with the results so far.
+
+In the stage `summarize` the plan is context for one ReAct loop: Plan-and-Build, the summarizer's form.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from tools_registry.sandbox import Sandbox
+
+from flowmind import prompts
+from flowmind.agents.base import GraphAgent
+from flowmind.agents.react import after_acting, after_thinking
+from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, think
+from flowmind.files import dump_json
+from flowmind.protocols import Brief, Message
+from flowmind.trace import Trace
+
+MAX_STEPS = 12
+
+
+async def _plan(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    brief = runtime.context.brief
+    return await lay_out(state, runtime.context, opening(f"{brief.stage}_plan", brief.task))
+
+
+def _begin(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    """Opens the conversation that carries the plan out."""
+    brief = runtime.context.brief
+    plan = state["plan"][:MAX_STEPS]
+    listed = "\n".join(f"{number}. {step}" for number, step in enumerate(plan, 1))
+    if brief.stage == "summarize":
+        task = f"{brief.task}\n\nPlan:\n{listed}\n\nCarry the plan out with the graph tools, one call at a time."
+        return {"messages": opening("summarize_build", task), "plan": []}
+    task = f"{brief.task}\n\nPlan:\n{listed}\n\n{_instruction(plan, 0)}"
+    return {"messages": opening(f"{brief.stage}_step", task), "plan": plan}
+
+
+def _instruction(plan: list[str], phase: int) -> str:
+    last = phase == len(plan) - 1
+    name = "step_last" if last else "step_next"
+    return prompts.render(name, number=phase + 1, count=len(plan), step=plan[phase])
+
+
+async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    return await think(state, runtime.context)
+
+
+async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    """Acts; where a step that is not the last one finishes, the next step begins."""
+    update = await act(state, runtime.context)
+    plan, phase = state["plan"], state["phase"]
+    if update.get("stop") != "finish" or phase >= len(plan) - 1:
+        return update
+    action = state["pending"]
+    assert action is not None
+    results = [*state["results"], update["answer"]]
+    so_far = "\n".join(f"Result of step {number}: {dump_json(value)}" for number, value in enumerate(results, 1))
+    said = {"reasoning": action.reasoning, "action": action.call.tool, "action_input": action.call.args}
+    following = Message(role="user", content=f"{so_far}\n\n{_instruction(plan, phase + 1)}")
+    return {
+        "messages": [*state["messages"], Message(role="assistant", content=dump_json(said)), following],
+        "pending": None,
+        "phase": phase + 1,
+        "results": results,
+    }
+
+
+def _after_plan(state: State) -> Literal["begin", "__end__"]:
+    return END if state["stop"] else "begin"
+
+
+@cache
+def _graph() -> Any:
+    graph = StateGraph(State, context_schema=World)
+    graph.add_node("plan", _plan)
+    graph.add_node("begin", _begin)
+    graph.add_node("think", _think)
+    graph.add_node("act", _act)
+    graph.add_edge(START, "plan")
+    graph.add_conditional_edges("plan", _after_plan)
+    graph.add_edge("begin", "think")
+    graph.add_conditional_edges("think", after_thinking)
+    graph.add_conditional_edges("act", after_acting)
+    return graph.compile()
+
+
+class PlanExecuteAgent(GraphAgent):
+    """An agent that plans first. In the stage `summarize` it is Plan-and-Build."""
+
+    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+        """Plans, then carries the plan out; the trace says how it ended."""
+        return await self.run_graph(_graph(), fresh([]), brief, sandbox)

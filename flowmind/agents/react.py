@@ -1,0 +1,52 @@
+"""ReAct (Yao et al., 2022): reason, act, observe, until the model finishes or a budget ends."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from tools_registry.sandbox import Sandbox
+
+from flowmind.agents.base import GraphAgent
+from flowmind.agents.turns import State, World, act, fresh, opening, think
+from flowmind.protocols import Brief
+from flowmind.trace import Trace
+
+
+async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    return await think(state, runtime.context)
+
+
+async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    return await act(state, runtime.context)
+
+
+def after_thinking(state: State) -> Literal["act", "__end__"]:
+    """Stops if a budget ended."""
+    return END if state["stop"] else "act"
+
+
+def after_acting(state: State) -> Literal["think", "__end__"]:
+    """Goes on until the stage has ended."""
+    return END if state["stop"] else "think"
+
+
+@cache
+def _graph() -> Any:
+    graph = StateGraph(State, context_schema=World)
+    graph.add_node("think", _think)
+    graph.add_node("act", _act)
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", after_thinking)
+    graph.add_conditional_edges("act", after_acting)
+    return graph.compile()
+
+
+class ReActAgent(GraphAgent):
+    """An agent that reasons and acts in turn."""
+
+    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+        """Works on a brief; the trace says how it ended."""
+        return await self.run_graph(_graph(), fresh(opening(f"{brief.stage}_react", brief.task)), brief, sandbox)

@@ -1,0 +1,229 @@
+"""The metrics over many cases (DESIGN: rates in percent with their counts and 95 % Wilson intervals).
+
+Sources: CRate, TRate, exec_complete, graph_valid: FlowMind, section 4.1; mixed tool invocation: section 4.3.3;
+failure modes: appendix E.5, table 11; the interval: E. B. Wilson, 1927.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from tools_registry.spec import Record
+
+from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.record import CaseRecord, FailureMode, ParseCounts, StageUsage
+from flowmind.trace import Trace
+
+
+class Rate(Record):
+    """A share in percent, with what it counts and its 95 % Wilson interval (percent)."""
+
+    percent: float
+    count: int
+    of: int
+    low: float
+    high: float
+
+
+class Group(Record):
+    """The rates of a group of cases."""
+
+    cases: int
+    case_pass_rate: float
+    tests: int
+    test_pass_rate: float
+    exec_complete: float
+    exec_correct: float
+    graph_valid: float
+    both: float
+    mti_rate: float
+
+
+class StageTokens(Record):
+    """Mean output tokens a case; None where the server did not report them."""
+
+    execute: float | None
+    summarize: float | None
+    total: float | None
+
+
+class Summary(Record):
+    """The metrics of a run."""
+
+    model: str
+    mode: str
+    benchmark: str
+    cases: int
+    case_pass_rate: float
+    tests: int
+    test_pass_rate: float
+    exec_complete: float
+    exec_correct: float
+    graph_valid: float
+    both: float
+    mti_rate: float
+    mti_kinds: dict[str, int]
+    failure_modes: dict[str, int]
+    errors: int
+    """Cases that the infrastructure kept from being tried; they count as not passed."""
+    tokens: StageTokens
+    by_category: dict[str, Group]
+    by_difficulty: dict[str, Group]
+    intervals: dict[str, Rate]
+    """The rates again, with count and interval."""
+    coerced: int
+    parse: ParseCounts
+    wall_s: float
+
+
+def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:
+    """The Wilson score interval of a share, as fractions; (0, 1) for no trials."""
+    if of == 0:
+        return 0.0, 1.0
+    share = count / of
+    middle = share + z * z / (2 * of)
+    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def rate(count: int, of: int) -> Rate:
+    """A share in percent with its interval."""
+    low, high = wilson(count, of)
+    return Rate(
+        percent=percent(count, of), count=count, of=of, low=round(100 * low, 2), high=round(100 * high, 2)
+    )
+
+
+def percent(count: int, of: int) -> float:
+    """A share in percent, two decimals; 0 of nothing is 0."""
+    return round(100 * count / of, 2) if of else 0.0
+
+
+def mixed_tool_invocation(trace: Trace) -> str | None:
+    """The kind of mixed tool invocation in a trace, or None.
+
+    Business tools first and graph tools after a completed execution is clean. A graph call before the first of the
+    business calls is `front_loaded`, a business call after a graph call `interleaved`, and a change to graph tools
+    in a trace that never finished `interrupted`. Phases are those of the plan; without a plan the trace is one.
+    """
+    phases: dict[int, list[bool]] = {}
+    for step in trace.tool_steps:
+        phases.setdefault(step.phase, []).append(step.call.tool in GRAPH_TOOLS)
+    for graph_calls in phases.values():
+        if True not in graph_calls or False not in graph_calls:
+            continue
+        first_graph = graph_calls.index(True)
+        if False in graph_calls[first_graph:]:
+            return "interleaved" if False in graph_calls[:first_graph] else "front_loaded"
+        if not trace.ok:
+            return "interrupted"
+    return None
+
+
+def failure_mode(
+    exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool
+) -> FailureMode:
+    """What a case lacks. `anything`: some business or graph call succeeded."""
+    if passed:
+        return "none"
+    if error or not anything:
+        return "empty"
+    if exec_complete and not graph_valid:
+        return "exec_only"
+    if graph_valid and not exec_complete:
+        return "graph_only"
+    return "both_partial"
+
+
+def group(records: Sequence[CaseRecord]) -> Group:
+    """The rates of some cases."""
+    total = len(records)
+    tests = [test for record in records for test in record.tests]
+    return Group(
+        cases=total,
+        case_pass_rate=percent(_count(records, lambda record: record.passed), total),
+        tests=len(tests),
+        test_pass_rate=percent(sum(test.passed for test in tests), len(tests)),
+        exec_complete=percent(_count(records, lambda record: record.exec_complete), total),
+        exec_correct=percent(_count(records, lambda record: record.exec_correct), total),
+        graph_valid=percent(_count(records, lambda record: record.graph_valid), total),
+        both=percent(_count(records, lambda record: record.exec_complete and record.graph_valid), total),
+        mti_rate=percent(_count(records, lambda record: record.mti is not None), total),
+    )
+
+
+def summarize_records(records: Sequence[CaseRecord], model: str, mode: str, benchmark: str) -> Summary:
+    """The metrics of a run; equal records give equal metrics, in whatever order they were made."""
+    whole = group(records)
+    counted: dict[str, Callable[[CaseRecord], bool]] = {
+        "case_pass_rate": lambda record: record.passed,
+        "exec_complete": lambda record: record.exec_complete,
+        "exec_correct": lambda record: record.exec_correct,
+        "graph_valid": lambda record: record.graph_valid,
+        "both": lambda record: record.exec_complete and record.graph_valid,
+        "mti_rate": lambda record: record.mti is not None,
+    }
+    intervals = {name: rate(_count(records, test), len(records)) for name, test in counted.items()}
+    passed = sum(test.passed for record in records for test in record.tests)
+    intervals["test_pass_rate"] = rate(passed, whole.tests)
+    return Summary(
+        **whole.model_dump(),
+        model=model,
+        mode=mode,
+        benchmark=benchmark,
+        mti_kinds=_tally(record.mti for record in records if record.mti),
+        failure_modes=_tally(record.failure_mode for record in records),
+        errors=_count(records, lambda record: record.error is not None),
+        tokens=_tokens(records),
+        by_category=_by(records, lambda record: record.category),
+        by_difficulty=_by(records, lambda record: record.difficulty),
+        intervals=intervals,
+        coerced=sum(record.coerced for record in records),
+        parse=sum((record.parse for record in records), ParseCounts()),
+        wall_s=round(_covered(records), 1),
+    )
+
+
+def _count(records: Sequence[CaseRecord], test: Callable[[CaseRecord], bool]) -> int:
+    return sum(map(test, records))
+
+
+def _tally(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _by(records: Sequence[CaseRecord], key: Callable[[CaseRecord], str]) -> dict[str, Group]:
+    names = sorted({key(record) for record in records} - {""}, key=_rank)
+    return {name: group([record for record in records if key(record) == name]) for name in names}
+
+
+def _rank(name: str) -> tuple[int, str]:
+    levels = ("easy", "medium", "hard")
+    return (levels.index(name) if name in levels else 0, name)
+
+
+def _tokens(records: Sequence[CaseRecord]) -> StageTokens:
+    execute = _mean([record.execute for record in records])
+    summarize = _mean([record.summarize for record in records])
+    total = None if execute is None or summarize is None else round(execute + summarize, 1)
+    return StageTokens(execute=execute, summarize=summarize, total=total)
+
+
+def _mean(stages: Sequence[StageUsage]) -> float | None:
+    known = [stage.output_tokens for stage in stages]
+    if not known or None in known:
+        return None
+    return round(sum(tokens or 0 for tokens in known) / len(known), 1)
+
+
+def _covered(records: Sequence[CaseRecord]) -> float:
+    """Seconds in which at least one case was being worked on."""
+    spans = sorted((record.started_at, record.started_at + record.seconds) for record in records)
+    total, until = 0.0, -math.inf
+    for begin, end in spans:
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total

@@ -1,0 +1,1 @@
+"""Chat models: the OpenAI-compatible client, recording, and the embedded `search` model."""

@@ -1,0 +1,34 @@
+"""From a model's name to a `ChatModel`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox
+
+from flowmind.errors import InputError
+from flowmind.llm.models import reach
+from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.search.model import SearchModel
+from flowmind.protocols import ChatModel
+
+
+class Prober(Protocol):
+    """A sandbox that tries calls in bulk."""
+
+    def values(self, calls: Any) -> Any:
+        """(value, None) or (None, error) for each call."""
+        ...
+
+
+def model_named(name: str, sandbox: Sandbox, base_url: str | None = None, **options: Any) -> ChatModel:
+    """The model of that name; `search` thinks in the given sandbox.
+
+    Raises:
+        ModelUnavailable: If it cannot be reached.
+    """
+    if name != "search":
+        return OpenAIChat.at(reach(name, base_url), **options)
+    if not isinstance(sandbox, LocalSandbox | FunctionSandbox):
+        raise InputError("the search model needs a sandbox that it can try tools in")
+    return SearchModel(sandbox.values)

@@ -1,0 +1,114 @@
+"""The models by name, and where each is reached. No heavy import: the command line asks this before all else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from typing import Any, Literal
+
+from tools_registry.spec import Record
+
+from flowmind.errors import ModelUnavailable
+
+LOCAL_URL = "http://127.0.0.1:8000/v1"
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+class ModelInfo(Record):
+    """A known model."""
+
+    name: str
+    kind: Literal["embedded", "vllm", "openai", "endpoint"]
+    served_as: tuple[str, ...] = ()
+    """Names under which a server may list it."""
+    note: str = ""
+    extra_body: dict[str, Any] = {}
+    """Fields added to each request."""
+    reasoning: bool = False
+    """Takes `max_completion_tokens`, and neither temperature nor a stop string."""
+
+
+_NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
+KNOWN: dict[str, ModelInfo] = {
+    info.name: info
+    for info in (
+        ModelInfo(
+            name="search", kind="embedded", note="no language model: an offline search for tool sequences"
+        ),
+        *(
+            ModelInfo(
+                name=f"qwen3-{size}",
+                kind="vllm",
+                served_as=(f"Qwen/Qwen3-{size.upper()}",),
+                note=f"vllm serve Qwen/Qwen3-{size.upper()} --served-model-name qwen3-{size}",
+                extra_body=_NO_THINKING,
+            )
+            for size in ("8b", "14b", "32b")
+        ),
+        ModelInfo(name="gpt-4.1", kind="openai", note="OpenAI API, needs OPENAI_API_KEY"),
+        ModelInfo(name="gpt-5", kind="openai", note="OpenAI API, needs OPENAI_API_KEY", reasoning=True),
+    )
+}
+
+
+class Endpoint(Record):
+    """Where a model answers, and what it is called there."""
+
+    info: ModelInfo
+    base_url: str
+    served_name: str
+    api_key: str
+
+
+def find(name: str) -> ModelInfo:
+    """A known model, or an unknown one that is taken as it is to `OPENAI_BASE_URL`."""
+    return KNOWN.get(name) or ModelInfo(name=name, kind="endpoint")
+
+
+def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpoint:
+    """Finds the server of a model and asks it for its list of models, before anything else starts.
+
+    Raises:
+        ModelUnavailable: One line that says how to reach it.
+    """
+    info = find(name)
+    url = (base_url or os.environ.get("OPENAI_BASE_URL") or _default_url(info)).rstrip("/")
+    key = os.environ.get("OPENAI_API_KEY", "")
+    if not key and url == OPENAI_URL:
+        raise ModelUnavailable(f"model {name!r} needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)")
+    try:
+        listed = _list(url, key, timeout)
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            raise ModelUnavailable(f"model {name!r}: {url} refuses the OPENAI_API_KEY ({error.code})") from None
+        listed = []
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ModelUnavailable(f"model {name!r}: nothing answers at {url} ({reason}); {_advice(info)}") from None
+    for served in (name, *info.served_as):
+        if served in listed or not listed:
+            return Endpoint(info=info, base_url=url, served_name=served, api_key=key or "none")
+    raise ModelUnavailable(f"model {name!r}: {url} serves {', '.join(listed[:5])}; pass one of these as the model")
+
+
+def _default_url(info: ModelInfo) -> str:
+    if info.kind == "endpoint":
+        message = f"model {info.name!r} is not known: set OPENAI_BASE_URL to the server that has it"
+        raise ModelUnavailable(message + "; `flowmind models` lists the known ones")
+    return OPENAI_URL if info.kind == "openai" else LOCAL_URL
+
+
+def _advice(info: ModelInfo) -> str:
+    if info.kind == "vllm":
+        return f"start one with `{info.note}`, or set OPENAI_BASE_URL"
+    return "check OPENAI_BASE_URL"
+
+
+def _list(url: str, key: str, timeout: float) -> list[str]:
+    request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        body = json.loads(response.read(1_000_000))
+    return [str(entry["id"]) for entry in body.get("data", []) if isinstance(entry, dict) and "id" in entry]

@@ -1,0 +1,74 @@
+"""The record: what one case of a run left behind, one line of `records.jsonl`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+from tools_registry.spec import Record as Base
+
+FailureMode = Literal["none", "exec_only", "graph_only", "both_partial", "empty"]
+"""What a case lacks: nothing; a graph; an execution; something of both; everything (or an error ended it)."""
+
+
+class Score(Base):
+    """One held-out test."""
+
+    passed: bool
+    actual: Any = None
+    error: str | None = None
+
+
+class ParseCounts(Base):
+    """How the model's replies were read."""
+
+    clean: int = 0
+    recovered: int = 0
+    reprompted: int = 0
+    failed: int = 0
+
+    def __add__(self, other: ParseCounts) -> ParseCounts:
+        return ParseCounts(
+            clean=self.clean + other.clean,
+            recovered=self.recovered + other.recovered,
+            reprompted=self.reprompted + other.reprompted,
+            failed=self.failed + other.failed,
+        )
+
+
+class StageUsage(Base):
+    """What a stage used."""
+
+    turns: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    """As the server reported them; None if it did not for some turn."""
+    stop: tuple[str, ...] = ()
+    """How each trace of the stage ended."""
+
+
+class CaseRecord(Base):
+    """One case of a run."""
+
+    id: str
+    """The instance's."""
+    category: str = ""
+    difficulty: str = ""
+    exec_complete: bool = False
+    exec_correct: bool = False
+    graph_valid: bool = False
+    tests: tuple[Score, ...] = ()
+    passed: bool = False
+    """All tests passed."""
+    problems: tuple[str, ...] = ()
+    mti: str | None = None
+    failure_mode: FailureMode = "none"
+    coerced: int = 0
+    parse: ParseCounts = Field(default_factory=ParseCounts)
+    execute: StageUsage = Field(default_factory=StageUsage)
+    summarize: StageUsage = Field(default_factory=StageUsage)
+    error: str | None = None
+    """What kept the case from being tried at all, such as a failing endpoint; never a wrong answer."""
+    started_at: float = 0.0
+    """Seconds since the epoch."""
+    seconds: float = 0.0

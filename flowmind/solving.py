@@ -1,0 +1,266 @@
+"""`ExecuteSummarize`: the library's door. One's own functions, a model, a task with examples → a workflow."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox, ToolSource
+from tools_registry.schema import JSONSchema, type_name
+from tools_registry.spec import SpecError
+
+from flowmind.checking import Problem, check
+from flowmind.errors import CaseFailed, InputError, InvalidWorkflow
+from flowmind.executor.running import arun, needs_waiting, run
+from flowmind.files import read_model, write_text
+from flowmind.llm.choosing import model_named
+from flowmind.pipeline import Settings, Solution, mode_of, solve
+from flowmind.protocols import ChatModel
+from flowmind.task import Example, Task
+from flowmind.trace import Trace
+from flowmind.workflow import Workflow
+
+T = TypeVar("T")
+Tool = Callable[..., Any] | ToolSource
+Shown = tuple[dict[str, Any], Any] | Example
+
+
+def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end, also where an event loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(asyncio.run(coroutine))
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def sandbox_of(tools: Sequence[Tool]) -> FunctionSandbox | LocalSandbox:
+    """A sandbox for one's own functions (trusted, in this process) or for tool sources (untrusted, in workers).
+
+    Raises:
+        InputError: If both kinds are mixed, there is none, or a function cannot be a tool.
+    """
+    functions = [tool for tool in tools if not isinstance(tool, ToolSource)]
+    sources = [tool for tool in tools if isinstance(tool, ToolSource)]
+    if bool(functions) == bool(sources):
+        raise InputError("give tools: either functions of your own, or tool sources, not both")
+    try:
+        return FunctionSandbox(functions) if functions else LocalSandbox(sources)
+    except SpecError as error:
+        raise InputError(str(error)) from None
+
+
+class RunnableWorkflow:
+    """A workflow with its tools: call it with inputs, or keep it as a file.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`.
+    """
+
+    def __init__(self, workflow: Workflow, sandbox: Sandbox, model: ChatModel | None = None) -> None:
+        if problems := check(workflow, sandbox.specs):
+            raise InvalidWorkflow("; ".join(map(str, problems)))
+        self.workflow = workflow
+        self._sandbox = sandbox
+        self._model = model
+        self._waits = needs_waiting(workflow, sandbox)
+
+    @classmethod
+    def load(cls, path: str | Path, tools: Sequence[Tool], model: ChatModel | None = None) -> Self:
+        """Reads a workflow's file and gives it its tools.
+
+        Raises:
+            InputError: If the file is no workflow document.
+            InvalidWorkflow: If it does not pass `check` with these tools.
+        """
+        return cls(read_model(Path(path), Workflow), sandbox_of(tools), model)
+
+    def __call__(self, inputs: Mapping[str, Any]) -> Any:
+        """The answer for these inputs.
+
+        Raises:
+            CaseFailed: If the workflow ends in an error on them.
+        """
+        return _answer(self.trace(inputs))
+
+    async def acall(self, inputs: Mapping[str, Any]) -> Any:
+        """The answer for these inputs, without blocking the event loop.
+
+        Raises:
+            CaseFailed: If the workflow ends in an error on them.
+        """
+        return _answer(await arun(self.workflow, dict(inputs), self._sandbox, self._model))
+
+    def trace(self, inputs: Mapping[str, Any]) -> Trace:
+        """Every step of a run on these inputs, errors included."""
+        if self._waits:
+            return wait_for(arun(self.workflow, dict(inputs), self._sandbox, self._model))
+        return run(self.workflow, dict(inputs), self._sandbox)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the workflow's document."""
+        write_text(Path(path), self.workflow.to_json())
+
+
+def _answer(trace: Trace) -> Any:
+    if trace.error is not None:
+        raise CaseFailed(trace.error.type, trace.error.message)
+    return trace.answer
+
+
+class Result:
+    """What `ExecuteSummarize.run` gives."""
+
+    def __init__(self, solution: Solution, sandbox: Sandbox, model: ChatModel) -> None:
+        self.solution = solution
+        self._sandbox = sandbox
+        self._model = model
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The executions."""
+        return self.solution.traces
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the workflow; empty if it is sound, or if there is none."""
+        return self.solution.problems
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Model replies and output tokens, by stage."""
+        summary = self.solution.summary
+        return {
+            "execute_turns": sum(len(trace.turns) for trace in self.traces),
+            "execute_tokens": sum(trace.output_tokens for trace in self.traces),
+            "summarize_turns": len(summary.turns) if summary else 0,
+            "summarize_tokens": summary.output_tokens if summary else 0,
+        }
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a sound workflow."""
+        return self.solution.graph_valid
+
+    @property
+    def workflow(self) -> RunnableWorkflow:
+        """The workflow, ready to be called.
+
+        Raises:
+            InvalidWorkflow: If there is none, or it does not pass `check`; the message says why.
+        """
+        if self.solution.workflow is None:
+            ends = ", ".join(trace.stop for trace in self.traces)
+            raise InvalidWorkflow(f"no workflow was built (the execution ended by: {ends})")
+        return RunnableWorkflow(self.solution.workflow, self._sandbox, self._model)
+
+
+class ExecuteSummarize:
+    """Solves a task once with an agent, then turns what it did into a workflow.
+
+    Args:
+        tools: Functions of one's own with type hints and docstrings (sync or async; mark those that change something
+            with `@tool(effect="write")`), or tool sources for the sandbox.
+        model: A model's name (`"search"` works offline), or any `ChatModel`.
+        mode: `es-pe` (default), `es-react`, … as in `flowmind.pipeline.MODES`.
+        settings: Everything else: rollouts, budgets, seed.
+
+    Raises:
+        InputError: If a function cannot be a tool, or the mode does not exist.
+        ModelUnavailable: If the named model cannot be reached.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        model: str | ChatModel = "search",
+        mode: str = "es-pe",
+        settings: Settings | None = None,
+    ) -> None:
+        self.sandbox = sandbox_of(tools)
+        self.settings = (settings or Settings()).model_copy(update={"mode": mode_of(mode)})
+        self.model = model_named(model, self.sandbox) if isinstance(model, str) else model
+
+    def run(
+        self,
+        query: str | Task,
+        examples: Sequence[Shown] = (),
+        inputs: JSONSchema | None = None,
+    ) -> Result:
+        """Solves a task; see `arun`."""
+        return wait_for(self.arun(query, examples, inputs))
+
+    async def arun(
+        self,
+        query: str | Task,
+        examples: Sequence[Shown] = (),
+        inputs: JSONSchema | None = None,
+    ) -> Result:
+        """Solves a task.
+
+        Args:
+            query: The task in words, or a whole `Task`.
+            examples: Pairs of input and output; executing means working one of them.
+            inputs: JSON Schema of the inputs; without it, one is read off the examples.
+
+        Raises:
+            InputError: If there is no example, or an example does not fit the inputs.
+            ModelUnavailable: If the model cannot serve at all.
+        """
+        task = query if isinstance(query, Task) else make_task(query, examples, inputs)
+        solution = await solve(task, self.sandbox, self.model, self.settings)
+        return Result(solution, self.sandbox, self.model)
+
+
+def make_task(
+    query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task"
+) -> Task:
+    """A task of one's own.
+
+    Raises:
+        InputError: If there is no example, or an example does not fit the inputs.
+    """
+    pairs = [
+        example if isinstance(example, Example) else Example(input=example[0], output=example[1])
+        for example in examples
+    ]
+    if not pairs:
+        raise InputError("give at least one example: executing means working one through the tools")
+    try:
+        return Task(id=id, query=query, inputs=inputs or infer_inputs(pairs), examples=tuple(pairs))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def infer_inputs(examples: Sequence[Example]) -> JSONSchema:
+    """The schema of inputs, read off examples: an input that stands in all of them is required."""
+    names = list(dict.fromkeys(name for example in examples for name in example.input))
+    properties: dict[str, JSONSchema] = {}
+    for name in names:
+        kinds = sorted({_kind(example.input[name]) for example in examples if name in example.input})
+        if "number" in kinds and "integer" in kinds:
+            kinds.remove("integer")
+        properties[name] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    required = [name for name in names if all(name in example.input for example in examples)]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _kind(value: Any) -> str:
+    return type_name(value)

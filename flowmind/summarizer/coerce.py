@@ -1,0 +1,110 @@
+"""Reads what a model means by a binding. Small models write `2` for `{"value": 2}`: take it, and count it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
+
+_PATH = re.compile(r"[A-Za-z][A-Za-z0-9_]*((\.[A-Za-z0-9_]+)|(\[(-?\d+|'[^']*'|\"[^\"]*\")\]))*")
+_PART = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?\d+|'[^']*'|\"[^\"]*\")\]")
+
+
+@dataclass
+class Reader:
+    """Reads bindings for one place of a draft."""
+
+    scope: Collection[str]
+    """The variables that a name may mean."""
+    outputs: Mapping[str, str]
+    """The variable that each node sets: a node's id stands for it."""
+    coerced: int = 0
+    """How many values were read as something other than they strictly are."""
+
+    def binding(self, value: Any) -> Binding:
+        """The binding that a value stands for."""
+        if isinstance(value, dict):
+            return self._object(cast(dict[str, Any], value))
+        if isinstance(value, list):
+            return self._list(cast(list[Any], value))
+        self.coerced += 1
+        if isinstance(value, str) and (found := self.variable(value)) is not None:
+            return found
+        return Literal_(value=value)
+
+    def variable(self, text: str) -> Var | None:
+        """The variable, or path into one, that a text names; None if it names nothing in scope."""
+        text = text.strip().removeprefix("$").strip("{}").strip()
+        if not _PATH.fullmatch(text):
+            return None
+        name = re.split(r"[.\[]", text, maxsplit=1)[0]
+        path = tuple(_step(part) for part in _PART.finditer(text))
+        if name in self.scope:
+            return Var(var=name, path=path)
+        if name in self.outputs:
+            if path and path[0] in ("output", "result", self.outputs[name]):
+                path = path[1:]
+            return Var(var=self.outputs[name], path=path)
+        return None
+
+    def _object(self, value: dict[str, Any]) -> Binding:
+        keys = set(value)
+        if "var" in keys and keys <= {"var", "path"}:
+            return self._var(value)
+        if keys == {"value"}:
+            return Literal_(value=value["value"])
+        if keys in ({"literal"}, {"const"}, {"constant"}):
+            self.coerced += 1
+            return Literal_(value=next(iter(value.values())))
+        if keys == {"list"} and isinstance(value["list"], list):
+            return ListOf(list=tuple(self.binding(part) for part in cast(list[Any], value["list"])))
+        if keys == {"object"} and isinstance(value["object"], dict):
+            return self._fields(cast(dict[str, Any], value["object"]))
+        self.coerced += 1
+        fields = self._fields(value)
+        return Literal_(value=value) if _constant(fields) else fields
+
+    def _fields(self, value: dict[str, Any]) -> ObjectOf:
+        return ObjectOf(object={str(name): self.binding(part) for name, part in value.items()})
+
+    def _var(self, value: dict[str, Any]) -> Binding:
+        name = value["var"]
+        if not isinstance(name, str):
+            self.coerced += 1
+            return Literal_(value=name)
+        found = self.variable(name)
+        if found is None or found.var != name:
+            self.coerced += found is not None
+        path = value.get("path") or ()
+        if isinstance(path, str):
+            self.coerced += 1
+            path = tuple(_step(part) for part in _PART.finditer("." + path if path[:1] not in ".[" else path))
+        if found is None:
+            return Var.model_validate({"var": name, "path": path})
+        return Var(var=found.var, path=(*found.path, *cast(tuple[str | int, ...], tuple(path))))
+
+    def _list(self, value: list[Any]) -> Binding:
+        self.coerced += 1
+        parts = ListOf(list=tuple(self.binding(part) for part in value))
+        return Literal_(value=value) if _constant(parts) else parts
+
+
+def _step(match: re.Match[str]) -> str | int:
+    if match[1] is not None:
+        return int(match[1]) if match[1].isdigit() else match[1]
+    return match[2][1:-1] if match[2][0] in "'\"" else int(match[2])
+
+
+def _constant(binding: Binding) -> bool:
+    match binding:
+        case Literal_():
+            return True
+        case ListOf(list=parts):
+            return all(map(_constant, parts))
+        case ObjectOf(object=fields):
+            return all(map(_constant, fields.values()))
+        case _:
+            return False

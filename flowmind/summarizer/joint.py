@@ -1,0 +1,33 @@
+"""Business tools and graph tools at once: the world of the single-stage baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tools_registry.program import Outcome, Program
+from tools_registry.sandbox import DEFAULT_BUDGET, Sandbox
+from tools_registry.spec import Observation, ToolCall, ToolSpec
+
+from flowmind.graph_tools import FINISH
+from flowmind.summarizer.draft import DraftSandbox
+
+
+class JointSandbox:
+    """B and G exposed together. `finish` is left to the agent: it ends the stage whatever the draft looks like."""
+
+    def __init__(self, business: Sandbox, draft: DraftSandbox) -> None:
+        self.business = business
+        self.draft = draft
+        graph = {name: spec for name, spec in draft.specs.items() if name != FINISH}
+        self.specs: Mapping[str, ToolSpec] = {**business.specs, **graph}
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls a tool of either set."""
+        return await (self.business if call.tool in self.business.specs else self.draft).call(call)
+
+    def run(
+        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
+    ) -> list[Outcome]:
+        """Runs a compiled workflow with the business tools."""
+        return self.business.run(program, cases, budget)
