@@ -58,6 +58,17 @@ class Task(Record):
         return "\n".join(lines)
 
 
+class TaskFile(Record):
+    """A task of one's own, as `flowmind solve` reads it."""
+
+    id: str = Field(default="task", pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
+    query: str
+    """The task in natural language."""
+    inputs: JSONSchema | None = None
+    """JSON Schema of the inputs; without it, one is read off the examples."""
+    examples: tuple[Example, ...]
+
+
 class HeldOut(Record):
     """The held-out tests of a task, seen by the evaluator alone."""
 

@@ -29,7 +29,7 @@ from pydantic_core import to_jsonable_python
 
 from tools_registry.program import Outcome, Program, Tool, load, run_case
 from tools_registry.runtime import CaseError, clean, describe
-from tools_registry.spec import Observation, Record, ToolCall, ToolSpec, spec_from_source, spec_of
+from tools_registry.spec import Observation, Record, ToolCall, ToolSpec, spec_from_source, spec_of, specs_from_source
 
 DEFAULT_BUDGET = 100_000
 
@@ -78,6 +78,15 @@ class ToolSource(Record):
             SpecError: If the source defines no such function or a parameter has no JSON type.
         """
         return cls(spec=spec_from_source(source, name), source=source)
+
+    @classmethod
+    def parse_all(cls, source: str) -> list[ToolSource]:
+        """A tool for each function at the top level of a file; each keeps the whole file as its source.
+
+        Raises:
+            SpecError: If there is no function, or a parameter has no JSON type.
+        """
+        return [ToolSource(spec=spec, source=source) for spec in specs_from_source(source)]
 
 
 class WorkerFailure(Exception):

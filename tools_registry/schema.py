@@ -343,6 +343,8 @@ def type_label(schema: JSONSchema) -> str:
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         inner = type_label(schema["additionalProperties"])
         return "object" if inner == "any" else f"object of {inner}"
+    if kind == "object" and schema.get("properties"):
+        return "{" + ", ".join(f"{name}: {type_label(part)}" for name, part in schema["properties"].items()) + "}"
     return str(kind)
 
 

@@ -178,15 +178,30 @@ def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
     Raises:
         SpecError: If there is no such function, or a parameter has no JSON type.
     """
+    found = [node for node in _functions(source) if name in (None, node.name)]
+    if not found:
+        raise SpecError(f"tool source defines no function {name!r}")
+    return spec_from_ast(found[-1])
+
+
+def specs_from_source(source: str) -> list[ToolSpec]:
+    """The specs of all functions at the top level of untrusted source.
+
+    Raises:
+        SpecError: If there is none, or a parameter has no JSON type.
+    """
+    return [spec_from_ast(node) for node in _functions(source)]
+
+
+def _functions(source: str) -> list[ast.FunctionDef]:
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise SpecError(f"tool source does not parse: {error}") from None
     functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    found = [node for node in functions if name in (None, node.name)]
-    if not found:
-        raise SpecError(f"tool source defines no function {name or ''}".rstrip())
-    return spec_from_ast(found[-1])
+    if not functions:
+        raise SpecError("tool source defines no function")
+    return functions
 
 
 def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:

@@ -19,9 +19,10 @@ from tools_registry.schema import JSONSchema
 from tools_registry.spec import Observation, ToolCall, ToolSpec
 
 from flowmind.checking import Problem, check
+from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
-from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow, show_binding
+from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow
 
 _STRUCTURE = {
     "no_end", "end_unreachable", "dead_node", "missing_edge", "bad_branch", "bad_fork", "unbounded_loop",
@@ -410,46 +411,6 @@ class DraftSandbox:
             raise Refused(f"there is no edge {source} -> {target}; edges: {known}")
         self._commit([*self.draft.nodes], edges, source)
         return f"Removed the edge {source} -> {target}."
-
-
-def describe(workflow: Workflow) -> list[str]:
-    """A workflow as text, a line a node: `n1: evens = filter_even(items=numbers) -> n2`."""
-    lines: list[str] = []
-    for node in workflow.nodes:
-        ways = [
-            edge.target if edge.when is None else f"{str(edge.when).lower()}: {edge.target}"
-            for edge in workflow.after(node.id)
-        ]
-        lines.append(f"- {describe_node(node, workflow)}{' -> ' + ', '.join(ways) if ways else ''}")
-    return lines
-
-
-def describe_node(node: Node, workflow: Workflow | None = None) -> str:
-    """A node as text."""
-    match node:
-        case Start():
-            names = ", ".join(workflow.input_names) if workflow else ""
-            return f"{node.id}: inputs {names}" if names else f"{node.id}: no inputs"
-        case Condition(expr=expr):
-            return f"{node.id}: if {expr}"
-        case End(output=output):
-            return f"{node.id}: end with {show_binding(output)}"
-        case _:
-            return f"{node.id}: {node.output} = {_effect(node)}"
-
-
-def _effect(node: Any) -> str:
-    match node.kind:
-        case "tool":
-            return f"{node.tool}({', '.join(f'{key}={show_binding(part)}' for key, part in node.args.items())})"
-        case "assign":
-            return node.expr if node.expr is not None else show_binding(node.value)
-        case "llm":
-            return f"llm({node.prompt!r})"
-        case _:
-            body = "; ".join(f"{step.output} = {_effect(step)}" for step in node.body)
-            where = f" if {node.where}" if node.where else ""
-            return f"for {node.item} in {show_binding(node.over)}{where}: {body} collect {show_binding(node.collect)}"
 
 
 def _take(given: dict[str, Any], *names: str) -> Any:

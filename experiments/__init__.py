@@ -1,0 +1,1 @@
+"""Experiments: configurations → runner → records → tables. It only wires and loops."""

@@ -1,0 +1,337 @@
+"""The command `flowmind`. What a command needs is imported when it runs, so that `flowmind --help` answers at once.
+
+Exit codes: 0 done; 1 the answer is "no"; 2 bad usage or bad input, one line; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flowmind.command import Command
+from flowmind.errors import FlowMindError
+
+if TYPE_CHECKING:
+    from tools_registry.sandbox import ToolSource
+
+    from flowmind.task import Task
+    from flowmind.workflow import Workflow
+
+MODES = "react pe enhanced-react es-rr es-pr es-rp es-pp es-react es-pe".split()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; whatever a user can mend is one line and exit code 2, never a traceback."""
+    try:
+        options = build_parser().parse_args(arguments)
+        return options.run(options)
+    except FlowMindError as error:
+        print(f"flowmind: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"flowmind: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("flowmind: interrupted", file=sys.stderr)
+        return 130
+
+
+def commands() -> dict[str, Command]:
+    """All commands: those of installed packages above this one, then our own."""
+    above = {point.name: point.load() for point in entry_points(group="flowmind.commands")}
+    return {**dict(sorted(above.items())), **COMMANDS}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="flowmind",
+        description="Turn one good agent run into a workflow that runs without a model.",
+        epilog="Every flag can also be set in the environment: --base-url as FLOWMIND_BASE_URL.",
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, command in commands().items():
+        sub = subparsers.add_parser(name, help=command.help, description=command.help)
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+        _from_environment(sub)
+    return parser
+
+
+def _from_environment(parser: argparse.ArgumentParser) -> None:
+    """Takes the default of each flag from `FLOWMIND_<FLAG>`, where that is set."""
+    for action in parser._actions:  # argparse has no public list of them
+        value = os.environ.get(f"FLOWMIND_{action.dest.upper()}")
+        if value is None or not action.option_strings or action.dest == "help":
+            continue
+        if action.nargs == 0:
+            parser.set_defaults(**{action.dest: value.lower() in ("1", "true", "yes", "on")})
+        else:
+            if action.choices is not None and value not in action.choices:
+                parser.error(f"FLOWMIND_{action.dest.upper()}={value!r} is none of {', '.join(action.choices)}")
+            parser.set_defaults(**{action.dest: value})
+            action.required = False
+
+
+def _workflow_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workflow", type=Path, metavar="WORKFLOW", help="a workflow document (JSON)")
+
+
+def _tools_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tools", type=Path, metavar="FILE", help="Python file with the tools (default: the catalog)")
+
+
+def _read_workflow(path: Path) -> Workflow:
+    from flowmind.files import read_model
+    from flowmind.workflow import Workflow
+
+    return read_model(path, Workflow)
+
+
+def _tools(path: Path | None, names: Sequence[str] | None = None) -> list[ToolSource]:
+    """The tools of a file, or those of the catalog."""
+    from tools_registry import catalog
+    from tools_registry.sandbox import ToolSource
+    from tools_registry.spec import SpecError
+
+    from flowmind.errors import InputError
+    from flowmind.files import read_text
+
+    if path is None:
+        found = catalog.load()
+        return [found[name] for name in (found if names is None else names) if name in found]
+    try:
+        return ToolSource.parse_all(read_text(path))
+    except SpecError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _check_arguments(parser: argparse.ArgumentParser) -> None:
+    _workflow_argument(parser)
+    _tools_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print the problems as JSON")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from tools_registry import catalog
+
+    from flowmind.checking import check
+    from flowmind.files import dump_json
+
+    workflow = _read_workflow(options.workflow)
+    specs = {tool.spec.name: tool.spec for tool in _tools(options.tools)} if options.tools else catalog.specs()
+    problems = check(workflow, specs)
+    if options.json:
+        print(dump_json([problem.model_dump() for problem in problems], indent=1))
+    else:
+        for problem in problems:
+            print(problem)
+        print(f"{options.workflow}: {'sound' if not problems else f'{len(problems)} problems'}")
+    return 1 if problems else 0
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    _workflow_argument(parser)
+    _tools_argument(parser)
+    parser.add_argument("--input", required=True, metavar="JSON", help="the inputs: JSON, @FILE, or - for stdin")
+    parser.add_argument("--trace", action="store_true", help="print the whole trace instead of the answer")
+    parser.add_argument("--model", default=None, help="the model of llm nodes")
+    parser.add_argument("--base-url", default=None, help="where that model answers")
+
+
+def _run(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from tools_registry.sandbox import LocalSandbox
+
+    from flowmind.executor.compiler import needs_model
+    from flowmind.executor.running import arun, run
+    from flowmind.files import dump_json
+
+    workflow = _read_workflow(options.workflow)
+    inputs = _input(options.input)
+    names = [step.tool for node in workflow.nodes for step in getattr(node, "body", (node,)) if step.kind == "tool"]
+    with LocalSandbox(_tools(options.tools, names)) as sandbox:
+        if needs_model(workflow):
+            from flowmind.errors import InputError
+            from flowmind.llm.choosing import model_named
+
+            if options.model is None:
+                raise InputError("the workflow has llm nodes: say which model with --model")
+            model = model_named(options.model, sandbox, options.base_url)
+            trace = asyncio.run(arun(workflow, inputs, sandbox, model))
+        else:
+            trace = run(workflow, inputs, sandbox)
+    if options.trace:
+        print(dump_json(trace.model_dump(mode="json", exclude_defaults=True), indent=1))
+    elif trace.ok:
+        print(dump_json(trace.answer))
+    if trace.error is not None:
+        print(f"flowmind: {trace.error.type}: {trace.error.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _input(text: str) -> dict[str, Any]:
+    from flowmind.errors import InputError
+    from flowmind.files import parse_json, read_text
+
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        text = read_text(Path(text[1:]))
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"--input: {error}") from None
+    if not isinstance(value, dict):
+        raise InputError('--input: a JSON object with the inputs, such as {"n": 1}')
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _solve_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", type=Path, required=True, help="JSON file: query, examples, perhaps inputs")
+    parser.add_argument("--tools", type=Path, required=True, help="Python file with the tools' functions")
+    parser.add_argument("--model", default="search", help="see `flowmind models` (default search)")
+    parser.add_argument("--mode", default="es-pe", choices=MODES, help="how to solve (default es-pe)")
+    parser.add_argument("--base-url", default=None, help="where the model answers")
+    parser.add_argument("--rollouts", type=int, default=1, help="executions (default 1)")
+    parser.add_argument("--out", type=Path, default=None, help="also write the workflow to this file")
+
+
+def _solve(options: argparse.Namespace) -> int:
+    from tools_registry.sandbox import LocalSandbox
+
+    from flowmind.errors import InputError
+    from flowmind.files import write_text
+    from flowmind.llm.choosing import model_named
+    from flowmind.pipeline import Settings, mode_of
+    from flowmind.solving import ExecuteSummarize
+
+    task = _read_task(options.task)
+    sources = _tools(options.tools)
+    try:
+        settings = Settings(mode=mode_of(options.mode), rollouts=options.rollouts)
+    except ValueError:
+        raise InputError("--rollouts: a number from 1 to 100") from None
+    with LocalSandbox(sources) as thinking:
+        model = model_named(options.model, thinking, options.base_url)
+        solver = ExecuteSummarize(sources, model, options.mode, settings)
+        solution = solver.run(task).solution
+    for trace in solution.traces:
+        calls = " → ".join(step.call.tool for step in trace.tool_steps) or "no calls"
+        print(f"execute: {calls}; stopped by {trace.stop}", file=sys.stderr)
+    for problem in solution.problems:
+        print(f"problem: {problem}", file=sys.stderr)
+    if solution.workflow is None:
+        print("flowmind: no workflow was built", file=sys.stderr)
+        return 1
+    print(solution.workflow.to_json(), end="")
+    if options.out is not None:
+        write_text(options.out, solution.workflow.to_json())
+    return 0 if solution.graph_valid else 1
+
+
+def _read_task(path: Path) -> Task:
+    from flowmind.errors import InputError
+    from flowmind.files import read_model
+    from flowmind.solving import make_task
+    from flowmind.task import TaskFile
+
+    given = read_model(path, TaskFile)
+    try:
+        return make_task(given.query, given.examples, given.inputs, given.id)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _convert_arguments(parser: argparse.ArgumentParser) -> None:
+    _workflow_argument(parser)
+    parser.add_argument("--to", required=True, choices=("mermaid", "json"), help="the format")
+    parser.add_argument("--out", type=Path, default=None, help="write to this file instead of the screen")
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from flowmind.files import write_text
+    from flowmind.formats.mermaid import to_mermaid
+
+    workflow = _read_workflow(options.workflow)
+    text = to_mermaid(workflow) if options.to == "mermaid" else workflow.to_json()
+    if options.out is None:
+        print(text, end="")
+    else:
+        write_text(options.out, text)
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from flowmind.describing import describe
+
+    workflow = _read_workflow(options.workflow)
+    print(f"{workflow.name}: {workflow.description}" if workflow.description else workflow.name)
+    print("\n".join(describe(workflow)))
+    return 0
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _models(options: argparse.Namespace) -> int:
+    from flowmind.llm.models import KNOWN
+
+    for info in KNOWN.values():
+        print(f"{info.name:<10} {info.kind:<9} {info.note}")
+    print("any other name goes to OPENAI_BASE_URL as it is")
+    return 0
+
+
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="qwen3-8b, qwen3-14b or qwen3-32b")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from flowmind.errors import InputError
+    from flowmind.llm.models import KNOWN, LOCAL_URL, find
+
+    info = find(options.model)
+    if info.kind != "vllm":
+        known = ", ".join(known.name for known in KNOWN.values() if known.kind == "vllm")
+        raise InputError(f"model {options.model!r} is not served by vLLM; these are: {known}")
+    print("On a machine with a GPU, install the extra and start the server:")
+    print("  pip install 'flowmind-es[vllm]'")
+    print(f"  {info.note} --host 127.0.0.1 --port 8000 --enable-prefix-caching")
+    print(f"Then, in another shell: OPENAI_BASE_URL={LOCAL_URL} flowmind exp --model {info.name}")
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from flowmind.diagnosis import diagnose
+
+    findings = diagnose()
+    for finding in findings:
+        print(f"{'ok     ' if finding.ok else 'MISSING' if finding.needed else 'absent '} {finding.what}: {finding.note}")
+    return 0 if all(finding.ok or not finding.needed for finding in findings) else 1
+
+
+COMMANDS: dict[str, Command] = {
+    "solve": Command("solve one task of your own: prints the workflow", _solve_arguments, _solve),
+    "run": Command("run a workflow on inputs", _run_arguments, _run),
+    "check": Command("list every problem of a workflow", _check_arguments, _check),
+    "convert": Command("write a workflow in another format", _convert_arguments, _convert),
+    "show": Command("print a workflow, a line a node", _workflow_argument, _show),
+    "models": Command("list the known models", _no_arguments, _models),
+    "serve": Command("say how to serve a model with vLLM", _serve_arguments, _serve),
+    "doctor": Command("say what works on this machine", _no_arguments, _doctor),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

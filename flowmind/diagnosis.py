@@ -1,0 +1,65 @@
+"""What works on this machine, for `flowmind doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+
+from tools_registry import catalog
+from tools_registry.sandbox import LocalSandbox
+from tools_registry.spec import Record, ToolCall
+
+from flowmind.errors import ModelUnavailable
+from flowmind.llm.models import LOCAL_URL, reach
+
+
+class Finding(Record):
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    note: str
+    needed: bool = True
+    """Whether FlowMind cannot do without it."""
+
+
+def diagnose() -> list[Finding]:
+    """Looks at Python, the sandbox, the packages, and the endpoints."""
+    version = platform.python_version()
+    findings = [
+        Finding(what="python", ok=sys.version_info >= (3, 11), note=f"{version} on {platform.system()}"),
+        Finding(what="processors", ok=True, note=str(os.cpu_count())),
+        _sandbox(),
+    ]
+    for name in ("langgraph", "openai", "networkx", "RestrictedPython"):
+        there = importlib.util.find_spec(name) is not None
+        findings.append(Finding(what=name, ok=there, note="installed" if there else "reinstall flowmind-es"))
+    return [*findings, *_optional()]
+
+
+def _sandbox() -> Finding:
+    with LocalSandbox([catalog.load()["add"]]) as sandbox:
+        seen = asyncio.run(sandbox.call(ToolCall(tool="add", args={"a": 1, "b": 2})))
+    note = "a tool ran in a worker: language policy, rlimits, deadline, no inherited environment"
+    return Finding(what="sandbox", ok=seen.ok and seen.value == 3, note=note if seen.ok else str(seen.error))
+
+
+def _optional() -> list[Finding]:
+    vllm = importlib.util.find_spec("vllm") is not None
+    gpu = shutil.which("nvidia-smi") is not None
+    url = os.environ.get("OPENAI_BASE_URL", LOCAL_URL)
+    try:
+        reach("any", url, timeout=1.0)
+        answers, note = True, f"{url} answers"
+    except ModelUnavailable as error:
+        answers = "serves" in str(error)
+        note = str(error).removeprefix("model 'any': ")
+    return [
+        Finding(what="vllm", ok=vllm, note="installed" if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
+        Finding(what="gpu", ok=gpu, note="nvidia-smi found" if gpu else "none found", needed=False),
+        Finding(what="endpoint", ok=answers, note=note, needed=False),
+    ]

@@ -1,0 +1,1 @@
+"""Workflows in other forms. Today: Mermaid flowcharts."""
