@@ -17,6 +17,7 @@ from typing import Any
 import tqdm
 from flowmind import __version__
 from flowmind.checking import check
+from flowmind.executor.compiler import compile_workflow
 from flowmind.executor.running import run_batch
 from flowmind.files import dump_json, write_text
 from flowmind.task import Example, HeldOut, Task
@@ -32,10 +33,15 @@ from flowbench_synth.blueprint import Blueprint, Params
 from flowbench_synth.card import card
 from flowbench_synth.coverage import Part, signature, tool_calls
 from flowbench_synth.flow import flow
+from flowbench_synth.mutants import mutants
 
 NAME = "flowbench_synth"
 TESTS = 5
-CANDIDATES = 120
+EXAMPLES = 3
+"""One is worked by the agent, which leaves two that show both arms of a branch."""
+MUTANT_BUDGET = 2_000
+"""Steps of a mutant's run: a changed condition can make a loop endless."""
+CANDIDATES = 80
 """Inputs drawn for each instance, of which examples and tests are chosen."""
 TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
 """Tools offered, by difficulty (FlowMind, appendix A, table 4)."""
@@ -129,7 +135,13 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool) -> Instance
         if not trace.ok or not json_equal(trace.answer, expected):
             got = trace.answer if trace.ok else trace.error
             raise BuildError(f"{blueprint.id}: on {dump_json(case)} gold gives {got!r}, the oracle {expected!r}")
-    shown, held = _choose(cases, traces, rng, blueprint)
+    offered = _offered(blueprint, used, rng)
+    parts = _parts(workflow, cases, traces, offered, pool)
+    order = list(range(len(cases)))
+    rng.shuffle(order)
+    shown = _cover(sorted(order, key=lambda index: idle_steps(traces[index])), traces, parts, EXAMPLES)
+    held = _cover([index for index in order if index not in shown], traces, parts, TESTS)
+    shown = [shown[1], shown[0], *shown[2:]]  # the agent works the first and sees the others
     task = Task(
         id=blueprint.id,
         category=blueprint.category,
@@ -138,7 +150,7 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool) -> Instance
         query=rng.choice(list(blueprint.texts)).format(**params),
         inputs=workflow.inputs,
         output=_answer_schema([trace.answer for trace in traces]),
-        tools=_offered(blueprint, used, rng),
+        tools=offered,
         examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in shown),
     )
     tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in held)
@@ -171,19 +183,44 @@ def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, A
     return list(found.values())
 
 
-def _choose(
-    cases: Sequence[dict[str, Any]], traces: Sequence[Trace], rng: Random, blueprint: Blueprint
-) -> tuple[list[int], list[int]]:
-    """Indexes of examples and tests: each set covers what runs can do, with answers that differ."""
-    order = list(range(len(cases)))
-    rng.shuffle(order)
-    shown = _cover(order, traces, 3 if blueprint.difficulty != "easy" else rng.choice((2, 3)))
-    rest = [index for index in order if index not in shown]
-    return shown, _cover(rest, traces, TESTS)
+def _parts(
+    workflow: Workflow,
+    cases: Sequence[dict[str, Any]],
+    traces: Sequence[Trace],
+    offered: Sequence[str],
+    pool: WorkerPool,
+) -> list[frozenset[Part]]:
+    """What each input covers: what the gold's run on it does, and the mutants that answer it differently."""
+    sandbox = LocalSandbox([catalog.load()[name] for name in offered], pool)
+    covered = [set(signature(trace)) for trace in traces]
+    for number, mutant in enumerate(mutants(workflow, catalog.specs(), offered)):
+        outcomes = sandbox.run(compile_workflow(mutant.workflow), cases, MUTANT_BUDGET)
+        for index, outcome in enumerate(outcomes):
+            if outcome.error or not json_equal(outcome.answer, traces[index].answer):
+                covered[index].add(("kills", mutant.what, number))
+    return [frozenset(parts) for parts in covered]
 
 
-def _cover(order: Sequence[int], traces: Sequence[Trace], count: int) -> list[int]:
-    """Greedily the runs that add most: parts of the workflow not covered yet, then answers not given yet."""
+def idle_steps(trace: Trace) -> int:
+    """The calls of a run that change nothing: their result equals an argument, or is empty.
+
+    An example in which a rule of the task has no effect does not show that rule, so examples with few idle steps
+    are preferred. Tests are drawn without regard to it.
+    """
+    return sum(
+        step.observation.value in ([], {}, "", 0)
+        or any(json_equal(step.observation.value, value) for value in step.call.args.values())
+        for step in trace.tool_steps
+    )
+
+
+def _cover(
+    order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int
+) -> list[int]:
+    """Greedily the inputs that add most: parts not covered yet, then answers not given yet.
+
+    Of equals the first in the order is taken.
+    """
     chosen: list[int] = []
     covered: set[Part] = set()
     answers: set[str] = set()
@@ -191,13 +228,10 @@ def _cover(order: Sequence[int], traces: Sequence[Trace], count: int) -> list[in
         left = [index for index in order if index not in chosen]
         best = max(
             left,
-            key=lambda index: (
-                len(signature(traces[index]) - covered),
-                dump_json(traces[index].answer) not in answers,
-            ),
+            key=lambda index: (len(parts[index] - covered), dump_json(traces[index].answer) not in answers),
         )
         chosen.append(best)
-        covered |= signature(traces[best])
+        covered |= parts[best]
         answers.add(dump_json(traces[best].answer))
     return chosen
 

@@ -270,19 +270,19 @@ class LocalSandbox:
 
     def calls(self, calls: Sequence[ToolCall]) -> list[Observation]:
         """Independent calls in one round trip, each a case of its own."""
-        return [
-            Observation(value=value) if error is None else Observation.failed(*error)
-            for value, error in self.values([(call.tool, call.args) for call in calls])
-        ]
+        results = [self._refused(call.args) for call in calls]
+        todo = [index for index, result in enumerate(results) if result is None]
+        replies = self.values([(calls[index].tool, calls[index].args) for index in todo])
+        for index, (value, error) in zip(todo, replies, strict=True):
+            results[index] = Observation(value=value) if error is None else Observation.failed(*error)
+        return [result for result in results if result is not None]
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """Independent calls in one round trip: (value, None) or (None, (type, message)) for each."""
-        results: list[tuple[Any, Any]] = [(None, self._problem(args)) for _, args in calls]
-        todo = [index for index, (_, problem) in enumerate(results) if problem is None]
-        items = [list(calls[index]) for index in todo]
-        for index, (value, error) in zip(todo, self._batch("calls", items, {}), strict=True):
-            results[index] = (value, error)
-        return results
+        """`calls` without records, for tens of thousands of them: arguments must be strict JSON already.
+
+        Gives (value, None) or (None, (type, message)) for each.
+        """
+        return [(value, error) for value, error in self._batch("calls", [list(call) for call in calls], {})]
 
     def run(
         self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
@@ -314,12 +314,12 @@ class LocalSandbox:
     ) -> None:
         self.close()
 
-    def _problem(self, args: dict[str, Any]) -> tuple[str, str] | None:
+    def _refused(self, args: dict[str, Any]) -> Observation | None:
         """What keeps arguments from crossing to the worker."""
         try:
             clean(args)
         except CaseError as error:
-            return "invalid_arguments", error.message
+            return Observation.failed("invalid_arguments", error.message)
         return None
 
     def _batch(self, op: str, items: list[Any], about: dict[str, Any]) -> list[Any]:

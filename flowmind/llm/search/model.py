@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tools_registry.schema import json_equal
 from tools_registry.spec import ToolSpec
@@ -16,6 +16,7 @@ from flowmind.llm.search.reading import (
     Exchange,
     Reading,
     constants,
+    named,
     read,
     relevance,
     trace_input,
@@ -72,6 +73,7 @@ class SearchModel:
             cases=[*(given for given, _ in reading.examples), reading.working],
             outputs=[wanted for _, wanted in reading.examples],
             constants=constants(reading),
+            named=named(reading.text.split("\n\nInputs:")[0]),
             relevance=relevance(reading.text, documents),
             budget=self._budget,
         )
@@ -113,21 +115,34 @@ _READINGS = 64
 
 def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
     """The programs that a trace can stand for, the likeliest first."""
-    named = [constant for constant, cost in constants(reading) if cost <= 0.1]
+    said = [constant for constant, cost in constants(reading) if cost <= 0.15]
 
     def build(index: int, calls: tuple[Call, ...]) -> Iterator[Program]:
         if index == len(reading.trace):
-            for answer in _origins(reading.answer, {}, reading.trace, calls, []):
-                if answer.kind == "call":
-                    yield Program(calls, answer)
+            for answer in _answers(reading, given, calls):
+                yield Program(calls, answer)
             return
         exchange = reading.trace[index]
-        choices = [_origins(value, given, reading.trace, calls, named) for value in exchange.args.values()]
+        choices = [_origins(value, given, reading.trace, calls, said) for value in exchange.args.values()]
         for chosen in itertools.product(*choices):
             call = Call(exchange.tool, tuple(zip(exchange.args, chosen, strict=True)))
             yield from build(index + 1, (*calls, call))
 
     return build(0, ())
+
+
+def _answers(reading: Reading, given: dict[str, Any], calls: tuple[Call, ...]) -> list[Source]:
+    """Where the answer of a trace comes from: a result, or an object of results and inputs."""
+    whole = [
+        source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"
+    ]
+    if whole or not isinstance(reading.answer, dict):
+        return whole
+    fields = cast(dict[str, Any], reading.answer)
+    choices = [_origins(value, given, reading.trace, calls, [])[:2] for value in fields.values()]
+    return [
+        Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)
+    ]
 
 
 def _origins(
@@ -149,6 +164,10 @@ def _origins(
         for path, part in _parts(whole)
         if json_equal(part, value)
     ]
+    if isinstance(value, list) and not found and 1 < len(cast(list[Any], value)) <= 4:
+        parts = [_origins(part, given, trace, calls, named)[0] for part in cast(list[Any], value)]
+        if any(part.kind == "call" for part in parts):
+            found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
     constant = [Source("constant", value=value)]
     said = type(value) in (int, float) and any(json_equal(value, part) for part in named)
     return [*found, *constant, *inputs] if said else [*found, *inputs, *constant]
@@ -175,6 +194,8 @@ def _words(source: Source) -> str:
     path = "".join(f".{part}" for part in source.path)
     if source.kind == "constant":
         return dump_json(source.value)
+    if source.kind in ("list", "object"):
+        return " and ".join(_words(part) for _, part in source.fields)
     return f"the input {source.name}{path}" if source.kind == "input" else f"the result of {_tool(source)}{path}"
 
 
@@ -218,6 +239,10 @@ def _resolve(source: Source, program: Program, given: dict[str, Any], results: l
             return source.value
         case "input":
             value = given[source.name]
+        case "object":
+            return {name: _resolve(part, program, given, results) for name, part in source.fields}
+        case "list":
+            return [_resolve(part, program, given, results) for _, part in source.fields]
         case _:
             assert source.call is not None
             value = results[program.calls.index(source.call)]
@@ -242,6 +267,10 @@ def _binding(source: Source, program: Program) -> dict[str, Any]:
     match source.kind:
         case "constant":
             return {"value": source.value}
+        case "object":
+            return {"object": {name: _binding(part, program) for name, part in source.fields}}
+        case "list":
+            return {"list": [_binding(part, program) for _, part in source.fields]}
         case "input":
             name = source.name
         case _:

@@ -13,11 +13,12 @@ from flowmind.protocols import Message
 _WORDS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "twelve": 12, "once": 1, "twice": 2, "half": 0.5, "third": 3, "dozen": 12,
+    "last": -1, "final": -1,
 }  # fmt: skip
 _SIGNS = {
     "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
     "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
-    "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|", "hash": "#",
+    "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|", "hash": "#", "zero": "0", "zeros": "0",
 }  # fmt: skip
 _USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 
@@ -133,6 +134,23 @@ def _exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
     return tuple(found)
 
 
+_QUOTED = re.compile(r"'([^'\n]{0,40})'|\"([^\"\n]{0,40})\"|“([^”\n]{0,40})”")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def named(text: str) -> list[Any]:
+    """The numbers and quoted texts of a task's own words, in their order, each once."""
+    found: dict[str, Any] = {}
+    for match in _QUOTED.finditer(text):
+        value = next(part for part in match.groups() if part is not None)
+        found.setdefault(repr(value), value)
+    for match in _NUMBER.finditer(_QUOTED.sub(" ", text)):
+        number = match[0].replace(",", "")
+        value = float(number) if "." in number else int(number)
+        found.setdefault(repr(value), value)
+    return list(found.values())
+
+
 def constants(reading: Reading) -> list[tuple[Any, float]]:
     """The values that the task's text names, each with a cost: plain ones cheap, usual ones dear."""
     text = reading.text
@@ -141,13 +159,11 @@ def constants(reading: Reading) -> list[tuple[Any, float]]:
     def add(value: Any, cost: float) -> None:
         found.setdefault(repr(value), (value, cost))
 
-    for match in re.finditer(r"'([^'\n]{0,40})'|\"([^\"\n]{0,40})\"|“([^”\n]{0,40})”", text):
-        add(next(part for part in match.groups() if part is not None), 0.05)
-    for match in re.finditer(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?", text):
-        number = match[0].replace(",", "")
-        add(float(number) if "." in number else int(number), 0.05)
+    plain = named(text)
+    for value in plain:
+        add(value, 0.05)
     for match in re.finditer(r"(\d+(?:\.\d+)?)\s*(?:%|percent)", text):
-        add(float(match[1]) / 100, 0.2)
+        add(float(match[1]) / 100, 0.1)
     words = re.findall(r"[A-Za-z]+", text.lower())
     for word in words:
         if word in _WORDS:
@@ -156,9 +172,23 @@ def constants(reading: Reading) -> list[tuple[Any, float]]:
             add(_SIGNS[word], 0.1)
     for name in _field_names(reading):
         add(name, 0.05 if name.lower() in words else 0.2)
+    for value in _lists(named(text.split("\n\nInputs:")[0])):
+        add(value, 0.15)
     for value in _USUAL:
         add(value, 0.4)
     return list(found.values())
+
+
+def _lists(plain: Sequence[Any]) -> list[list[Any]]:
+    """Lists that a task may mean: its quoted texts, and its numbers in runs of two to four, also in order."""
+    texts = [value for value in plain if isinstance(value, str)]
+    numbers = [value for value in plain if not isinstance(value, str)][:8]
+    found: list[list[Any]] = [texts] if len(texts) > 1 else []
+    for length in (2, 3, 4):
+        for start in range(len(numbers) - length + 1):
+            run = numbers[start : start + length]
+            found += [run] if run == sorted(run) else [run, sorted(run)]
+    return found
 
 
 def _field_names(reading: Reading) -> list[str]:

@@ -2,16 +2,18 @@
 
 A term is a value for each case at once: an input, a field of one, a constant of the task text, or a call over
 terms. Terms are built by the number of their calls; of terms with equal values in all cases the first is kept
-(observational equivalence: Albarghouthi, Gulwani and Kincaid, CAV 2013). What it cannot find within its budget
+(observational equivalence: Albarghouthi, Gulwani and Kincaid, CAV 2013), unless the later one uses more of what
+the task names: a few examples often do not show what a constant is for. What it cannot find within its budget
 it does not find.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from tools_registry.schema import Validator, json_equal, validator
 from tools_registry.spec import ToolSpec
@@ -22,20 +24,31 @@ Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any
 """Runs independent calls; gives (value, None) or (None, error) for each."""
 MAX_CALLS = 4
 _CHUNK = 4_000
-_WIDTH = 1_500
-"""Terms of one size that are built upon, the best first."""
+_FIELD_CHOICES = 3
+"""Terms for one field of an answer that are put together with those of the others."""
+_SINGLE = 1_000
+_PAIR = 60
+"""Terms that one argument is tried with, the best first: alone, or beside another argument that holds calls."""
+_PAIRED = 8
+"""Texts of one size that are put into lists of two."""
+_COMBINATIONS = 5_000
+"""Combinations of arguments that one tool is tried with in one way of sharing calls among them."""
+_TRIED = {1: 3_000, 2: 8_000, 3: 8_000, 4: 8_000}
+"""Candidates that are tried, by the calls in them, the best first."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a value comes from: an input, a constant, or the result of a call; then a path into it."""
+    """Where a value comes from: an input, a constant, the result of a call, or an object or list of sources."""
 
     kind: str
-    """`input`, `constant` or `call`."""
+    """`input`, `constant`, `call`, `object` or `list`."""
     name: str = ""
     value: Any = None
     call: Call | None = None
     path: tuple[str | int, ...] = ()
+    fields: tuple[tuple[str, Source], ...] = ()
+    """Of an object by name, of a list by position."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,26 @@ class Term:
     values: list[Any]
     size: int
     score: float
+    uses: frozenset[str] = frozenset()
+    """The inputs and named constants in it."""
     fits: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+
+
+class Candidate(NamedTuple):
+    """A call that may be tried."""
+
+    tool: str
+    parameters: Sequence[str]
+    terms: tuple[Term, ...]
+    uses: frozenset[str]
+    score: float
+
+    def arguments(self, case: int) -> dict[str, Any]:
+        """Its arguments in one case."""
+        return {name: term.values[case] for name, term in zip(self.parameters, self.terms, strict=True)}
+
+
+Ranked = TypeVar("Ranked", Term, Candidate)
 
 
 @dataclass
@@ -75,6 +107,8 @@ class Question:
     """The answers of the first cases; the others have none."""
     constants: Sequence[tuple[Any, float]]
     """Values that the text names, with how much they cost."""
+    named: Sequence[Any]
+    """The constants among them that the task is likely to be about: its numbers and quoted texts."""
     relevance: Mapping[str, float]
     """For each tool how well its documentation fits the text, 0 to 1."""
     budget: int = 60_000
@@ -92,7 +126,11 @@ class _Search:
         self.probe = probe
         self.spent = 0
         self.seen: set[str] = set()
+        self.goals = _goals(question.outputs)
+        self.solutions: dict[str, list[Source]] = {name: [] for name in self.goals}
         self.levels: list[list[Term]] = [self.inputs()]
+        self.remember(self.levels[0])
+        self.solutions[""] = []
         self.constants = self.constant_terms()
         self.validators: dict[tuple[str, str], Validator] = {}
         for name, spec in question.specs.items():
@@ -102,33 +140,73 @@ class _Search:
                 self.validators[name, parameter] = validator(schema)
 
     def run(self) -> Program | None:
+        """Sizes are searched one after the other; a program that leaves something named in the task unused is
+        kept while two larger sizes are searched, because examples are few and a coincidence is likely."""
+        best: tuple[float, Program] | None = None
+        last = MAX_CALLS
         for size in range(1, MAX_CALLS + 1):
             level: list[Term] = []
             for batch in _chunks(self.candidates(size), _CHUNK):
                 if self.spent >= self.question.budget:
                     break
                 level += self.evaluate(batch, size)
-            found = [term for term in level if self.solves(term)]
-            if found:
-                return _program(max(found, key=lambda term: term.score).source)
+            for program in self.programs():
+                cost = self.cost(program)
+                if best is None or cost < best[0]:
+                    best = cost, program
+                    last = min(MAX_CALLS, len(program.calls) + 2)
+            if best is not None and (size >= last or not self.unused(best[1])):
+                break
             if not level or self.spent >= self.question.budget:
-                return None
-            level.sort(key=lambda term: -term.score)
-            self.levels.append(level[:_WIDTH])
-        return None
+                break
+            self.levels.append(_ranked(level))
+            self.levels[-1] += self.pairs(size)
+        return best[1] if best else None
 
-    def solves(self, term: Term) -> bool:
-        return all(
-            json_equal(ours, wanted) for ours, wanted in zip(term.values, self.question.outputs, strict=False)
-        )
+    def remember(self, level: list[Term]) -> None:
+        """Keeps the terms that give the answers, or one field of them where the answers are objects."""
+        for name, wanted in self.goals.items():
+            self.solutions[name] += [term.source for term in level if _gives(term, wanted)]
+
+    def programs(self) -> Iterator[Program]:
+        """What the kept terms make: a program for each that gives the answer, or one term for each field."""
+        yield from (_program(source) for source in self.solutions[""])
+        fields = {name: sources[:_FIELD_CHOICES] for name, sources in self.solutions.items() if name}
+        if fields:
+            for chosen in itertools.product(*fields.values()):
+                yield _program(Source("object", fields=tuple(zip(fields, chosen, strict=True))))
+
+    def cost(self, program: Program) -> float:
+        """Calls, and what of the task they leave unused, and constants that the task does not name."""
+        named = {repr(value): cost for value, cost in self.question.constants}
+        constants = _constants(program)
+        guessed = sum(named.get(repr(value), 0.3) * len(_parts_of(value)) for value in constants)
+        guessed += 0.15 * (len(constants) - len(set(map(repr, constants))))
+        fitting = sum(self.question.relevance.get(call.tool, 0.0) for call in program.calls)
+        return len(program.calls) + 1.1 * self.unused(program) + guessed - fitting / (len(program.calls) or 1)
+
+    def unused(self, program: Program) -> float:
+        """How many inputs and named constants a program leaves unused.
+
+        Quoted texts are often illustrations, and 0, 1 and -1 explanations: they hardly count.
+        """
+        used = {repr(part) for value in _constants(program) for part in _parts_of(value)}
+        inputs = {source.name for source in _leaves(program) if source.kind == "input"}
+        missing = 1.5 * len(set(self.question.cases[0]) - inputs)
+        for value in self.question.named:
+            alike = {repr(value), repr(value / 100)} if type(value) in (int, float) else {repr(value)}
+            if not alike & used:
+                illustrative = isinstance(value, str) or value in (0, 1, -1)
+                missing += 0.2 if illustrative else 1.0
+        return missing
 
     def inputs(self) -> list[Term]:
         cases = self.question.cases
         terms: list[Term] = []
         for name in cases[0]:
             source = Source("input", name)
-            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0))
-        self.seen |= {_key(term.values) for term in terms}
+            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, frozenset({name})))
+        self.seen |= {_key(term.values, term.uses) for term in terms}
         return terms
 
     def with_fields(self, term: Term) -> list[Term]:
@@ -141,20 +219,43 @@ class _Search:
                     source = Source(
                         term.source.kind, term.source.name, None, term.source.call, (*term.source.path, name)
                     )
-                    found.append(Term(source, [value[name] for value in objects], term.size, term.score - 0.1))
+                    values = [value[name] for value in objects]
+                    found.append(Term(source, values, term.size, term.score - 0.1, term.uses))
         return found
 
     def constant_terms(self) -> list[Term]:
         count = len(self.question.cases)
+        known = {repr(value): repr(value) for value in self.question.named}
+        known |= {repr(value / 100): repr(value) for value in self.question.named if type(value) in (int, float)}
         return [
-            Term(Source("constant", value=value), [value] * count, 0, -cost)
+            Term(
+                Source("constant", value=value),
+                [value] * count,
+                0,
+                -cost,
+                frozenset(known[repr(part)] for part in _parts_of(value) if repr(part) in known),
+            )
             for value, cost in self.question.constants
         ]
+
+    def pairs(self, size: int) -> list[Term]:
+        """Lists of two texts, the newer of `size` calls: what tools that join texts take."""
+        found: list[Term] = []
+        for level, terms in enumerate(self.levels):
+            for one, other in itertools.product(_texts(self.levels[size]), _texts(terms)):
+                if one is other or (level and one.size + other.size > MAX_CALLS - 1):
+                    continue
+                for first, second in ((one, other), (other, one)):
+                    values = [list(pair) for pair in zip(first.values, second.values, strict=True)]
+                    source = Source("list", fields=(("0", first.source), ("1", second.source)))
+                    score = first.score + second.score - 0.3
+                    found.append(Term(source, values, size, score, first.uses | second.uses))
+        return found
 
     def could_answer(self, tool: str) -> bool:
         """Whether a tool's result can have the type of the answers."""
         check = validator(self.question.specs[tool].returns)
-        return all(check(output) is None for output in self.question.outputs)
+        return any(all(check(value) is None for value in wanted) for wanted in self.goals.values())
 
     def fits(self, term: Term, tool: str, parameter: str) -> bool:
         known = term.fits.get((tool, parameter))
@@ -163,40 +264,42 @@ class _Search:
             known = term.fits[tool, parameter] = check(term.values[0]) is None
         return known
 
-    def candidates(self, size: int) -> Iterator[tuple[str, list[tuple[str, Term]]]]:
-        """Calls with `size` calls in them, the most relevant tools first."""
-        specs = self.question.specs
-        tools = [name for name in specs if size < MAX_CALLS or self.could_answer(name)]
-        order = sorted(tools, key=lambda name: (-self.question.relevance.get(name, 0.0), name))
+    def candidates(self, size: int) -> Iterator[Candidate]:
+        """The most promising calls with `size` calls in them, the best first."""
+        tools = [name for name in self.question.specs if size < MAX_CALLS or self.could_answer(name)]
         shares = list(_shares(size - 1, 2))
-        for name in order:
-            spec = specs[name]
-            parameters = spec.required
-            if not parameters:
-                continue
-            yield from self.calls(name, parameters, size, shares)
+        every = itertools.chain.from_iterable(self.calls(name, size, shares) for name in tools)
+        return iter(_ranked(list(every))[: _TRIED[size]])
 
-    def calls(
-        self, tool: str, parameters: Sequence[str], size: int, shares: list[tuple[int, ...]]
-    ) -> Iterator[tuple[str, list[tuple[str, Term]]]]:
-        constants = {
-            parameter: [term for term in self.own_constants(tool, parameter) if self.fits(term, tool, parameter)]
-            for parameter in parameters
-        }
-        terms = {
-            (parameter, level): [term for term in self.levels[level] if self.fits(term, tool, parameter)]
+    def calls(self, tool: str, size: int, shares: list[tuple[int, ...]]) -> Iterator[Candidate]:
+        parameters = self.question.specs[tool].required
+        relevance = self.question.relevance.get(tool, 0.0)
+        pools = {
+            (parameter, level): self.pool(tool, parameter, level, size)
             for parameter in parameters
             for level in range(min(size, len(self.levels)))
         }
-        zero = {parameter: [*terms[parameter, 0], *constants[parameter]] for parameter in parameters}
         for chosen in _placements(parameters, size - 1, shares):
-            pools = [
-                terms[parameter, level] if level else zero[parameter]
+            width = _PAIR if sum(1 for level in chosen if level) > 1 else _SINGLE
+            held = [
+                pools[parameter, level][: width if level else None]
                 for parameter, level in zip(parameters, chosen, strict=True)
             ]
-            for combination in itertools.product(*pools):
-                if any(term.source.kind != "constant" for term in combination):
-                    yield tool, list(zip(parameters, combination, strict=True))
+            for combination in itertools.product(*_trimmed(held)):
+                if all(term.source.kind == "constant" for term in combination):
+                    continue
+                uses = frozenset[str]().union(*(term.uses for term in combination))
+                twice = sum(len(term.uses) for term in combination) - len(uses)
+                own = sum(term.score for term in combination) - 0.2 * twice
+                yield Candidate(tool, parameters, combination, uses, relevance + own)
+
+    def pool(self, tool: str, parameter: str, level: int, size: int) -> list[Term]:
+        """The terms of a level that a parameter takes; constants are of level 0, guessed ones for short programs."""
+        constants = [] if level else self.own_constants(tool, parameter)
+        if size > 2:
+            constants = [term for term in constants if term.score > -0.3]
+        terms = [*self.levels[level], *constants]
+        return [term for term in terms if self.fits(term, tool, parameter)]
 
     def own_constants(self, tool: str, parameter: str) -> list[Term]:
         """The constants of the text, and the options of a parameter that lists them."""
@@ -208,14 +311,12 @@ class _Search:
         listed = [Term(Source("constant", value=value), [value] * count, 0, -0.1) for value in options]
         return listed or self.constants
 
-    def evaluate(self, batch: list[tuple[str, list[tuple[str, Term]]]], size: int) -> list[Term]:
-        """The terms of a batch of calls that give a new value in every case."""
+    def evaluate(self, batch: list[Candidate], size: int) -> list[Term]:
+        """The terms of a batch of calls that give a value in every case, and a new one."""
         alive = list(range(len(batch)))
         values: list[list[Any]] = [[] for _ in batch]
         for number in range(len(self.question.cases)):
-            calls = [
-                (batch[index][0], {name: term.values[number] for name, term in batch[index][1]}) for index in alive
-            ]
+            calls = [(batch[index].tool, batch[index].arguments(number)) for index in alive]
             self.spent += len(calls)
             left: list[int] = []
             for index, (value, error) in zip(alive, self.probe(calls), strict=True):
@@ -225,16 +326,33 @@ class _Search:
             alive = left
         found: list[Term] = []
         for index in alive:
-            tool, args = batch[index]
-            key = _key(values[index])
-            if key in self.seen:
-                continue
-            self.seen.add(key)
-            call = Call(tool, tuple((name, term.source) for name, term in args))
-            score = self.question.relevance.get(tool, 0.0) + sum(term.score for _, term in args) - 0.05
-            term = Term(Source("call", call=call), values[index], size, score)
-            found += self.with_fields(term)
+            candidate = batch[index]
+            args = zip(candidate.parameters, (term.source for term in candidate.terms), strict=True)
+            source = Source("call", call=Call(candidate.tool, tuple(args)))
+            terms = self.with_fields(Term(source, values[index], size, candidate.score, candidate.uses))
+            self.remember(terms)
+            key = _key(values[index], candidate.uses)
+            if key not in self.seen:
+                self.seen.add(key)
+                found += terms
         return found
+
+
+def _ranked(items: list[Ranked]) -> list[Ranked]:
+    """Items by promise, two views taking turns: those whose tools fit the text, and those that use most of it."""
+    fitting = sorted(items, key=lambda item: -item.score)
+    using = sorted(items, key=lambda item: -item.score - len(item.uses))
+    both = itertools.chain.from_iterable(zip(fitting, using, strict=True))
+    return list({id(item): item for item in both}.values())
+
+
+def _trimmed(pools: list[list[Term]]) -> list[list[Term]]:
+    """Pools cut from the end, the longest first, until their product is small enough."""
+    cut = list(pools)
+    while math.prod(map(len, cut)) > _COMBINATIONS:
+        longest = max(range(len(cut)), key=lambda index: len(cut[index]))
+        cut[longest] = cut[longest][: len(cut[longest]) * 3 // 4]
+    return cut
 
 
 def _placements(
@@ -270,8 +388,55 @@ def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _key(values: list[Any]) -> str:
-    return dump_json(values)
+def _key(values: list[Any], uses: frozenset[str]) -> str:
+    return f"{dump_json(values)} {sorted(uses)}"
+
+
+def _goals(outputs: Sequence[Any]) -> dict[str, list[Any]]:
+    """What is to be found: the answers, under the name "", and each field of them, if all are alike objects."""
+    goals = {"": list(outputs)}
+    first = outputs[0]
+    if isinstance(first, dict):
+        names = list(cast(dict[str, Any], first))
+        alike = all(isinstance(output, dict) and list(cast(dict[str, Any], output)) == names for output in outputs)
+        if alike and 0 < len(names) <= 4:
+            goals |= {name: [output[name] for output in outputs] for name in names}
+    return goals
+
+
+def _gives(term: Term, wanted: Sequence[Any]) -> bool:
+    return all(json_equal(ours, theirs) for ours, theirs in zip(term.values, wanted, strict=False))
+
+
+def _texts(terms: Sequence[Term]) -> list[Term]:
+    """The first terms that are texts in every case."""
+    texts = (term for term in terms if all(isinstance(value, str) for value in term.values))
+    return list(itertools.islice(texts, _PAIRED))
+
+
+def _leaves(program: Program) -> list[Source]:
+    """The inputs and constants that a program reads."""
+    found: list[Source] = []
+
+    def visit(source: Source) -> None:
+        if source.kind in ("input", "constant"):
+            found.append(source)
+        for _, part in source.fields:
+            visit(part)
+
+    for call in program.calls:
+        for _, source in call.args:
+            visit(source)
+    visit(program.answer)
+    return found
+
+
+def _constants(program: Program) -> list[Any]:
+    return [source.value for source in _leaves(program) if source.kind == "constant"]
+
+
+def _parts_of(value: Any) -> list[Any]:
+    return [value, *value] if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _program(answer: Source) -> Program:
@@ -279,6 +444,8 @@ def _program(answer: Source) -> Program:
     calls: list[Call] = []
 
     def visit(source: Source) -> None:
+        for _, part in source.fields:
+            visit(part)
         if source.call is None or source.call in calls:
             return
         for _, part in source.call.args:

@@ -1,0 +1,22 @@
+"""The published JSON Schemas. `python -m flowmind.schemas` writes them again from the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from flowmind.files import dump_json, write_text
+from flowmind.workflow import SCHEMA, Workflow
+
+WORKFLOW = Path(__file__).parent / "workflow-1.json"
+
+
+def workflow_schema() -> dict[str, Any]:
+    """The JSON Schema of a workflow document."""
+    body = Workflow.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **body}
+
+
+def main() -> None:
+    """Writes the schemas to their files."""
+    write_text(WORKFLOW, dump_json(workflow_schema(), indent=1) + "\n")

@@ -1,0 +1,5 @@
+"""Writes the published schemas again."""
+
+from flowmind.schemas import main
+
+main()

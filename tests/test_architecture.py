@@ -1,0 +1,175 @@
+"""The import table: every module stands on a row, and imports from the rows below its own only."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("tools_registry", "flowmind", "flowbench_synth", "experiments")
+
+# From the ground up. Entries of one row are siblings and never import one another; the modules of a package
+# that is one entry may.
+ROWS: tuple[tuple[str, ...], ...] = (
+    (
+        "tools_registry", "tools_registry.schema", "flowmind", "flowmind.errors", "flowmind.prompts",
+        "flowmind.command",
+    ),
+    ("tools_registry.runtime",),
+    ("tools_registry.expressions", "tools_registry.policy", "tools_registry.spec"),
+    ("tools_registry.program",),
+    ("tools_registry.worker", "tools_registry.sandbox"),
+    ("tools_registry.catalog", "flowmind.files", "flowmind.graph_tools"),
+    ("flowmind.task", "flowmind.trace", "flowmind.workflow", "flowmind.record", "flowmind.replies"),
+    ("flowmind.graph", "flowmind.describing", "flowmind.schemas"),
+    ("flowmind.checking", "flowmind.protocols"),
+    (
+        "flowmind.agents", "flowmind.summarizer", "flowmind.executor", "flowmind.evaluation",
+        "flowmind.formats", "flowmind.llm", "flowmind.testing",
+    ),
+    ("flowmind.pipeline",),
+    ("flowmind.solving", "flowmind.diagnosis"),
+    ("flowmind.cli", "flowbench_synth"),
+    ("experiments",),
+)  # fmt: skip
+
+# Who may import what is not ours and not the standard library's.
+OUTSIDE: dict[str, tuple[str, ...]] = {
+    "pydantic": PACKAGES,
+    "pydantic_core": ("tools_registry.sandbox",),
+    "docstring_parser": ("tools_registry.spec",),
+    "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
+    "json_repair": ("flowmind.replies",),
+    "networkx": ("flowmind.graph",),
+    "langgraph": ("flowmind.agents",),
+    "openai": ("flowmind.llm",),
+    "httpx": ("flowmind.llm",),
+    "tqdm": ("flowbench_synth", "experiments"),
+}
+
+# Command lines load what a command needs when it runs, so that --help answers at once.
+LAZY = {"flowmind.cli", "flowbench_synth.cli", "experiments.commands"}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {
+    module_name(path): ast.parse(path.read_text(encoding="utf-8"))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def entry(module: str) -> tuple[int, str] | None:
+    """The row of a module and the entry that covers it: its own name, or the closest package above it."""
+    rows = {name: row for row, names in enumerate(ROWS) for name in names}
+    if module in PACKAGES:
+        return (rows[module], module) if module in rows else None
+    while module not in rows and "." in module:
+        module = module.rpartition(".")[0]
+    return None if module in ("tools_registry", "flowmind") or module not in rows else (rows[module], module)
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """The modules that an import statement names; `from package import module` names the module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0 and node.module is not None, "imports are absolute"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name if name in MODULES else node.module for name in names)
+
+
+def imports(module: str) -> set[str]:
+    """All imports of a module, in functions too; the names that `flowmind` lends lazily are none."""
+    if module == "flowmind":
+        return {name for node in MODULES[module].body for name in imported(node)}
+    return {name for node in ast.walk(MODULES[module]) for name in imported(node)}
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def test_every_module_has_its_row() -> None:
+    assert [module for module in MODULES if entry(module) is None] == []
+
+
+def test_every_entry_of_the_table_is_a_module() -> None:
+    assert [name for row in ROWS for name in row if name not in MODULES] == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_imports_point_down_and_siblings_never_import_one_another(module: str) -> None:
+    ours = entry(module)
+    assert ours is not None
+    wrong: list[str] = []
+    for name in imports(module):
+        theirs = entry(name) if top(name) in PACKAGES else None
+        if theirs is not None and theirs[1] != ours[1] and theirs[0] >= ours[0]:
+            wrong.append(name)
+    assert wrong == []
+
+
+def test_what_is_not_ours_is_imported_where_the_table_says() -> None:
+    wrong: list[str] = []
+    for module in MODULES:
+        for name in {top(name) for name in imports(module)} - set(PACKAGES) - sys.stdlib_module_names:
+            allowed = OUTSIDE.get(name, ())
+            if not any(module == home or module.startswith(f"{home}.") for home in allowed):
+                wrong.append(f"{module} imports {name}")
+    assert wrong == []
+
+
+def test_the_table_of_what_is_not_ours_has_no_idle_entry() -> None:
+    used = {top(name) for module in MODULES for name in imports(module)}
+    assert set(OUTSIDE) - used == set()
+
+
+def test_the_benchmark_builder_is_imported_by_nobody() -> None:
+    users = {top(module) for module in MODULES if "flowbench_synth" in map(top, imports(module))}
+    assert users == {"flowbench_synth"}
+
+
+def test_only_command_lines_import_ours_inside_a_function() -> None:
+    lazy = {
+        module
+        for module, tree in MODULES.items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        for name in imported(node)
+        if top(name) in PACKAGES
+    }
+    assert lazy == LAZY
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import flowmind", {"langgraph", "openai", "networkx", "httpx"}),
+        ("import flowmind.cli; flowmind.cli.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
+        ("import tools_registry.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind"}),
+    ],
+)
+def test_a_fresh_interpreter_loads_no_more_than_it_needs(code: str, absent: set[str]) -> None:
+    check = f"{code}\nimport sys\nprint(*sorted({absent!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_flowmind_help_loads_neither_langgraph_nor_openai() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "flowmind.cli", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "flowmind.command" in loaded
+    assert {"langgraph", "openai", "networkx"} & loaded == set()
+    assert "solve one task of your own" in done.stdout
