@@ -13,7 +13,9 @@ from flowmind.command import Command
 def _exp_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="search", help="see `flowmind models` (default search)")
     parser.add_argument("--mode", default="es-pe", choices=MODES, help="how tasks are solved (default es-pe)")
-    parser.add_argument("--limit", type=int, default=None, help="only the first N tasks, taken in turn from the categories")
+    parser.add_argument(
+        "--limit", type=int, default=None, help="only the first N tasks, taken in turn from the categories"
+    )
     parser.add_argument("--out", type=Path, default=None, help="the run's folder (default runs/<model>-<mode>)")
     parser.add_argument("--bench", type=Path, default=Path("bench"), help="a built benchmark (default bench)")
     parser.add_argument("--concurrency", type=int, default=4, help="cases at once (default 4)")
@@ -40,12 +42,11 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _exp(options: argparse.Namespace) -> int:
+    from experiments.runner import RunOptions, run_experiment
+    from experiments.tables import summary_table
     from flowmind.agents.turns import Budget
     from flowmind.errors import InputError
     from flowmind.pipeline import Settings, mode_of
-
-    from experiments.runner import RunOptions, run_experiment
-    from experiments.tables import summary_table
 
     budget = Budget(turns=options.max_turns, reply_tokens=options.reply_tokens)
     try:

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tqdm
+from pydantic import Field
+
+from experiments.tables import group_table, summary_table
 from flowmind.errors import InputError, ModelUnavailable
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, summarize_records
@@ -27,12 +30,9 @@ from flowmind.protocols import ChatModel
 from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage
 from flowmind.task import Benchmark, Example, Task
 from flowmind.trace import Trace
-from pydantic import Field
 from tools_registry import catalog
 from tools_registry.sandbox import Limits, LocalSandbox, WorkerPool
 from tools_registry.spec import Record
-
-from experiments.tables import group_table, summary_table
 
 PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "RestrictedPython", "json-repair")
 
@@ -182,7 +182,9 @@ def _require_tools(benchmark: Benchmark, folder: Path) -> None:
     for task in benchmark.tasks:
         for name in task.tools:
             if name not in known:
-                raise InputError(f"{folder / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known")
+                raise InputError(
+                    f"{folder / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known"
+                )
 
 
 def _chosen(tasks: Sequence[Task], limit: int | None) -> list[Task]:
@@ -273,9 +275,7 @@ def _record(task: Task, solution: Solution, scores: Sequence[Score]) -> CaseReco
         passed=passed,
         problems=tuple(map(str, solution.problems)),
         mti=solution.mti,
-        failure_mode=failure_mode(
-            solution.exec_complete, solution.graph_valid, passed, anything, error is not None
-        ),
+        failure_mode=failure_mode(solution.exec_complete, solution.graph_valid, passed, anything, error is not None),
         coerced=solution.coerced,
         parse=sum((_parse(trace) for trace in traces), ParseCounts()),
         execute=_usage(solution.traces),

@@ -31,7 +31,11 @@ def summary_table(summaries: Sequence[Summary]) -> str:
         )
         for item in summaries
     ]
-    lines = [*_table(head, rows), "", "Rates in percent (count of all) with 95 % Wilson intervals; tokens a case."]
+    lines = [
+        *_table(head, rows),
+        "",
+        "Rates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
+    ]
     lines += [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
     for item in summaries:
         if item.errors:
@@ -44,7 +48,15 @@ def summary_table(summaries: Sequence[Summary]) -> str:
 
 def group_table(summary: Summary) -> str:
     """The rates of a run by difficulty and category."""
-    head = (f"{summary.model} {summary.mode}", "cases", "case pass", "test pass", "exec complete", "graph valid", "both")
+    head = (
+        f"{summary.model} {summary.mode}",
+        "cases",
+        "case pass",
+        "test pass",
+        "exec complete",
+        "graph valid",
+        "both",
+    )
     groups = {**summary.by_difficulty, **summary.by_category}
     return "\n".join(_table(head, [_group(name, group) for name, group in groups.items()])) + "\n"
 

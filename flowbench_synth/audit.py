@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import tqdm
+
+from flowbench_synth.builder import FILES, TOOLS, Gold
+from flowbench_synth.coverage import tool_calls
+from flowbench_synth.structure import control_flow
 from flowmind.checking import check
 from flowmind.errors import InputError
 from flowmind.executor.running import run_batch
@@ -17,10 +21,6 @@ from flowmind.workflow import Workflow
 from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.schema import json_equal
-
-from flowbench_synth.builder import FILES, TOOLS, Gold
-from flowbench_synth.coverage import tool_calls
-from flowbench_synth.structure import control_flow
 
 
 def audit(folder: Path, quiet: bool = False) -> list[str]:
@@ -38,9 +38,7 @@ def audit(folder: Path, quiet: bool = False) -> list[str]:
                 problems.append(f"{task.id}: there is no gold workflow")
                 continue
             tests = [(test.input, test.output) for test in benchmark.tests[task.id]]
-            problems += [
-                f"{task.id}: {problem}" for problem in _task(task, tests, gold[task.id], (first, second))
-            ]
+            problems += [f"{task.id}: {problem}" for problem in _task(task, tests, gold[task.id], (first, second))]
     return problems
 
 

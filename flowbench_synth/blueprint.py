@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
 
+from flowbench_synth.flow import Step
+from tools_registry.catalog import Category
 from tools_registry.schema import JSONSchema
 
-from flowbench_synth.flow import Step
-
-from tools_registry.catalog import Category
 Difficulty = Literal["easy", "medium", "hard"]
 ControlFlow = Literal["linear", "branch", "iteration", "branch+iteration"]
 Params = dict[str, Any]

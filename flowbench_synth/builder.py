@@ -15,6 +15,13 @@ from random import Random
 from typing import Any
 
 import tqdm
+
+from flowbench_synth import blueprints
+from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.card import card
+from flowbench_synth.coverage import Part, signature, tool_calls
+from flowbench_synth.flow import flow
+from flowbench_synth.mutants import mutants
 from flowmind import __version__
 from flowmind.checking import check
 from flowmind.executor.compiler import compile_workflow
@@ -27,13 +34,6 @@ from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.schema import JSONSchema, json_equal
 from tools_registry.spec import Record
-
-from flowbench_synth import blueprints
-from flowbench_synth.blueprint import Blueprint, Params
-from flowbench_synth.card import card
-from flowbench_synth.coverage import Part, signature, tool_calls
-from flowbench_synth.flow import flow
-from flowbench_synth.mutants import mutants
 
 NAME = "flowbench_synth"
 TESTS = 5
@@ -214,9 +214,7 @@ def idle_steps(trace: Trace) -> int:
     )
 
 
-def _cover(
-    order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int
-) -> list[int]:
+def _cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int) -> list[int]:
     """Greedily the inputs that add most: parts not covered yet, then answers not given yet.
 
     Of equals the first in the order is taken.
@@ -245,7 +243,14 @@ def _answer_schema(answers: Iterable[Any]) -> JSONSchema:
 
 
 def _kind(answer: Any) -> str:
-    from_type = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    from_type = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "string",
+        list: "array",
+        dict: "object",
+    }
     return from_type.get(type(answer), "null")
 
 
@@ -256,9 +261,7 @@ def _offered(blueprint: Blueprint, used: Sequence[str], rng: Random) -> tuple[st
     if len(names) > size:
         names = [*used, *rng.sample([name for name in names if name not in used], max(0, size - len(used)))]
     others = [
-        name
-        for name, tool in catalog.load().items()
-        if tool.category == blueprint.category and name not in names
+        name for name, tool in catalog.load().items() if tool.category == blueprint.category and name not in names
     ]
     names += rng.sample(others, size - len(names))
     rng.shuffle(names)

@@ -39,5 +39,9 @@ def card(manifest: dict[str, Any]) -> str:
         for name, group in groups.items()
     )
     return _TEXT.format(
-        seed=manifest["seed"], version=manifest["version"], rows=rows, tools=statistics["tools"], canary=CANARY
+        seed=manifest["seed"],
+        version=manifest["version"],
+        rows=rows,
+        tools=statistics["tools"],
+        canary=CANARY,
     )

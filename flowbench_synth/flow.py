@@ -1,10 +1,10 @@
 """A gold workflow written as nested steps, turned into a `Workflow` graph.
 
-    flow("mean_of_evens", {"numbers": NUMBERS}, [
-        call("evens", "filter_even", items=var("numbers")),
-        when("len(evens) > 0", [call("result", "mean", items=var("evens"))], [let("result", 0)]),
-        answer("result"),
-    ])
+flow("mean_of_evens", {"numbers": NUMBERS}, [
+    call("evens", "filter_even", items=var("numbers")),
+    when("len(evens) > 0", [call("result", "mean", items=var("evens"))], [let("result", 0)]),
+    answer("result"),
+])
 """
 
 from __future__ import annotations

@@ -63,9 +63,7 @@ def _rebuilt(workflow: Workflow, update: dict[str, Any]) -> Workflow:
     return Workflow.model_validate(workflow.model_copy(update=update).dump())
 
 
-def _changes(
-    node: Node, specs: Mapping[str, ToolSpec], offered: Collection[str]
-) -> Iterator[tuple[str, Node]]:
+def _changes(node: Node, specs: Mapping[str, ToolSpec], offered: Collection[str]) -> Iterator[tuple[str, Node]]:
     match node:
         case ToolNode():
             yield from _tool(node, specs, offered)
@@ -91,9 +89,7 @@ def _changes(
             pass
 
 
-def _tool(
-    node: ToolNode, specs: Mapping[str, ToolSpec], offered: Collection[str]
-) -> Iterator[tuple[str, Node]]:
+def _tool(node: ToolNode, specs: Mapping[str, ToolSpec], offered: Collection[str]) -> Iterator[tuple[str, Node]]:
     for name, binding in node.args.items():
         if isinstance(binding, Var):
             yield f"{node.tool} dropped for {name}", Assign(id=node.id, value=binding, output=node.output)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from flowbench_synth.blueprint import ControlFlow
 from flowmind.graph import analyse, loop_nodes
 from flowmind.workflow import Condition, Map, Workflow
-
-from flowbench_synth.blueprint import ControlFlow
 
 
 def control_flow(workflow: Workflow) -> ControlFlow:

@@ -13,6 +13,10 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.coverage import signature, tool_calls
+from flowbench_synth.flow import flow
+from flowbench_synth.structure import control_flow
 from flowmind.checking import check
 from flowmind.executor.running import run_batch
 from flowmind.files import dump_json
@@ -21,11 +25,6 @@ from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.schema import json_equal, validator
 from tools_registry.spec import ToolCall
-
-from flowbench_synth.blueprint import Blueprint, Params
-from flowbench_synth.coverage import signature, tool_calls
-from flowbench_synth.flow import flow
-from flowbench_synth.structure import control_flow
 
 SAMPLES = 200
 
@@ -109,9 +108,7 @@ def _texts(blueprint: Blueprint) -> list[str]:
     return problems
 
 
-def _answers(
-    blueprint: Blueprint, params: Params, cases: list[dict[str, Any]], traces: list[Trace]
-) -> list[str]:
+def _answers(blueprint: Blueprint, params: Params, cases: list[dict[str, Any]], traces: list[Trace]) -> list[str]:
     problems: list[str] = []
     for case, trace in zip(cases, traces, strict=True):
         if not trace.ok:
@@ -146,9 +143,7 @@ def _coverage(blueprint: Blueprint, traces: list[Trace]) -> list[str]:
     return problems
 
 
-def _one_tool(
-    blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Trace], pool: WorkerPool
-) -> list[str]:
+def _one_tool(blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Trace], pool: WorkerPool) -> list[str]:
     """Single calls on inputs alone that give every answer."""
     used = sorted({step.call.tool for trace in traces for step in trace.tool_steps})
     names = [*used, *(name for name in blueprint.neighbours if name in catalog.load())]

@@ -14,9 +14,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tools_registry.sandbox import ToolSource
-    from tools_registry.spec import tool
-
     from flowmind.checking import Problem, check
     from flowmind.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
     from flowmind.llm.openai_chat import OpenAIChat
@@ -26,6 +23,8 @@ if TYPE_CHECKING:
     from flowmind.task import Example, Task
     from flowmind.trace import Trace
     from flowmind.workflow import Workflow
+    from tools_registry.sandbox import ToolSource
+    from tools_registry.spec import tool
 
 _HOMES = {
     "flowmind.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),

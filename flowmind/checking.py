@@ -10,10 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
-from tools_registry import expressions
-from tools_registry.schema import SchemaError, validator
-from tools_registry.spec import Record, ToolSpec
-
 from flowmind.graph import Flow, analyse
 from flowmind.workflow import (
     Assign,
@@ -32,6 +28,9 @@ from flowmind.workflow import (
     bindings,
     reads,
 )
+from tools_registry import expressions
+from tools_registry.schema import SchemaError, validator
+from tools_registry.spec import Record, ToolSpec
 
 Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
@@ -372,5 +371,3 @@ def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, froz
 
 def _sets(node: Node) -> frozenset[str]:
     return frozenset() if isinstance(node, Start | Condition | End) else frozenset({node.output})
-
-

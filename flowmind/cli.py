@@ -17,12 +17,11 @@ from flowmind.command import Command
 from flowmind.errors import FlowMindError
 
 if TYPE_CHECKING:
-    from tools_registry.sandbox import ToolSource
-
     from flowmind.task import Task
     from flowmind.workflow import Workflow
+    from tools_registry.sandbox import ToolSource
 
-MODES = "react pe enhanced-react es-rr es-pr es-rp es-pp es-react es-pe".split()
+MODES = ["react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,12 +97,11 @@ def _read_workflow(path: Path) -> Workflow:
 
 def _tools(path: Path | None, names: Sequence[str] | None = None) -> list[ToolSource]:
     """The tools of a file, or those of the catalog."""
+    from flowmind.errors import InputError
+    from flowmind.files import read_text
     from tools_registry import catalog
     from tools_registry.sandbox import ToolSource
     from tools_registry.spec import SpecError
-
-    from flowmind.errors import InputError
-    from flowmind.files import read_text
 
     if path is None:
         found = catalog.load()
@@ -121,10 +119,9 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from tools_registry import catalog
-
     from flowmind.checking import check
     from flowmind.files import dump_json
+    from tools_registry import catalog
 
     workflow = _read_workflow(options.workflow)
     specs = {tool.spec.name: tool.spec for tool in _tools(options.tools)} if options.tools else catalog.specs()
@@ -150,11 +147,10 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from tools_registry.sandbox import LocalSandbox
-
     from flowmind.executor.compiler import needs_model
     from flowmind.executor.running import arun, run
     from flowmind.files import dump_json
+    from tools_registry.sandbox import LocalSandbox
 
     workflow = _read_workflow(options.workflow)
     inputs = _input(options.input)
@@ -208,13 +204,12 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _solve(options: argparse.Namespace) -> int:
-    from tools_registry.sandbox import LocalSandbox
-
     from flowmind.errors import InputError
     from flowmind.files import write_text
     from flowmind.llm.choosing import model_named
     from flowmind.pipeline import Settings, mode_of
     from flowmind.solving import ExecuteSummarize
+    from tools_registry.sandbox import LocalSandbox
 
     task = _read_task(options.task)
     sources = _tools(options.tools)
@@ -318,7 +313,9 @@ def _doctor(options: argparse.Namespace) -> int:
 
     findings = diagnose()
     for finding in findings:
-        print(f"{'ok     ' if finding.ok else 'MISSING' if finding.needed else 'absent '} {finding.what}: {finding.note}")
+        print(
+            f"{'ok     ' if finding.ok else 'MISSING' if finding.needed else 'absent '} {finding.what}: {finding.note}"
+        )
     return 0 if all(finding.ok or not finding.needed for finding in findings) else 1
 
 

@@ -9,12 +9,11 @@ import platform
 import shutil
 import sys
 
+from flowmind.errors import ModelUnavailable
+from flowmind.llm.models import LOCAL_URL, reach
 from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox
 from tools_registry.spec import Record, ToolCall
-
-from flowmind.errors import ModelUnavailable
-from flowmind.llm.models import LOCAL_URL, reach
 
 
 class Finding(Record):
@@ -59,7 +58,12 @@ def _optional() -> list[Finding]:
         answers = "serves" in str(error)
         note = str(error).removeprefix("model 'any': ")
     return [
-        Finding(what="vllm", ok=vllm, note="installed" if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
+        Finding(
+            what="vllm",
+            ok=vllm,
+            note="installed" if vllm else "pip install 'flowmind-es[vllm]'",
+            needed=False,
+        ),
         Finding(what="gpu", ok=gpu, note="nvidia-smi found" if gpu else "none found", needed=False),
         Finding(what="endpoint", ok=answers, note=note, needed=False),
     ]

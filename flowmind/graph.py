@@ -141,8 +141,7 @@ def _leaves(workflow: Workflow, graph: Graph, edge: Edge) -> bool:
     exits = {
         name
         for name in nodes
-        if isinstance(workflow.by_id[name], Condition)
-        and any(target not in nodes for target in graph.successors(name))
+        if isinstance(workflow.by_id[name], Condition) and any(target not in nodes for target in graph.successors(name))
     }
     if edge.target in exits or edge.source in exits:
         return True
@@ -166,17 +165,13 @@ def _forks(workflow: Workflow, graph: Graph, back: tuple[Edge, ...]) -> tuple[Fo
     return tuple(found)
 
 
-def _fork(
-    node: str, heads: tuple[str, ...], forward: Graph, rank: dict[str, int], back: tuple[Edge, ...]
-) -> Fork:
+def _fork(node: str, heads: tuple[str, ...], forward: Graph, rank: dict[str, int], back: tuple[Edge, ...]) -> Fork:
     reach = [{head, *nx.descendants(forward, head)} for head in heads]
     common = sorted(set[str].intersection(*reach), key=lambda name: rank[name])
     if any(edge.source == node for edge in back):
         return Fork(node, None, (), heads, "a back edge leaves a fork; let a condition close the loop")
     if not common:
-        return Fork(
-            node, None, (), heads, "the forked paths never meet; lead them to one node, or use a condition"
-        )
+        return Fork(node, None, (), heads, "the forked paths never meet; lead them to one node, or use a condition")
     join = common[0]
     paths = tuple(
         tuple(sorted(nodes - {join} - set(nx.descendants(forward, join)), key=lambda name: rank[name]))
@@ -209,9 +204,7 @@ def _jumps(forks: tuple[Fork, ...], graph: Graph) -> dict[tuple[str, str], str]:
     for fork in sorted(forks, key=lambda fork: sum(map(len, fork.paths))):
         if fork.problem or fork.join is None:
             continue
-        walked = [
-            (path, head) for path, head in zip(fork.paths, fork.heads, strict=True) if head != fork.join
-        ]
+        walked = [(path, head) for path, head in zip(fork.paths, fork.heads, strict=True) if head != fork.join]
         for (path, _), (_, following) in zip(walked, walked[1:], strict=False):
             for name in path:
                 for target in graph.successors(name):

@@ -12,8 +12,7 @@ _BINDING = 'a variable name, a constant, or {"var": NAME, "path": [KEY, ...]} fo
 
 def _tool(name: str, description: str, required: dict[str, Any], optional: dict[str, Any]) -> ToolSpec:
     fields = {
-        key: {"description": note} if isinstance(note, str) else note
-        for key, note in (required | optional).items()
+        key: {"description": note} if isinstance(note, str) else note for key, note in (required | optional).items()
     }
     parameters = {"type": "object", "properties": fields, "required": list(required)}
     return ToolSpec(name=name, description=description, parameters=parameters, effect="write")
@@ -64,13 +63,21 @@ _ALL: tuple[ToolSpec, ...] = (
             "tool": _text("Name of the business tool."),
             "args": {"type": "object", "description": f"For each parameter: {_BINDING}."},
         },
-        {"where": _text("Expression; elements for which it is false are skipped."), "output": _OUTPUT, "after": _AFTER},
+        {
+            "where": _text("Expression; elements for which it is false are skipped."),
+            "output": _OUTPUT,
+            "after": _AFTER,
+        },
     ),
     _tool(
         "add_llm_node",
         "Add a node that asks a language model. Only for what no tool can do.",
         {"prompt": _text("The question, with {name} for each of args.")},
-        {"args": {"type": "object", "description": f"For each name: {_BINDING}."}, "output": _OUTPUT, "after": _AFTER},
+        {
+            "args": {"type": "object", "description": f"For each name: {_BINDING}."},
+            "output": _OUTPUT,
+            "after": _AFTER,
+        },
     ),
     _tool(
         "add_end_node",
@@ -81,7 +88,10 @@ _ALL: tuple[ToolSpec, ...] = (
     _tool(
         "add_edge",
         "Connect two nodes that exist, for example to join two branches.",
-        {"from": _text('Where it starts: "n2", or "n2.true" / "n2.false".'), "to": _text("Id of the next node.")},
+        {
+            "from": _text('Where it starts: "n2", or "n2.true" / "n2.false".'),
+            "to": _text("Id of the next node."),
+        },
         {},
     ),
     _tool(

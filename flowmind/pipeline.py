@@ -7,9 +7,6 @@ from random import Random
 from typing import Literal, cast, get_args
 
 from pydantic import Field
-from tools_registry.sandbox import Sandbox
-from tools_registry.schema import json_equal
-from tools_registry.spec import Record, ToolSpec
 
 from flowmind.agents.plan_execute import PlanExecuteAgent
 from flowmind.agents.react import ReActAgent
@@ -26,6 +23,9 @@ from flowmind.summarizer.joint import JointSandbox
 from flowmind.task import Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
+from tools_registry.sandbox import Sandbox
+from tools_registry.schema import json_equal
+from tools_registry.spec import Record, ToolSpec
 
 Mode = Literal[
     "react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"

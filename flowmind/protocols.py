@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
+from flowmind.trace import Trace
 from tools_registry.sandbox import Sandbox
 from tools_registry.spec import Record, ToolCall, ToolSpec
-
-from flowmind.trace import Trace
 
 Stage = Literal["execute", "summarize", "single"]
 """What a conversation is for: business tools, graph tools, or both at once."""

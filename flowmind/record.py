@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import Field
+
 from tools_registry.spec import Record as Base
 
 FailureMode = Literal["none", "exec_only", "graph_only", "both_partial", "empty"]

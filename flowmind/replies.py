@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, cast
 
 import json_repair
-from tools_registry.spec import ToolCall
 
 from flowmind.files import parse_json
+from tools_registry.spec import ToolCall
 
 MAX_REPLY = 100_000
 How = Literal["clean", "recovered"]
@@ -125,9 +125,7 @@ def _as_action(value: dict[str, Any]) -> tuple[Action, bool] | None:
         except ValueError:
             return None
     if given is None:
-        given = {
-            name: part for name, part in value.items() if name not in ("action", "name", "reasoning", "thought")
-        }
+        given = {name: part for name, part in value.items() if name not in ("action", "name", "reasoning", "thought")}
         given.pop(key or "", None)
     if not isinstance(given, dict):
         return None

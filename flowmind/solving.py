@@ -8,10 +8,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox, ToolSource
-from tools_registry.schema import JSONSchema, type_name
-from tools_registry.spec import SpecError
-
 from flowmind.checking import Problem, check
 from flowmind.errors import CaseFailed, InputError, InvalidWorkflow
 from flowmind.executor.running import arun, needs_waiting, run
@@ -22,6 +18,9 @@ from flowmind.protocols import ChatModel
 from flowmind.task import Example, Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
+from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox, ToolSource
+from tools_registry.schema import JSONSchema, type_name
+from tools_registry.spec import SpecError
 
 T = TypeVar("T")
 Tool = Callable[..., Any] | ToolSource
@@ -229,9 +228,7 @@ class ExecuteSummarize:
         return Result(solution, self.sandbox, self.model)
 
 
-def make_task(
-    query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task"
-) -> Task:
+def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task") -> Task:
     """A task of one's own.
 
     Raises:

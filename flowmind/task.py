@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field, model_validator
-from tools_registry.schema import JSONSchema, check_schema, type_label, validator
-from tools_registry.spec import Record
 
 from flowmind.errors import InputError
 from flowmind.files import dump_json, read_lines
+from tools_registry.schema import JSONSchema, check_schema, type_label, validator
+from tools_registry.spec import Record
 
 
 class Example(Record):

@@ -84,9 +84,7 @@ class FaultyServer:
         models: What it lists as its models.
     """
 
-    def __init__(
-        self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)
-    ) -> None:
+    def __init__(self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)) -> None:
         self.requests: list[dict[str, Any]] = []
         self._answer = answer
         self._lock = threading.Lock()
@@ -122,11 +120,11 @@ class FaultyServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self) -> None:  # noqa: N802
+            def do_GET(self) -> None:
                 listed = dump_json({"object": "list", "data": [{"id": name} for name in models]})
                 self.send(Fault(body=listed, headers={"Content-Type": "application/json"}))
 
-            def do_POST(self) -> None:  # noqa: N802
+            def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send(server.decide(body))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+
 from tools_registry.spec import Observation, Record, ToolCall, ToolError
 
 StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "model_error"]
@@ -70,9 +71,7 @@ class FailedStep(Record):
     error: ToolError
 
 
-Step = Annotated[
-    PlanStep | ToolStep | ConditionStep | AssignStep | ModelStep | FailedStep, Field(discriminator="kind")
-]
+Step = Annotated[PlanStep | ToolStep | ConditionStep | AssignStep | ModelStep | FailedStep, Field(discriminator="kind")]
 
 
 class Turn(Record):

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
-from tools_registry.schema import JSONSchema, check_schema
-from tools_registry.spec import Record
 
 from flowmind.files import dump_json
+from tools_registry.schema import JSONSchema, check_schema
+from tools_registry.spec import Record
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 """A variable or field that expressions can name."""

@@ -57,9 +57,7 @@ def end(value: Any = "result", name: str = "end") -> Document:
     return {"id": name, "kind": "end", "output": binding(value)}
 
 
-def each(
-    name: str, over: Any, item: str, collect: Any, *body: Document, where: str | None = None
-) -> Document:
+def each(name: str, over: Any, item: str, collect: Any, *body: Document, where: str | None = None) -> Document:
     """A map that sets the variable of its name."""
     node: Document = {"id": name, "kind": "map", "over": binding(over), "item": item}
     if where is not None:
@@ -98,9 +96,7 @@ class Walk:
     steps: list[Step] = field(default_factory=list)
 
 
-def walk(
-    document: Document, inputs: Document, tools: Mapping[str, Callable[..., Any]], most: int = 100_000
-) -> Walk:
+def walk(document: Document, inputs: Document, tools: Mapping[str, Callable[..., Any]], most: int = 100_000) -> Walk:
     """Runs a document on one input; at most `most` steps, then the error is `step_limit`."""
     return _Walker(document, tools, most).go(inputs)
 
@@ -239,9 +235,7 @@ class _Walker:
 
     def calculate(self, expr: str, label: str, values: Document) -> Any:
         try:
-            return eval(
-                expr, {"__builtins__": {"len": len, "sum": sum, "max": max, "abs": abs}}, dict(values)
-            )
+            return eval(expr, {"__builtins__": {"len": len, "sum": sum, "max": max, "abs": abs}}, dict(values))
         except NameError:
             raise
         except Exception:

@@ -133,9 +133,7 @@ def test_a_plan_run_works_step_by_step_with_the_results_so_far(tools: LocalSandb
         ),
         stop="finish",
         answer=7,
-        turns=tuple(
-            Turn(text=text, parse="clean", input_tokens=1, output_tokens=len(text) // 4) for text in replies
-        ),
+        turns=tuple(Turn(text=text, parse="clean", input_tokens=1, output_tokens=len(text) // 4) for text in replies),
     )
     assert [request.reply for request in chat.requests] == ["plan", "action", "action", "action", "action"]
     assert said(chat, 1).startswith("Task:\nDouble n and add 1.\n\nPlan:\n1. Double n.\n2. Add 1.\n\n")

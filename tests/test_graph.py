@@ -13,11 +13,7 @@ def flow_of(*paths: str) -> Flow:
     hops = [hop.partition(":")[0] for path in paths for hop in path.split()]
     names = dict.fromkeys(hop.removesuffix(".true").removesuffix(".false") for hop in hops)
     nodes = [
-        condition(name, "1 > 0")
-        if name[0] == "c"
-        else end("x", name)
-        if name[:3] == "end"
-        else compute(name, "1")
+        condition(name, "1 > 0") if name[0] == "c" else end("x", name) if name[:3] == "end" else compute(name, "1")
         for name in names
         if name != "start"
     ]

@@ -21,9 +21,7 @@ from flowmind.protocols import ChatRequest, Message, Reply
 from flowmind.testing import Fault, FaultyServer, completion
 from tools_registry.spec import ToolCall, ToolSpec, spec_of
 
-HELLO = ChatRequest(
-    messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi"))
-)
+HELLO = ChatRequest(messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi")))
 FINE = Reply(text="fine", input_tokens=10, output_tokens=5)
 
 Answer = Callable[[int, dict[str, Any]], Fault | str]
@@ -85,9 +83,7 @@ def test_a_good_reply_comes_with_its_usage() -> None:
 
 
 def test_a_request_carries_messages_limits_and_seed() -> None:
-    request = HELLO.model_copy(
-        update={"stop": ("\nObservation",), "max_tokens": 9, "seed": 4, "temperature": 0.5}
-    )
+    request = HELLO.model_copy(update={"stop": ("\nObservation",), "max_tokens": 9, "seed": 4, "temperature": 0.5})
     assert sent(request) == {
         "model": "m",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
@@ -101,9 +97,7 @@ def test_a_request_carries_messages_limits_and_seed() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(
-            Fault(429, '{"error": {"message": "slow down"}}', {"Retry-After": "0.01"}), id="429 seconds"
-        ),
+        pytest.param(Fault(429, '{"error": {"message": "slow down"}}', {"Retry-After": "0.01"}), id="429 seconds"),
         pytest.param(Fault(429, "", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), id="429 past date"),
         pytest.param(Fault(429, "", {"Retry-After": "soon"}), id="429 nonsense"),
         pytest.param(Fault(408), id="408"),
@@ -397,9 +391,7 @@ def test_a_wrong_name_is_answered_with_the_names_that_are_served() -> None:
         reach("llama", server.url)
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"), [("qwen3-8b", "vllm serve Qwen/Qwen3-8B"), ("mine", "OPENAI_BASE_URL")]
-)
+@pytest.mark.parametrize(("name", "advice"), [("qwen3-8b", "vllm serve Qwen/Qwen3-8B"), ("mine", "OPENAI_BASE_URL")])
 def test_a_closed_port_is_one_line_that_says_how_to_reach_the_model(name: str, advice: str) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
     with pytest.raises(ModelUnavailable, match=advice) as caught:

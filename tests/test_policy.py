@@ -1088,8 +1088,7 @@ STATEFUL = {
     "mutable keyword default": "def tool(*, seen={}):\n    seen[len(seen)] = 1\n    return len(seen)",
     "global counter": "n = 0\ndef tool():\n    global n\n    n += 1\n    return n",
     "global made by the call": (
-        "def tool():\n    global n\n    try:\n        n += 1\n"
-        "    except NameError:\n        n = 1\n    return n"
+        "def tool():\n    global n\n    try:\n        n += 1\n    except NameError:\n        n = 1\n    return n"
     ),
     "list at top level": "seen = []\ndef tool():\n    seen.append(1)\n    return len(seen)",
     "class attribute": "class K:\n    seen = []\ndef tool():\n    K.seen.append(1)\n    return len(K.seen)",
@@ -1105,17 +1104,13 @@ STATEFUL = {
     "default of a helper": (
         "def step(seen=[]):\n    seen.append(1)\n    return len(seen)\ndef tool():\n    return step()"
     ),
-    "default of a lambda": (
-        "step = lambda seen=[]: seen.append(1) or len(seen)\ndef tool():\n    return step()"
-    ),
+    "default of a lambda": ("step = lambda seen=[]: seen.append(1) or len(seen)\ndef tool():\n    return step()"),
 }
 
 
 @pytest.mark.parametrize("source", STATEFUL.values(), ids=STATEFUL.keys())
 def test_no_state_leaks_from_one_case_to_the_next(source: str, pool: WorkerPool) -> None:
-    sandbox = LocalSandbox(
-        [ToolSource(spec=ToolSpec(name="tool", parameters=ANY_ARGUMENTS), source=source)], pool
-    )
+    sandbox = LocalSandbox([ToolSource(spec=ToolSpec(name="tool", parameters=ANY_ARGUMENTS), source=source)], pool)
     assert sandbox.calls([ToolCall(tool="tool")] * 3) == [Observation(value=1)] * 3
     assert sandbox.calls([ToolCall(tool="tool")]) == [Observation(value=1)]
 

@@ -65,8 +65,7 @@ def halve(value: int) -> int:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (word_count, first_words, upper_case, add_fee, with_unit, halve)
+    function.__name__: function for function in (word_count, first_words, upper_case, add_fee, with_unit, halve)
 }
 
 
@@ -85,9 +84,7 @@ WORKED = [(name, number) for name in CONVERSATIONS for number in range(len(examp
 
 def business(opening: str) -> FunctionSandbox:
     """The tools that an opening message documents."""
-    return FunctionSandbox(
-        [FUNCTIONS[name] for name in re.findall(r"^(\w+)\(.*\) ->", opening, re.MULTILINE)]
-    )
+    return FunctionSandbox([FUNCTIONS[name] for name in re.findall(r"^(\w+)\(.*\) ->", opening, re.MULTILINE)])
 
 
 def task_of(opening: str) -> Task:
@@ -210,9 +207,7 @@ def test_no_tool_of_a_worked_example_is_in_the_catalog() -> None:
 
 @pytest.mark.parametrize("stage", ["execute", "summarize", "single"])
 @pytest.mark.parametrize("kind", [ReActAgent, PlanExecuteAgent])
-def test_what_is_sent_has_no_field_left_to_fill(
-    stage: Stage, kind: type[ReActAgent | PlanExecuteAgent]
-) -> None:
+def test_what_is_sent_has_no_field_left_to_fill(stage: Stage, kind: type[ReActAgent | PlanExecuteAgent]) -> None:
     chat = ScriptedChat([plan("Halve it."), *["no"] * 6])
     brief = Brief(stage=stage, task="Task:\nHalve 4.")
     asyncio.run(kind(chat, Budget(turns=3)).execute(brief, FunctionSandbox([halve])))
@@ -232,8 +227,6 @@ def test_a_value_with_a_dollar_sign_comes_through() -> None:
 
 def test_messages_of_a_request_are_those_of_the_conversation_file() -> None:
     chat = ScriptedChat(['{"action": "finish", "action_input": {"answer": null}}'])
-    asyncio.run(
-        ReActAgent(chat).execute(Brief(stage="execute", task="Task:\nHalve 4."), FunctionSandbox([halve]))
-    )
+    asyncio.run(ReActAgent(chat).execute(Brief(stage="execute", task="Task:\nHalve 4."), FunctionSandbox([halve])))
     parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("execute_react")]
     assert chat.requests[0].messages == (*parts, Message(role="user", content="Task:\nHalve 4."))

@@ -24,12 +24,8 @@ def test_the_asked_form_is_clean(text: str) -> None:
     "text",
     [
         pytest.param(f"```json\n{ADD}\n```", id="code fence"),
-        pytest.param(
-            f"Let me add {{a}} and {{b}} first.\n{ADD}\nThat should {{do}}.", id="prose with braces"
-        ),
-        pytest.param(
-            f"<think>maybe {ADD.replace('add', 'multiply')}</think>\n{ADD}", id="thinking before it"
-        ),
+        pytest.param(f"Let me add {{a}} and {{b}} first.\n{ADD}\nThat should {{do}}.", id="prose with braces"),
+        pytest.param(f"<think>maybe {ADD.replace('add', 'multiply')}</think>\n{ADD}", id="thinking before it"),
         pytest.param(f"{ADD}\n{ADD.replace('add', 'multiply')}", id="two objects, the first counts"),
         pytest.param(f'{{"note": "no action"}} {ADD}', id="another object before it"),
         pytest.param(f"[{ADD}]", id="an array around it"),
@@ -114,9 +110,7 @@ def test_what_holds_no_action_is_unreadable(text: str) -> None:
         pytest.param("{" * 3_000, id="open braces"),
         pytest.param('{"a":' * 20_000, id="an object without end"),
         pytest.param(f"{'[' * 3_000}{{", id="open brackets"),
-        pytest.param(
-            f'{{"action": "f", "action_input": {{"x": {"[" * 5_000}{"]" * 5_000}}}}}', id="deep brackets"
-        ),
+        pytest.param(f'{{"action": "f", "action_input": {{"x": {"[" * 5_000}{"]" * 5_000}}}}}', id="deep brackets"),
     ],
 )
 def test_bottomless_nesting_is_unreadable_like_anything_else(text: str) -> None:
@@ -128,9 +122,7 @@ def test_bottomless_nesting_is_unreadable_like_anything_else(text: str) -> None:
     "given",
     ["NaN", "-Infinity", "1e999", '"\\ud83d"', "{1, 2}", "b'raw'", "(1, 2)", "1+2j", "{1: 2}"],
 )
-@pytest.mark.parametrize(
-    "form", ['{"action": "f", "action_input": {"x": %s}}', "{'action': 'f', 'args': {'x': %s}}"]
-)
+@pytest.mark.parametrize("form", ['{"action": "f", "action_input": {"x": %s}}', "{'action': 'f', 'args': {'x': %s}}"])
 def test_whatever_is_read_is_strict_json(form: str, given: str) -> None:
     try:
         args = read_action(form % given)[0].call.args

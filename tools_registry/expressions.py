@@ -23,12 +23,53 @@ MAX_ITERATIONS = 100_000
 MAX_LENGTH = 1_000_000
 
 TYPES = ("int", "float", "str", "bool", "list", "dict")
-FUNCTIONS = "len sum min max abs round any all sorted str int float bool isinstance".split()
+FUNCTIONS = [
+    "len",
+    "sum",
+    "min",
+    "max",
+    "abs",
+    "round",
+    "any",
+    "all",
+    "sorted",
+    "str",
+    "int",
+    "float",
+    "bool",
+    "isinstance",
+]
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset(
-        "lower upper strip lstrip rstrip title capitalize startswith endswith removeprefix removesuffix split "
-        "splitlines find rfind count index isdigit isalpha isalnum isnumeric isspace isupper islower istitle "
-        "replace join".split()
+        [
+            "lower",
+            "upper",
+            "strip",
+            "lstrip",
+            "rstrip",
+            "title",
+            "capitalize",
+            "startswith",
+            "endswith",
+            "removeprefix",
+            "removesuffix",
+            "split",
+            "splitlines",
+            "find",
+            "rfind",
+            "count",
+            "index",
+            "isdigit",
+            "isalpha",
+            "isalnum",
+            "isnumeric",
+            "isspace",
+            "isupper",
+            "islower",
+            "istitle",
+            "replace",
+            "join",
+        ]
     ),
     dict: frozenset({"get", "keys", "values", "items"}),
     list: frozenset({"count", "index"}),
@@ -280,18 +321,14 @@ class _Writer:
             case ast.BinOp(left=left, op=op, right=right):
                 return f"{_BINARY[type(op)]}({self.write(left)}, {self.write(right)})"
             case ast.Compare(left=left, ops=ops, comparators=right):
-                rest = [
-                    f" {_COMPARE[type(op)]} {self.write(other)}" for op, other in zip(ops, right, strict=True)
-                ]
+                rest = [f" {_COMPARE[type(op)]} {self.write(other)}" for op, other in zip(ops, right, strict=True)]
                 return f"({self.write(left)}{''.join(rest)})"
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return f"({self.write(body)} if {self.write(test)} else {self.write(orelse)})"
             case ast.List(elts=elements):
                 return f"[{', '.join(self.write(element) for element in elements)}]"
             case ast.Dict(keys=keys, values=values):
-                pairs = [
-                    f"{self.write(key)}: {self.write(value)}" for key, value in zip(keys, values, strict=True)
-                ]
+                pairs = [f"{self.write(key)}: {self.write(value)}" for key, value in zip(keys, values, strict=True)]
                 return f"{{{', '.join(pairs)}}}"
             case ast.Subscript(value=value, slice=index):
                 return f"{self.write(value)}[{self.index(index)}]"

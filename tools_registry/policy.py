@@ -139,7 +139,7 @@ class _Rewrite(ast.NodeTransformer):
             if (name := f"aug{self.count}_{role}") not in self.taken:
                 return name
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         arguments = node.args
         spread = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
@@ -147,16 +147,16 @@ class _Rewrite(ast.NodeTransformer):
             argument.annotation = None
         return self.generic_visit(node)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
         return ast.Pass() if node.module == "__future__" else node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         self.generic_visit(node)
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         target = node.target
         if isinstance(target, ast.Name):
@@ -354,24 +354,119 @@ FACADES: dict[str, Facade] = {
 }
 
 _STR = frozenset(
-    "capitalize casefold center count encode endswith expandtabs find format index isalnum isalpha isascii "
-    "isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip "
-    "maketrans partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split "
-    "splitlines startswith strip swapcase title translate upper zfill".split()
+    [
+        "capitalize",
+        "casefold",
+        "center",
+        "count",
+        "encode",
+        "endswith",
+        "expandtabs",
+        "find",
+        "format",
+        "index",
+        "isalnum",
+        "isalpha",
+        "isascii",
+        "isdecimal",
+        "isdigit",
+        "isidentifier",
+        "islower",
+        "isnumeric",
+        "isprintable",
+        "isspace",
+        "istitle",
+        "isupper",
+        "join",
+        "ljust",
+        "lower",
+        "lstrip",
+        "maketrans",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "rfind",
+        "rindex",
+        "rjust",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "swapcase",
+        "title",
+        "translate",
+        "upper",
+        "zfill",
+    ]
 )
-_LIST = frozenset("append clear copy count extend index insert pop remove reverse sort".split())
-_DICT = frozenset("clear copy fromkeys get items keys pop popitem setdefault update values".split())
+_LIST = frozenset(["append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort"])
+_DICT = frozenset(
+    ["clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"]
+)
 _SET = frozenset(
-    "add clear copy difference difference_update discard intersection intersection_update isdisjoint issubset "
-    "issuperset pop remove symmetric_difference symmetric_difference_update union update".split()
+    [
+        "add",
+        "clear",
+        "copy",
+        "difference",
+        "difference_update",
+        "discard",
+        "intersection",
+        "intersection_update",
+        "isdisjoint",
+        "issubset",
+        "issuperset",
+        "pop",
+        "remove",
+        "symmetric_difference",
+        "symmetric_difference_update",
+        "union",
+        "update",
+    ]
 )
 _DATE = frozenset(
-    "year month day weekday isoweekday isocalendar isoformat strftime replace toordinal timetuple ctime".split()
+    [
+        "year",
+        "month",
+        "day",
+        "weekday",
+        "isoweekday",
+        "isocalendar",
+        "isoformat",
+        "strftime",
+        "replace",
+        "toordinal",
+        "timetuple",
+        "ctime",
+    ]
 )
-_TIME = frozenset("hour minute second microsecond isoformat strftime replace tzinfo".split())
+_TIME = frozenset(["hour", "minute", "second", "microsecond", "isoformat", "strftime", "replace", "tzinfo"])
 _DECIMAL = frozenset(
-    "quantize normalize to_integral_value to_integral_exact as_tuple is_zero is_signed is_nan is_finite "
-    "copy_abs sqrt adjusted compare scaleb exp ln log10 max min".split()
+    [
+        "quantize",
+        "normalize",
+        "to_integral_value",
+        "to_integral_exact",
+        "as_tuple",
+        "is_zero",
+        "is_signed",
+        "is_nan",
+        "is_finite",
+        "copy_abs",
+        "sqrt",
+        "adjusted",
+        "compare",
+        "scaleb",
+        "exp",
+        "ln",
+        "log10",
+        "max",
+        "min",
+    ]
 )
 METHODS: dict[type, frozenset[str]] = {
     str: _STR,
@@ -396,9 +491,24 @@ METHODS: dict[type, frozenset[str]] = {
     datetime.timedelta: frozenset({"days", "seconds", "microseconds", "total_seconds"}),
     type(datetime.date(2000, 1, 1).isocalendar()): frozenset({"year", "week", "weekday"}),
     re.Pattern: frozenset(
-        "match search fullmatch findall finditer split sub subn pattern groups groupindex flags".split()
+        [
+            "match",
+            "search",
+            "fullmatch",
+            "findall",
+            "finditer",
+            "split",
+            "sub",
+            "subn",
+            "pattern",
+            "groups",
+            "groupindex",
+            "flags",
+        ]
     ),
-    re.Match: frozenset("group groups groupdict start end span expand lastindex lastgroup string pos".split()),
+    re.Match: frozenset(
+        ["group", "groups", "groupdict", "start", "end", "span", "expand", "lastindex", "lastgroup", "string", "pos"]
+    ),
     decimal.Decimal: _DECIMAL,
     decimal.DecimalTuple: frozenset({"sign", "digits", "exponent"}),
     fractions.Fraction: frozenset({"numerator", "denominator", "limit_denominator", "as_integer_ratio"}),

@@ -29,7 +29,15 @@ from pydantic_core import to_jsonable_python
 
 from tools_registry.program import Outcome, Program, Tool, load, run_case
 from tools_registry.runtime import CaseError, clean, describe
-from tools_registry.spec import Observation, Record, ToolCall, ToolSpec, spec_from_source, spec_of, specs_from_source
+from tools_registry.spec import (
+    Observation,
+    Record,
+    ToolCall,
+    ToolSpec,
+    spec_from_source,
+    spec_of,
+    specs_from_source,
+)
 
 DEFAULT_BUDGET = 100_000
 
@@ -57,9 +65,7 @@ class Sandbox(Protocol):
         """Calls one tool; whatever goes wrong is in the observation."""
         ...
 
-    def run(
-        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
-    ) -> list[Outcome]:
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow on a batch of cases, in one round trip."""
         ...
 
@@ -259,9 +265,7 @@ class LocalSandbox:
         self.specs: Mapping[str, ToolSpec] = {tool.spec.name: tool.spec for tool in tools}
         self._pool = pool or WorkerPool(1)
         self._own_pool = pool is None
-        self._tools = {
-            tool.spec.name: {"source": tool.source, "parameters": tool.spec.parameters} for tool in tools
-        }
+        self._tools = {tool.spec.name: {"source": tool.source, "parameters": tool.spec.parameters} for tool in tools}
         self._set = hashlib.sha256(json.dumps(self._tools, sort_keys=True).encode()).hexdigest()
 
     async def call(self, call: ToolCall) -> Observation:
@@ -284,9 +288,7 @@ class LocalSandbox:
         """
         return [(value, error) for value, error in self._batch("calls", [list(call) for call in calls], {})]
 
-    def run(
-        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
-    ) -> list[Outcome]:
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow on cases in one round trip; each case has its own deadline and namespace."""
         key = hashlib.sha256(json.dumps(program).encode()).hexdigest()
         about = {
@@ -332,9 +334,7 @@ class LocalSandbox:
                 if self._set not in worker.loaded:
                     worker.request({"op": "tools", "set": self._set, "tools": self._tools}, 30.0)
                     worker.loaded.add(self._set)
-                return worker.request(
-                    {"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds
-                )
+                return worker.request({"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds)
         except WorkerFailure as failure:
             if len(items) > 1:
                 return [self._batch(op, [item], about)[0] for item in items]
@@ -352,13 +352,9 @@ class FunctionSandbox:
     def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
         specs = [spec_of(function) for function in functions]
         self.specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
-        self._functions = {
-            spec.name: validate_call(function) for spec, function in zip(specs, functions, strict=True)
-        }
+        self._functions = {spec.name: validate_call(function) for spec, function in zip(specs, functions, strict=True)}
         self.awaited = frozenset(
-            spec.name
-            for spec, function in zip(specs, functions, strict=True)
-            if inspect.iscoroutinefunction(function)
+            spec.name for spec, function in zip(specs, functions, strict=True) if inspect.iscoroutinefunction(function)
         )
         """The tools that are coroutine functions; `run` cannot call them."""
 
@@ -376,9 +372,7 @@ class FunctionSandbox:
         except Exception as error:
             return Observation.failed("tool_error", describe(error))
 
-    def run(
-        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
-    ) -> list[Outcome]:
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow in this process. Workflows with async tools go through `call` instead."""
         run = load(program.source, program.constants)
         tools = [self._tool(name) for name in program.tools]
@@ -425,5 +419,3 @@ def _to_json(result: Any) -> Any:
         return clean(to_jsonable_python(result))
     except ValueError as error:
         raise CaseError("not_json", describe(error)) from None
-
-

@@ -19,7 +19,13 @@ JSONSchema = dict[str, Any]
 Validator = Callable[[Any], str | None]
 """Gives None for a value that fits, else one line that says where it does not and why."""
 
-TYPES: dict[str, str] = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
+TYPES: dict[str, str] = {
+    "int": "integer",
+    "float": "number",
+    "str": "string",
+    "bool": "boolean",
+    "None": "null",
+}
 _NOTES = {"title", "description", "default", "examples", "format", "$defs", "$schema", "$id"}
 _CHECKS = {"type", "items", "properties", "required", "additionalProperties", "enum", "const", "anyOf"}
 _BOUNDS = {"minimum", "maximum", "minItems", "maxItems"}
@@ -164,9 +170,7 @@ def _anything(value: Any) -> str | None:
     return None
 
 
-def _compile(
-    node: JSONSchema, where: str, depth: int, build: Build, resolve: Callable[[str], Validator]
-) -> Validator:
+def _compile(node: JSONSchema, where: str, depth: int, build: Build, resolve: Callable[[str], Validator]) -> Validator:
     if "$ref" in node:
         return resolve(str(node["$ref"]))
     if unknown := set(node) - _NOTES - _CHECKS - _BOUNDS:
@@ -300,8 +304,7 @@ def _object_check(node: JSONSchema, where: str, depth: int, build: Build) -> Val
     if not isinstance(raw, dict):
         raise SchemaError(f"{where}: properties is an object")
     fields = {
-        str(name): build(field, f"{where}.{name}", depth + 1)
-        for name, field in cast(dict[str, Any], raw).items()
+        str(name): build(field, f"{where}.{name}", depth + 1) for name, field in cast(dict[str, Any], raw).items()
     }
     required = node.get("required", [])
     if not isinstance(required, list) or any(not isinstance(name, str) for name in cast(list[Any], required)):

@@ -73,6 +73,11 @@ class ToolSpec(Record):
         ]
         return f"{self.name}({', '.join(shown)}) -> {type_label(self.returns)}"
 
+    def headline(self) -> str:
+        """Signature and the description's first line."""
+        first = self.description.partition("\n")[0]
+        return f"{self.signature()}: {first}" if first else self.signature()
+
     def document(self) -> str:
         """Signature, description, parameters and result as text for a prompt."""
         lines = [self.signature()]
@@ -215,7 +220,10 @@ def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
         raise SpecError(f"tool {node.name!r}: parameter {spread[0].arg!r} must be passed by its name")
     plain = node.args.args
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(node.args.defaults)) + [*node.args.defaults]
-    pairs = [*zip(plain, defaults, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+    pairs = [
+        *zip(plain, defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
     fields: dict[str, JSONSchema] = {}
     required: list[str] = []
     try:
@@ -258,8 +266,7 @@ def _spec(
 ) -> ToolSpec:
     notes = {param.arg_name: param.description for param in doc.params if param.description}
     described = {
-        key: {**field, "description": notes[key].strip()} if key in notes else field
-        for key, field in fields.items()
+        key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()
     }
     parts = [doc.short_description, doc.long_description]
     parts += [f"Error: {item.description}" for item in doc.raises if item.description]

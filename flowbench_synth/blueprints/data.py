@@ -84,9 +84,7 @@ def sample_bill(rng: Random, params: Params) -> dict[str, Any]:
     listed = some(rng, GOODS, 2, 6)
     prices: list[dict[str, Any]] = [{"product": name, "cents": rng.randint(8, 90) * 5} for name in listed]
     size = rng.choice((0, 1, 2, 3, 4, 5, 6, 7))
-    lines: list[dict[str, Any]] = [
-        {"product": rng.choice(GOODS), "quantity": rng.randint(1, 9)} for _ in range(size)
-    ]
+    lines: list[dict[str, Any]] = [{"product": rng.choice(GOODS), "quantity": rng.randint(1, 9)} for _ in range(size)]
     return {"lines": lines, "prices": prices}
 
 
@@ -219,9 +217,7 @@ def sample_rosettes(rng: Random, params: Params) -> dict[str, Any]:
 
 def steps_rosettes(params: Params) -> list[Step]:
     return [
-        call(
-            "summed", "add_sum_field", records=var("entries"), first="taste", second="looks", target="total"
-        ),
+        call("summed", "add_sum_field", records=var("entries"), first="taste", second="looks", target="total"),
         call("ranked", "rank_records_with_gaps", records=var("summed"), field="total", target="place"),
         call("best", "keep_where_at_most", records=var("ranked"), field="place", threshold=params["places"]),
         call("names", "pluck_field", records=var("best"), field="name"),
@@ -241,8 +237,7 @@ def sample_register(rng: Random, params: Params) -> dict[str, Any]:
     codes = some(rng, JARS, rng.choice((0, 2, 2, 2)), 6)
     base = some_date(rng)
     rows: list[dict[str, Any]] = [
-        {"code": code, "amount": rng.randint(0, 400), "counted": shifted(base, rng.randint(-40, 40))}
-        for code in codes
+        {"code": code, "amount": rng.randint(0, 400), "counted": shifted(base, rng.randint(-40, 40))} for code in codes
     ]
     if rows and rng.random() < 0.7:
         row = rng.choice(rows)
@@ -344,9 +339,7 @@ def steps_guarantees(params: Params) -> list[Step]:
             ],
             record(name=var("appliance", "name"), remaining=var("remaining")),
         ),
-        call(
-            "soon", "keep_where_between", records=var("ends"), field="remaining", low=0, high=params["window"]
-        ),
+        call("soon", "keep_where_between", records=var("ends"), field="remaining", low=0, high=params["window"]),
         call("ordered", "sort_records_ascending", records=var("soon"), field="remaining"),
         call("names", "pluck_field", records=var("ordered"), field="name"),
         answer("names"),
@@ -722,8 +715,7 @@ BLUEPRINTS: list[Blueprint] = [
         ),
         inputs={
             "register": records(
-                "The entries: code of the jar, amount in grams, date of the count (YYYY-MM-DD). All codes "
-                "differ.",
+                "The entries: code of the jar, amount in grams, date of the count (YYYY-MM-DD). All codes differ.",
                 code="string",
                 amount="integer",
                 counted="string",
@@ -767,8 +759,7 @@ BLUEPRINTS: list[Blueprint] = [
         ),
         inputs={
             "appliances": records(
-                "The appliances: name, date of purchase (YYYY-MM-DD) and months of guarantee. All names "
-                "differ.",
+                "The appliances: name, date of purchase (YYYY-MM-DD) and months of guarantee. All names differ.",
                 name="string",
                 bought="string",
                 months="integer",
@@ -807,9 +798,7 @@ BLUEPRINTS: list[Blueprint] = [
             "circle from the player on whom the next rhyme would start).",
         ),
         inputs={
-            "players": texts(
-                "The names, all different, in the order of the circle; the last is next to the first."
-            )
+            "players": texts("The names, all different, in the order of the circle; the last is next to the first.")
         },
         params={"step": (2, 3, 4, 5), "keep": (2, 3)},
         sample=sample_counting,

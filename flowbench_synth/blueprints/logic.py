@@ -162,10 +162,7 @@ def clue_conflicts(inputs: Case, params: Params) -> Any:
 def sample_jobs(rng: Random, params: Params) -> Case:
     """3 to 8 jobs, each waiting for up to 2 others, listed in any order."""
     jobs = rng.sample(STAGE_JOBS, rng.randint(3, 8))
-    needs = {
-        job: rng.sample(jobs[:place], min(place, rng.choice([0, 0, 1, 1, 2])))
-        for place, job in enumerate(jobs)
-    }
+    needs = {job: rng.sample(jobs[:place], min(place, rng.choice([0, 0, 1, 1, 2]))) for place, job in enumerate(jobs)}
     rng.shuffle(jobs)
     return {"needs": {job: needs[job] for job in jobs}}
 
@@ -265,8 +262,7 @@ def shift_board(inputs: Case, params: Params) -> Any:
         evenings += 1
         holders = {options[0]: name for name, options in board.items() if len(options) == 1}
         board = {
-            name: [shift for shift in options if holders.get(shift, name) == name]
-            for name, options in board.items()
+            name: [shift for shift in options if holders.get(shift, name) == name] for name, options in board.items()
         }
     return {"evenings": evenings, "board": board}
 
@@ -687,8 +683,7 @@ BLUEPRINTS: list[Blueprint] = [
                 kilos="integer",
             ),
             "table": _rules(
-                "The rules from top to bottom: 'when' gives the required values of some fields, 'then' "
-                "the lane.",
+                "The rules from top to bottom: 'when' gives the required values of some fields, 'then' the lane.",
                 "when",
                 {"type": "object"},
             ),
@@ -840,9 +835,7 @@ BLUEPRINTS: list[Blueprint] = [
                         [call("refused", "append_item", items=var("refused"), item=var("ask", "band"))],
                         [
                             call("granted", "append_item", items=var("granted"), item=var("ask", "band")),
-                            call(
-                                "blocked_spans", "append_item", items=var("blocked_spans"), item=var("span")
-                            ),
+                            call("blocked_spans", "append_item", items=var("blocked_spans"), item=var("span")),
                         ],
                     ),
                     compute("place", "place + 1"),

@@ -64,9 +64,7 @@ def oracle_meadow(inputs: dict[str, Any], params: Params) -> int:
     """Shoelace in whole numbers: twice the area."""
     corners: list[list[int]] = inputs["corners"]
     double = abs(
-        sum(
-            corners[k - 1][0] * corners[k][1] - corners[k][0] * corners[k - 1][1] for k in range(len(corners))
-        )
+        sum(corners[k - 1][0] * corners[k][1] - corners[k][0] * corners[k - 1][1] for k in range(len(corners)))
     )
     bags = -(-double * params["grams"] // (2 * params["bag"]))
     return bags * params["bag"]
@@ -130,9 +128,7 @@ def steps_flashes(params: Params) -> Sequence[Step]:
 def oracle_flashes(inputs: dict[str, Any], params: Params) -> int:
     """Second by second."""
     periods = (inputs["first_period"], inputs["second_period"], params["third"])
-    return sum(
-        all(second % period == 0 for period in periods) for second in range(1, int(inputs["watch"]) + 1)
-    )
+    return sum(all(second % period == 0 for period in periods) for second in range(1, int(inputs["watch"]) + 1))
 
 
 # Easy: what is left after the gallery's commission
@@ -201,9 +197,7 @@ def steps_waits(params: Params) -> Sequence[Step]:
 def oracle_waits(inputs: dict[str, Any], params: Params) -> int:
     """The first of the sorted waits that enough waits do not exceed."""
     valid = sorted(wait for wait in inputs["waits"] if wait != -1)
-    enough = next(
-        wait for wait in valid if 100 * sum(other <= wait for other in valid) >= params["share"] * len(valid)
-    )
+    enough = next(wait for wait in valid if 100 * sum(other <= wait for other in valid) >= params["share"] * len(valid))
     while enough % params["step"]:
         enough += 1
     return enough
@@ -540,12 +534,8 @@ BLUEPRINTS: list[Blueprint] = [
             "beat exactly at the end is.",
         ],
         inputs={
-            "first_period": integer(
-                "Seconds from one flash or beat of the first light or player to the next."
-            ),
-            "second_period": integer(
-                "Seconds from one flash or beat of the second light or player to the next."
-            ),
+            "first_period": integer("Seconds from one flash or beat of the first light or player to the next."),
+            "second_period": integer("Seconds from one flash or beat of the second light or player to the next."),
             "watch": integer("Length of the watch or the piece in seconds."),
         },
         sample=sample_flashes,
@@ -571,9 +561,7 @@ BLUEPRINTS: list[Blueprint] = [
             "above {high} euros, {third} percent. Work out what is paid to the potter for the pieces sold, "
             "in euros, to 2 decimals (nothing sold means 0).",
         ],
-        inputs={
-            "prices": integers("What each sold piece brought in, in whole euros; empty if nothing was sold.")
-        },
+        inputs={"prices": integers("What each sold piece brought in, in whole euros; empty if nothing was sold.")},
         sample=sample_commission,
         steps=steps_commission,
         oracle=oracle_commission,
@@ -606,9 +594,7 @@ BLUEPRINTS: list[Blueprint] = [
             "What number is on the sign?",
         ],
         inputs={
-            "waits": integers(
-                "The times in seconds, in no order; -1 for someone who gave up. At least one is valid."
-            )
+            "waits": integers("The times in seconds, in no order; -1 for someone who gave up. At least one is valid.")
         },
         sample=sample_waits,
         steps=steps_waits,
@@ -696,9 +682,7 @@ BLUEPRINTS: list[Blueprint] = [
             "participant owes her, listed as the people are.",
         ],
         inputs={
-            "bills": integers(
-                "The bills or invoices in whole cents, before anything is added; at least one."
-            ),
+            "bills": integers("The bills or invoices in whole cents, before anything is added; at least one."),
             "people": texts("The names of those who share, in the order of the list; at least one."),
         },
         sample=sample_bills,

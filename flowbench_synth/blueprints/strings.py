@@ -279,9 +279,7 @@ def oracle_orders(inputs: dict[str, Any], params: Params) -> dict[str, Any]:
     unclear: list[str] = []
     for line in inputs["lines"]:
         amount, *words = line.lower().split()
-        ranking = sorted(
-            (edits(" ".join(words), plant), place) for place, plant in enumerate(inputs["plants"])
-        )
+        ranking = sorted((edits(" ".join(words), plant), place) for place, plant in enumerate(inputs["plants"]))
         changes, place = ranking[0]
         if changes > params["limit"]:
             unclear.append(line)
@@ -332,9 +330,7 @@ BLUEPRINTS: list[Blueprint] = [
             "and if it is longer, do not cut it.",
         ],
         inputs={
-            "performer": text(
-                "The performer's name: one or several words with one or more spaces in between."
-            ),
+            "performer": text("The performer's name: one or several words with one or more spaces in between."),
             "rack": text("The rack number, written with digits only and without leading zeros."),
         },
         params={"width": [3, 4, 5], "joint": ["-", "/", ".", "#"]},
@@ -342,9 +338,7 @@ BLUEPRINTS: list[Blueprint] = [
         steps=lambda params: [
             call("initials", "get_initials", name=var("performer")),
             call("number", "pad_start", text=var("rack"), width=params["width"], fill="0"),
-            call(
-                "tag", "join_texts", texts=listing(var("initials"), var("number")), separator=params["joint"]
-            ),
+            call("tag", "join_texts", texts=listing(var("initials"), var("number")), separator=params["joint"]),
             answer("tag"),
         ],
         oracle=oracle_costume,
@@ -442,9 +436,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_phone,
         steps=lambda params: [
             call("digits", "keep_only_characters", text=var("phone"), characters="0123456789"),
-            call(
-                "masked", "mask_except_last", text=var("digits"), visible=params["shown"], mask=params["mask"]
-            ),
+            call("masked", "mask_except_last", text=var("digits"), visible=params["shown"], mask=params["mask"]),
             call("groups", "chunk_text", text=var("masked"), size=params["group"]),
             call("slip", "join_texts", texts=var("groups"), separator=" "),
             answer("slip"),
@@ -583,9 +575,7 @@ BLUEPRINTS: list[Blueprint] = [
             "line, and there is nothing behind the last line. Empty motifs make no line and take no "
             "number, and if there are no others the text is empty.",
         ],
-        inputs={
-            "rows": texts("The motif of each row in order, one letter per stitch; a motif may be empty.")
-        },
+        inputs={"rows": texts("The motif of each row in order, one letter per stitch; a motif may be empty.")},
         params={"times": [2, 3, 4]},
         sample=sample_rows,
         steps=lambda params: [
@@ -682,9 +672,7 @@ BLUEPRINTS: list[Blueprint] = [
                 "The order lines: each a whole number of 1 or more, one or several spaces, and a name of one "
                 "or several words. There may be no lines."
             ),
-            "plants": texts(
-                "The names of the plants on sale, in lower case with single spaces; at least two."
-            ),
+            "plants": texts("The names of the plants on sale, in lower case with single spaces; at least two."),
         },
         params={"limit": [2, 3]},
         sample=sample_orders,

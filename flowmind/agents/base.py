@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools_registry.sandbox import Sandbox
-
 from flowmind.agents.turns import Budget, State, World, trace_of
 from flowmind.protocols import Brief, ChatModel
 from flowmind.trace import Trace
+from tools_registry.sandbox import Sandbox
 
 
 class GraphAgent:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from tools_registry.sandbox import Sandbox
 
 from flowmind import prompts
 from flowmind.agents.base import GraphAgent
@@ -19,6 +18,7 @@ from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, th
 from flowmind.files import dump_json
 from flowmind.protocols import Brief, Message
 from flowmind.trace import Trace
+from tools_registry.sandbox import Sandbox
 
 MAX_STEPS = 12
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from tools_registry.sandbox import Sandbox
 
 from flowmind.agents.base import GraphAgent
 from flowmind.agents.turns import State, World, act, fresh, opening, think
 from flowmind.protocols import Brief
 from flowmind.trace import Trace
+from tools_registry.sandbox import Sandbox
 
 
 async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:

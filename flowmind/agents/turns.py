@@ -7,12 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, TypedDict, TypeVar, cast
-
-from tools_registry.sandbox import Sandbox
-from tools_registry.schema import validator
-from tools_registry.spec import Observation, Record, ToolCall, ToolError
 
 from flowmind import prompts
 from flowmind.errors import ModelFailure
@@ -21,6 +16,9 @@ from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
 from flowmind.replies import Action, How, Unreadable, read_action, read_plan
 from flowmind.trace import PlanStep, Step, StopReason, ToolStep, Trace, Turn
+from tools_registry.sandbox import Sandbox
+from tools_registry.schema import validator
+from tools_registry.spec import Observation, Record, ToolCall, ToolError
 
 STOP = ("\nObservation",)
 """Where a reply ends, so that no model writes the observation itself."""
@@ -90,15 +88,10 @@ def fresh(messages: list[Message]) -> State:
 def opening(name: str, task: str) -> list[Message]:
     """System prompt and worked examples of a conversation file, then the task."""
     parts = [
-        Message(role=part.role, content=part.content.replace("$graph_tools", _graph_tools()))
+        Message(role=part.role, content=part.content.replace("$graph_tools", prompts.render("graph_tools")))
         for part in prompts.conversation(name)
     ]
     return [*parts, Message(role="user", content=task)]
-
-
-@cache
-def _graph_tools() -> str:
-    return "\n".join(spec.document() for spec in GRAPH_TOOLS.values())
 
 
 def trace_of(state: State, brief: Brief) -> Trace:
@@ -239,9 +232,7 @@ async def act(state: State, world: World) -> dict[str, Any]:
         return {**update, "failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
     failures = state["failures"] + 1
     repeated = 1 + (state["repeated"] if _same_failure(state["steps"], step) else 0)
-    stop = failures >= world.budget.failures or (
-        action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical
-    )
+    stop = failures >= world.budget.failures or (action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical)
     text = _failure(action.call, observation, failures, world)
     update |= {"failures": failures, "repeated": repeated, "messages": _answered(state, action, text)}
     return {**update, "stop": "failures", "error": observation.error} if stop else update
@@ -264,8 +255,7 @@ def finish(state: State, world: World, action: Action) -> dict[str, Any]:
         text = "Observation: error: no tool has been used yet. Compute the answer with the tools, then finish."
         return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
     built = any(
-        isinstance(step, ToolStep) and step.observation.ok and step.call.tool in GRAPH_TOOLS
-        for step in state["steps"]
+        isinstance(step, ToolStep) and step.observation.ok and step.call.tool in GRAPH_TOOLS for step in state["steps"]
     )
     answer = _typed(answer, world.brief)
     if world.brief.must_build and not built and not state["asked_to_build"]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools_registry.schema import json_equal, show
-
 from flowmind.protocols import Evaluation
 from flowmind.trace import Trace
+from tools_registry.schema import json_equal, show
 
 
 class ExactMatch:

@@ -10,11 +10,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from tools_registry.spec import Record
-
 from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.record import CaseRecord, FailureMode, ParseCounts, StageUsage
 from flowmind.trace import Trace
+from tools_registry.spec import Record
 
 
 class Rate(Record):
@@ -92,9 +91,7 @@ def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:
 def rate(count: int, of: int) -> Rate:
     """A share in percent with its interval."""
     low, high = wilson(count, of)
-    return Rate(
-        percent=percent(count, of), count=count, of=of, low=round(100 * low, 2), high=round(100 * high, 2)
-    )
+    return Rate(percent=percent(count, of), count=count, of=of, low=round(100 * low, 2), high=round(100 * high, 2))
 
 
 def percent(count: int, of: int) -> float:
@@ -123,9 +120,7 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
     return None
 
 
-def failure_mode(
-    exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool
-) -> FailureMode:
+def failure_mode(exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool) -> FailureMode:
     """What a case lacks. `anything`: some business or graph call succeeded."""
     if passed:
         return "none"

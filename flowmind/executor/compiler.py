@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from tools_registry import expressions
-from tools_registry.program import Program
-
 from flowmind.graph import Flow, analyse
 from flowmind.workflow import (
     DEFAULT_BOUND,
@@ -32,6 +29,8 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
+from tools_registry import expressions
+from tools_registry.program import Program
 
 
 def compile_workflow(workflow: Workflow, asynchronous: bool = False) -> Program:

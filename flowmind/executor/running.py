@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from tools_registry.program import Outcome, Program, StepError, failed, load
-from tools_registry.runtime import CaseError, clean
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, Sandbox
-from tools_registry.schema import validator
-from tools_registry.spec import Observation, ToolCall, ToolError, ToolSpec
-
 from flowmind.checking import check
 from flowmind.errors import InvalidWorkflow
 from flowmind.executor.compiler import compile_workflow, needs_model
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.trace import AssignStep, ConditionStep, FailedStep, ModelStep, Step, ToolStep, Trace
 from flowmind.workflow import Assign, Condition, LLMNode, Map, Workflow
+from tools_registry.program import Outcome, Program, StepError, failed, load
+from tools_registry.runtime import CaseError, clean
+from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, Sandbox
+from tools_registry.schema import validator
+from tools_registry.spec import Observation, ToolCall, ToolError, ToolSpec
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
@@ -29,9 +28,7 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
-def run(
-    workflow: Workflow, inputs: dict[str, Any], sandbox: Sandbox, budget: int = DEFAULT_BUDGET
-) -> Trace:
+def run(workflow: Workflow, inputs: dict[str, Any], sandbox: Sandbox, budget: int = DEFAULT_BUDGET) -> Trace:
     """Runs a workflow on one case. Equal inputs give an equal trace.
 
     Raises:
@@ -139,9 +136,7 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     return Trace(inputs=inputs, steps=steps, stop=stop, answer=outcome.answer, error=error)
 
 
-def _step(
-    workflow: Workflow, label: str, args: dict[str, Any] | None, value: Any, error: ToolError | None
-) -> Step:
+def _step(workflow: Workflow, label: str, args: dict[str, Any] | None, value: Any, error: ToolError | None) -> Step:
     node = workflow.by_id.get(label)
     if node is None:
         outer, _, inner = label.partition(".")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox
-
 from flowmind.errors import InputError
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
 from flowmind.protocols import ChatModel
+from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox
 
 
 class Prober(Protocol):

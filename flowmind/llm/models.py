@@ -9,9 +9,8 @@ import urllib.error
 import urllib.request
 from typing import Any, Literal
 
-from tools_registry.spec import Record
-
 from flowmind.errors import ModelUnavailable
+from tools_registry.spec import Record
 
 LOCAL_URL = "http://127.0.0.1:8000/v1"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -35,9 +34,7 @@ _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 KNOWN: dict[str, ModelInfo] = {
     info.name: info
     for info in (
-        ModelInfo(
-            name="search", kind="embedded", note="no language model: an offline search for tool sequences"
-        ),
+        ModelInfo(name="search", kind="embedded", note="no language model: an offline search for tool sequences"),
         *(
             ModelInfo(
                 name=f"qwen3-{size}",

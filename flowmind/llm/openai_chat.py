@@ -12,12 +12,12 @@ from typing import Any, Literal, cast
 import httpx
 import openai
 from openai.types.chat import ChatCompletion
-from tools_registry.spec import ToolCall
 
 from flowmind.errors import ModelFailure, ModelUnavailable
 from flowmind.graph_tools import FINISH
 from flowmind.llm.models import Endpoint, ModelInfo, find
 from flowmind.protocols import ChatRequest, Reply
+from tools_registry.spec import ToolCall
 
 JsonMode = Literal["off", "object", "schema", "object-schema"]
 """`object`: any JSON object; `schema`: OpenAI's json_schema; `object-schema`: llama.cpp's json_object with a schema."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tools_registry.spec import ToolSpec
-
 from flowmind.files import dump_json
 from flowmind.protocols import Brief
 from flowmind.task import Task
 from flowmind.trace import Trace
+from tools_registry.spec import ToolSpec
 
 MAX_VALUE = 2_000
 """Characters of one value in a trace; longer ones are cut."""
 
 
 def summarize_brief(task: Task, traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> Brief:
-    """The brief of the summarize stage; `task` is as the agent saw it, never with tests."""
+    """The brief of the summarize stage; `task` is as the agent saw it, never with tests.
+
+    Tools that no trace used are documented in one line each, to keep the prompt short.
+    """
+    used = {step.call.tool for trace in traces for step in trace.tool_steps}
     parts = [
         "Business tools (for nodes; they cannot be called now):",
-        "\n".join(spec.document() for spec in specs.values()),
+        "\n".join(spec.document() if spec.name in used else spec.headline() for spec in specs.values()),
         "",
         task.text(),
         "",

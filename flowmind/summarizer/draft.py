@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
-from tools_registry.program import Outcome, Program
-from tools_registry.sandbox import DEFAULT_BUDGET
-from tools_registry.schema import JSONSchema
-from tools_registry.spec import Observation, ToolCall, ToolSpec
 
 from flowmind.checking import Problem, check
 from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
 from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow
+from tools_registry.program import Outcome, Program
+from tools_registry.sandbox import DEFAULT_BUDGET
+from tools_registry.schema import JSONSchema
+from tools_registry.spec import Observation, ToolCall, ToolSpec
 
 _STRUCTURE = {
     "no_end", "end_unreachable", "dead_node", "missing_edge", "bad_branch", "bad_fork", "unbounded_loop",
@@ -72,9 +72,7 @@ class DraftSandbox:
         """Carries out one edit; the observation has the result or an error, the graph, and what is missing."""
         return self.edit(call)
 
-    def run(
-        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
-    ) -> list[Outcome]:
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """A draft runs nothing.
 
         Raises:
@@ -189,7 +187,11 @@ class DraftSandbox:
         after, reader = self._place(given)
         output = self._output(given)
         self._count += 1
-        node: dict[str, Any] = {"id": f"n{self._count}", "kind": "assign", "output": output or f"r{self._count}"}
+        node: dict[str, Any] = {
+            "id": f"n{self._count}",
+            "kind": "assign",
+            "output": output or f"r{self._count}",
+        }
         if given.get("expr") is not None:
             node["expr"] = str(given["expr"])
         elif "value" in given:
@@ -211,7 +213,13 @@ class DraftSandbox:
         reader.coerced += inner.coerced
         self._count += 1
         call = {"id": "call", "kind": "tool", "tool": tool, "args": args, "output": f"{item}_result"}
-        node: dict[str, Any] = {"id": f"n{self._count}", "kind": "map", "over": over, "item": item, "body": [call]}
+        node: dict[str, Any] = {
+            "id": f"n{self._count}",
+            "kind": "map",
+            "over": over,
+            "item": item,
+            "body": [call],
+        }
         if given.get("where"):
             node["where"] = str(given["where"])
         node |= {"collect": {"var": f"{item}_result"}, "output": output or f"r{self._count}"}
@@ -310,9 +318,7 @@ class DraftSandbox:
         return {*self.draft.input_names, *self._outputs().values()}
 
     def _outputs(self) -> dict[str, str]:
-        return {
-            node.id: node.output for node in self.draft.nodes if not isinstance(node, Start | Condition | End)
-        }
+        return {node.id: node.output for node in self.draft.nodes if not isinstance(node, Start | Condition | End)}
 
     def _endpoint(self, text: str) -> tuple[str, bool | None]:
         """A node and its arm: `n2.true` is ("n2", True); a variable's name stands for the node that sets it last."""
@@ -433,5 +439,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in cast(list[Any], value)]
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-
-

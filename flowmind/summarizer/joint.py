@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flowmind.graph_tools import FINISH
+from flowmind.summarizer.draft import DraftSandbox
 from tools_registry.program import Outcome, Program
 from tools_registry.sandbox import DEFAULT_BUDGET, Sandbox
 from tools_registry.spec import Observation, ToolCall, ToolSpec
-
-from flowmind.graph_tools import FINISH
-from flowmind.summarizer.draft import DraftSandbox
 
 
 class JointSandbox:
@@ -26,8 +25,6 @@ class JointSandbox:
         """Calls a tool of either set."""
         return await (self.business if call.tool in self.business.specs else self.draft).call(call)
 
-    def run(
-        self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
-    ) -> list[Outcome]:
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow with the business tools."""
         return self.business.run(program, cases, budget)

@@ -7,9 +7,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from tools_registry.schema import json_equal
-from tools_registry.spec import ToolSpec
-
 from flowmind.files import dump_json
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.llm.search.reading import (
@@ -23,6 +20,8 @@ from flowmind.llm.search.reading import (
 )
 from flowmind.llm.search.synthesis import Call, Probe, Program, Question, Source, search
 from flowmind.protocols import ChatRequest, Reply
+from tools_registry.schema import json_equal
+from tools_registry.spec import ToolSpec
 
 Said = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""
@@ -133,16 +132,12 @@ def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
 
 def _answers(reading: Reading, given: dict[str, Any], calls: tuple[Call, ...]) -> list[Source]:
     """Where the answer of a trace comes from: a result, or an object of results and inputs."""
-    whole = [
-        source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"
-    ]
+    whole = [source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"]
     if whole or not isinstance(reading.answer, dict):
         return whole
     fields = cast(dict[str, Any], reading.answer)
     choices = [_origins(value, given, reading.trace, calls, [])[:2] for value in fields.values()]
-    return [
-        Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)
-    ]
+    return [Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)]
 
 
 def _origins(
@@ -217,14 +212,22 @@ def _act(
             return "This step is done.", FINISH, {"answer": results[-1]}
         call = program.calls[len(results)]
         args = {name: _resolve(source, program, reading.working or {}, results) for name, source in call.args}
-        return f"Step {len(results) + 1} of {len(program.calls)} of the sequence that was found.", call.tool, args
+        return (
+            f"Step {len(results) + 1} of {len(program.calls)} of the sequence that was found.",
+            call.tool,
+            args,
+        )
     if business and reading.phase and reading.phase[0] < reading.phase[1]:
         return "This step is done.", FINISH, {"answer": results[-1]}
     if graph and built < len(program.calls) + 1:
         return _edit(program, built)
     if not business:
         return "The graph is complete.", FINISH, {}
-    return "All calls are done.", FINISH, {"answer": _resolve(program.answer, program, reading.working or {}, results)}
+    return (
+        "All calls are done.",
+        FINISH,
+        {"answer": _resolve(program.answer, program, reading.working or {}, results)},
+    )
 
 
 def _give_up(reading: Reading, business: Mapping[str, ToolSpec], graph: Mapping[str, ToolSpec]) -> Said:

@@ -220,8 +220,7 @@ def relevance(text: str, documents: dict[str, str]) -> dict[str, float]:
         for part in parts:
             spread[part] = spread.get(part, 0) + 1
     return {
-        name: sum(1 / spread[part] for part in parts & words)
-        / max(1e-9, sum(1 / spread[part] for part in parts))
+        name: sum(1 / spread[part] for part in parts & words) / max(1e-9, sum(1 / spread[part] for part in parts))
         for name, parts in stems.items()
     }
 

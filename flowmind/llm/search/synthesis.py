@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
+from flowmind.files import dump_json
 from tools_registry.schema import Validator, json_equal, validator
 from tools_registry.spec import ToolSpec
-
-from flowmind.files import dump_json
 
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
 """Runs independent calls; gives (value, None) or (None, error) for each."""
@@ -355,9 +354,7 @@ def _trimmed(pools: list[list[Term]]) -> list[list[Term]]:
     return cut
 
 
-def _placements(
-    parameters: Sequence[str], calls: int, shares: list[tuple[int, ...]]
-) -> Iterator[tuple[int, ...]]:
+def _placements(parameters: Sequence[str], calls: int, shares: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     """How many calls each argument holds: all in one argument, or shared by two."""
     count = len(parameters)
     if calls == 0:

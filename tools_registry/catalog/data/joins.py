@@ -3,9 +3,7 @@
 from typing import Any
 
 
-def inner_join_records(
-    left: list[dict[str, Any]], right: list[dict[str, Any]], key: str
-) -> list[dict[str, Any]]:
+def inner_join_records(left: list[dict[str, Any]], right: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """Join each left record with every right record that has the same key; drop left ones without a match.
 
     Left fields come first and win where both sides have a field. Records that lack the key or hold None
@@ -35,9 +33,7 @@ def inner_join_records(
     ]
 
 
-def left_join_records(
-    left: list[dict[str, Any]], right: list[dict[str, Any]], key: str
-) -> list[dict[str, Any]]:
+def left_join_records(left: list[dict[str, Any]], right: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """Join each left record with every right record that has the same key; keep left ones without a match.
 
     A left record without a match comes back unchanged, with no field added. Left fields come first and win
@@ -68,9 +64,7 @@ def left_join_records(
     return joined
 
 
-def semi_join_records(
-    left: list[dict[str, Any]], right: list[dict[str, Any]], key: str
-) -> list[dict[str, Any]]:
+def semi_join_records(left: list[dict[str, Any]], right: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """Keep the left records whose key occurs among the right records, adding no fields.
 
     A left record comes at most once, however many right records match it. Records that lack the key or
@@ -96,9 +90,7 @@ def semi_join_records(
     return [record for record in left if key in record and record[key] in keys]
 
 
-def anti_join_records(
-    left: list[dict[str, Any]], right: list[dict[str, Any]], key: str
-) -> list[dict[str, Any]]:
+def anti_join_records(left: list[dict[str, Any]], right: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """Keep the left records whose key does not occur among the right records.
 
     Records that lack the key or hold None there never match, so such left records are kept. Text keys are

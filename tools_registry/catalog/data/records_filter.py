@@ -51,9 +51,7 @@ def keep_where_not_equal(records: list[dict[str, Any]], field: str, value: Any) 
     return [record for record in records if field not in record or record[field] != value]
 
 
-def keep_where_equal_ignoring_case(
-    records: list[dict[str, Any]], field: str, text: str
-) -> list[dict[str, Any]]:
+def keep_where_equal_ignoring_case(records: list[dict[str, Any]], field: str, text: str) -> list[dict[str, Any]]:
     """Keep the records whose text field equals a text, upper and lower case being the same.
 
     Spaces still matter. Records without the field, or with something other than text there, are left out.
@@ -199,9 +197,7 @@ def keep_where_at_most(records: list[dict[str, Any]], field: str, threshold: flo
     return [record for record in present if record[field] <= threshold]
 
 
-def keep_where_between(
-    records: list[dict[str, Any]], field: str, low: float, high: float
-) -> list[dict[str, Any]]:
+def keep_where_between(records: list[dict[str, Any]], field: str, low: float, high: float) -> list[dict[str, Any]]:
     """Keep the records whose number lies in the range from low to high, both ends included.
 
     Records that lack the field or hold None there are left out.

@@ -67,9 +67,7 @@ def sort_records_descending(records: list[dict[str, Any]], field: str) -> list[d
     return sorted(records, key=lambda record: record[field], reverse=True)
 
 
-def sort_records_by_two_fields(
-    records: list[dict[str, Any]], first: str, second: str
-) -> list[dict[str, Any]]:
+def sort_records_by_two_fields(records: list[dict[str, Any]], first: str, second: str) -> list[dict[str, Any]]:
     """Sort records by one field and, where that is equal, by a second field, both smallest first.
 
     Records equal in both fields keep their order. Text sorts by character code, capitals first.

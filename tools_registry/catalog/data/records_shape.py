@@ -187,9 +187,7 @@ def set_field_where_equal(
     ]
 
 
-def add_sum_field(
-    records: list[dict[str, Any]], first: str, second: str, target: str
-) -> list[dict[str, Any]]:
+def add_sum_field(records: list[dict[str, Any]], first: str, second: str, target: str) -> list[dict[str, Any]]:
     """Add to every record a field holding the sum of two of its number fields.
 
     An existing target field is overwritten.
@@ -223,9 +221,7 @@ def add_sum_field(
     return result
 
 
-def add_difference_field(
-    records: list[dict[str, Any]], first: str, second: str, target: str
-) -> list[dict[str, Any]]:
+def add_difference_field(records: list[dict[str, Any]], first: str, second: str, target: str) -> list[dict[str, Any]]:
     """Add to every record a field holding one number field minus another.
 
     The result is negative where the second is larger. An existing target field is overwritten.
@@ -260,9 +256,7 @@ def add_difference_field(
     return result
 
 
-def add_product_field(
-    records: list[dict[str, Any]], first: str, second: str, target: str
-) -> list[dict[str, Any]]:
+def add_product_field(records: list[dict[str, Any]], first: str, second: str, target: str) -> list[dict[str, Any]]:
     """Add to every record a field holding the product of two of its number fields.
 
     An existing target field is overwritten.

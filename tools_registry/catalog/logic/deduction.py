@@ -149,11 +149,7 @@ def eliminate_settled_values(candidates: dict[str, list[str]]) -> dict[str, list
     """
     settled = {name: values[0] for name, values in candidates.items() if len(values) == 1}
     reduced = {
-        name: [
-            value
-            for value in values
-            if all(other == name or taken != value for other, taken in settled.items())
-        ]
+        name: [value for value in values if all(other == name or taken != value for other, taken in settled.items())]
         for name, values in candidates.items()
     }
     if any(not values for values in reduced.values()):

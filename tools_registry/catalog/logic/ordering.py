@@ -184,9 +184,7 @@ def topological_order(dependencies: dict[str, list[str]]) -> list[str]:
     order = list[str]()
     while len(order) < len(dependencies):
         ready = [
-            task
-            for task, names in dependencies.items()
-            if task not in order and all(name in order for name in names)
+            task for task, names in dependencies.items() if task not in order and all(name in order for name in names)
         ]
         if not ready:
             raise ValueError("the dependencies form a cycle")

@@ -107,9 +107,9 @@ def meets_condition(
         return bool(found == value)
     if operator == "!=":
         return bool(found != value)
-    if isinstance(found, (int, float)) and isinstance(value, (int, float)):
-        sign = (found > value) - (found < value)
-    elif isinstance(found, str) and isinstance(value, str):
+    if (isinstance(found, (int, float)) and isinstance(value, (int, float))) or (
+        isinstance(found, str) and isinstance(value, str)
+    ):
         sign = (found > value) - (found < value)
     else:
         raise ValueError("order operators need two numbers or two texts")

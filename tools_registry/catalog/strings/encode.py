@@ -259,6 +259,4 @@ def text_to_letter_positions(text: str) -> list[int]:
         >>> text_to_letter_positions('42')
         []
     """
-    return [
-        "abcdefghijklmnopqrstuvwxyz".index(letter.lower()) + 1 for letter in re.findall(r"[A-Za-z]", text)
-    ]
+    return ["abcdefghijklmnopqrstuvwxyz".index(letter.lower()) + 1 for letter in re.findall(r"[A-Za-z]", text)]
