@@ -1104,17 +1104,13 @@ STATEFUL = {
     "default of a helper": (
         "def step(seen=[]):\n    seen.append(1)\n    return len(seen)\ndef tool():\n    return step()"
     ),
-    "default of a lambda": (
-        "step = lambda seen=[]: seen.append(1) or len(seen)\ndef tool():\n    return step()"
-    ),
+    "default of a lambda": ("step = lambda seen=[]: seen.append(1) or len(seen)\ndef tool():\n    return step()"),
 }
 
 
 @pytest.mark.parametrize("source", STATEFUL.values(), ids=STATEFUL.keys())
 def test_no_state_leaks_from_one_case_to_the_next(source: str, pool: WorkerPool) -> None:
-    sandbox = LocalSandbox(
-        [ToolSource(spec=ToolSpec(name="tool", parameters=ANY_ARGUMENTS), source=source)], pool
-    )
+    sandbox = LocalSandbox([ToolSource(spec=ToolSpec(name="tool", parameters=ANY_ARGUMENTS), source=source)], pool)
     assert sandbox.calls([ToolCall(tool="tool")] * 3) == [Observation(value=1)] * 3
     assert sandbox.calls([ToolCall(tool="tool")]) == [Observation(value=1)]
 

@@ -9,7 +9,6 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, cast
 
-import httpx
 import openai
 from openai.types.chat import ChatCompletion
 
@@ -93,7 +92,7 @@ class OpenAIChat:
             "base_url": base_url,
             "api_key": api_key,
             "max_retries": 0,
-            "timeout": httpx.Timeout(timeout, connect=min(10.0, timeout)),
+            "timeout": openai.Timeout(timeout, connect=min(10.0, timeout)),
         }
         self._open: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI, asyncio.Semaphore] | None = None
 
@@ -125,10 +124,10 @@ class OpenAIChat:
                     async with asyncio.timeout(max(0.001, ends - time.monotonic())):
                         return _reply(await client.chat.completions.create(**body))
                 except openai.APIStatusError as error:
-                    problem, wait = self._status(error), _retry_after(error.response)
+                    problem, wait = self._status(error), _retry_after(error.response.headers.get("retry-after"))
                 except TimeoutError:
                     raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
-                except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
+                except (openai.OpenAIError, OSError, ValueError) as error:
                     problem, wait = f"{type(error).__name__}: {error}", None
                 pause = self._pause(attempt) if wait is None else min(wait, 60.0)
                 if attempt == self._attempts or time.monotonic() + pause > ends:
@@ -249,9 +248,8 @@ def _calls(raw: Any) -> list[ToolCall]:
     return found
 
 
-def _retry_after(response: httpx.Response) -> float | None:
+def _retry_after(header: str | None) -> float | None:
     """The seconds that a server asks to wait: a number, or a date."""
-    header = response.headers.get("retry-after")
     if header is None:
         return None
     try:

@@ -1,0 +1,229 @@
+"""The embedded model: what it finds, that it finds it again, and that it gives up honestly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from flowmind.executor.running import run_batch
+from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.llm.search.model import SearchModel
+from flowmind.pipeline import MODES, Mode, Settings, Solution, solve
+from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.replies import read_action, read_plan
+from flowmind.task import Example, Task
+from tools_registry.sandbox import LocalSandbox, ToolSource
+
+SOURCE = '''
+def total(numbers: list[float]) -> float:
+    """Add up numbers."""
+    return sum(numbers)
+
+def scale(value: float, factor: float) -> float:
+    """Multiply a value by a factor."""
+    return value * factor
+
+def keep_above(numbers: list[float], limit: float) -> list[float]:
+    """Keep the numbers that are above a limit."""
+    return [n for n in numbers if n > limit]
+
+def label(value: float, unit: str) -> str:
+    """Write a value and its unit."""
+    return f"{value:g} {unit}"
+
+def count(items: list[float]) -> int:
+    """Count the items of a list."""
+    return len(items)
+
+def capitals(text: str) -> str:
+    """Write a text in capital letters."""
+    return text.upper()
+'''
+SOURCES = ToolSource.parse_all(SOURCE)
+NUMBERS = {"numbers": {"type": "array", "items": {"type": "number"}}}
+
+
+def task(
+    query: str, answer: Callable[..., Any], inputs: Sequence[dict[str, Any]], fields: dict[str, Any]
+) -> Task:
+    return Task(
+        id="task",
+        query=query,
+        inputs={"type": "object", "properties": fields, "required": list(fields)},
+        examples=tuple(Example(input=given, output=answer(**given)) for given in inputs),
+    )
+
+
+def on_numbers(query: str, answer: Callable[[list[float]], Any]) -> Task:
+    lists = ([3, 8, 12, 1], [7, 5, 20], [6, 9, 4])
+    return task(query, answer, [{"numbers": numbers} for numbers in lists], NUMBERS)
+
+
+def above_five(numbers: list[float]) -> list[float]:
+    return [number for number in numbers if number > 5]
+
+
+TWO = on_numbers("Add up the numbers and multiply the sum by 3.", lambda numbers: sum(numbers) * 3)
+THREE = on_numbers(
+    "Keep the numbers above 5, add them up and show the sum with the unit 'kg'.",
+    lambda numbers: f"{sum(above_five(numbers))} kg",
+)
+FOUR = on_numbers(
+    "Keep the numbers above 5, add them up, multiply the sum by 3 and show it with the unit 'kg'.",
+    lambda numbers: f"{3 * sum(above_five(numbers))} kg",
+)
+RECORD = on_numbers(
+    "Give the sum of the numbers above 5 as 'total' and how many of these there are as 'count'.",
+    lambda numbers: {"total": sum(above_five(numbers)), "count": len(above_five(numbers))},
+)
+SORTING = on_numbers("Sort the numbers.", sorted)
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[LocalSandbox]:
+    with LocalSandbox(SOURCES) as sandbox:
+        yield sandbox
+
+
+def solved(wanted: Task, tools: LocalSandbox, mode: Mode = "es-pe") -> Solution:
+    return asyncio.run(solve(wanted, tools, SearchModel(tools.values), Settings(mode=mode)))
+
+
+def answers(solution: Solution, tools: LocalSandbox, inputs: Sequence[dict[str, Any]]) -> list[Any]:
+    assert solution.workflow is not None
+    return [trace.answer for trace in run_batch(solution.workflow, inputs, tools)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("wanted", "calls", "new"),
+    [
+        pytest.param(TWO, ["total", "scale"], [9, 64.5], id="two calls"),
+        pytest.param(THREE, ["keep_above", "total", "label"], ["0 kg", "21.5 kg"], id="three calls"),
+        pytest.param(FOUR, ["keep_above", "total", "scale", "label"], ["0 kg", "64.5 kg"], id="four calls"),
+    ],
+)
+def test_a_line_of_calls_is_found_in_every_mode(
+    wanted: Task, calls: list[str], new: list[Any], mode: Mode, tools: LocalSandbox
+) -> None:
+    solution = solved(wanted, tools, mode)
+    used = [step.call.tool for step in solution.traces[0].tool_steps if step.call.tool not in GRAPH_TOOLS]
+    assert used == calls
+    assert (solution.exec_correct, solution.graph_valid, solution.mti) == (True, True, None)
+    assert answers(solution, tools, [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]) == new
+
+
+def test_an_answer_that_is_a_record_is_put_together_from_its_fields(tools: LocalSandbox) -> None:
+    solution = solved(RECORD, tools)
+    assert (solution.exec_correct, solution.graph_valid) == (True, True)
+    new = [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]
+    assert answers(solution, tools, new) == [{"total": 0, "count": 0}, {"total": 21.5, "count": 2}]
+
+
+def test_a_number_of_the_task_stays_a_constant_where_an_input_happens_to_equal_it(
+    tools: LocalSandbox,
+) -> None:
+    wanted = task(
+        "Multiply the value by 3.",
+        lambda value: value * 3,
+        [{"value": 3}, {"value": 4}, {"value": 5}],
+        {"value": {"type": "number"}},
+    )
+    assert answers(solved(wanted, tools), tools, [{"value": 10}]) == [30]
+
+
+def test_two_runs_are_equal(tools: LocalSandbox) -> None:
+    first, second = solved(FOUR, tools, "es-pp"), solved(FOUR, tools, "es-pp")
+    assert first.workflow == second.workflow
+    assert [turn.text for turn in first.traces[0].turns] == [turn.text for turn in second.traces[0].turns]
+    assert first.traces[0].steps == second.traces[0].steps
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(mode: Mode, tools: LocalSandbox) -> None:
+    solution = solved(SORTING, tools, mode)
+    assert solution.traces[0].answer is None
+    assert solution.traces[0].tool_steps == ()
+    assert (solution.exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
+
+
+class Watched:
+    """The search model, and everything that it was asked and said and tried."""
+
+    name = "search"
+
+    def __init__(self, tools: LocalSandbox) -> None:
+        self.exchanges: list[tuple[ChatRequest, Reply]] = []
+        self.tried: set[str] = set()
+        self._tools = tools
+        self._model = SearchModel(self._try)
+
+    def _try(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        self.tried |= {name for name, _ in calls}
+        return self._tools.values(calls)
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        reply = await self._model.complete(request)
+        self.exchanges.append((request, reply))
+        return reply
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSandbox) -> None:
+    shortcut = (
+        'def answer(numbers: list[float]) -> str:\n    """Add up, multiply, show."""\n    return "45 kg"'
+    )
+    with LocalSandbox([*SOURCES, ToolSource.parse(shortcut)]) as thinking:
+        model = Watched(thinking)
+        solution = asyncio.run(solve(THREE, tools, model, Settings(mode=mode)))
+    assert solution.exec_correct
+    assert model.tried <= set(tools.specs)
+    assert len(model.tried) > 2
+    for request, reply in model.exchanges:
+        if request.reply == "action":
+            action, how = read_action(reply.text)
+            assert action.call.tool in {"finish", *(spec.name for spec in request.tools)}
+        else:
+            how = read_plan(reply.text)[1]
+        assert (how, reply.output_tokens) == ("clean", 0)
+
+
+def test_a_plain_question_is_told_that_this_is_no_language_model(tools: LocalSandbox) -> None:
+    question = ChatRequest(messages=(Message(role="user", content="What is the capital of Norway?"),))
+    reply = asyncio.run(SearchModel(tools.values).complete(question))
+    assert "examples only" in reply.text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_long_values_do_not_disturb_it(mode: Mode, tools: LocalSandbox) -> None:
+    texts = ["long " * 600, "short", "middle"]
+    wanted = task(
+        "Write the text in capital letters.",
+        str.upper,
+        [],
+        {"text": {"type": "string"}},
+    ).model_copy(update={"examples": tuple(Example(input={"text": t}, output=t.upper()) for t in texts)})
+    solution = solved(wanted, tools, mode)
+    assert solution.exec_correct
+    assert answers(solution, tools, [{"text": "new"}]) == ["NEW"]
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "For instance:\nInput: {numbers}\nOutput: three times their sum",
+        "Work on this input: {numbers}",
+        "Trace 1 (finished) is what you leave behind.",
+        "Task:\nadd and multiply.",
+        "Now do step 7 of 9: nothing.",
+    ],
+)
+def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(
+    remark: str, tools: LocalSandbox
+) -> None:
+    wanted = TWO.model_copy(update={"query": f"{TWO.query}\n{remark}"})
+    solution = solved(wanted, tools)
+    assert [trace.stop for trace in solution.traces] == ["finish"]
