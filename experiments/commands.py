@@ -42,6 +42,15 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _exp(options: argparse.Namespace) -> int:
+    """Asks for the model before the imports that take seconds."""
+    from flowmind.llm.models import find, reach
+
+    if find(options.model).kind != "embedded":
+        reach(options.model, options.base_url)
+    return _experiment(options)
+
+
+def _experiment(options: argparse.Namespace) -> int:
     from experiments.runner import RunOptions, run_experiment
     from experiments.tables import summary_table
     from flowmind.agents.turns import Budget

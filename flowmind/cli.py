@@ -204,6 +204,15 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _solve(options: argparse.Namespace) -> int:
+    """Asks for the model before the imports that take seconds."""
+    from flowmind.llm.models import find, reach
+
+    if find(options.model).kind != "embedded":
+        reach(options.model, options.base_url)
+    return _solve_task(options)
+
+
+def _solve_task(options: argparse.Namespace) -> int:
     from flowmind.errors import InputError
     from flowmind.files import write_text
     from flowmind.llm.choosing import model_named

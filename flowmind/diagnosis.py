@@ -41,10 +41,14 @@ def diagnose() -> list[Finding]:
 
 
 def _sandbox() -> Finding:
-    with LocalSandbox([catalog.load()["add"]]) as sandbox:
-        seen = asyncio.run(sandbox.call(ToolCall(tool="add", args={"a": 1, "b": 2})))
+    tool = catalog.load()["add"]
+    example = tool.examples[0]
+    with LocalSandbox([tool]) as sandbox:
+        seen = asyncio.run(sandbox.call(ToolCall(tool="add", args=example.args)))
     note = "a tool ran in a worker: language policy, rlimits, deadline, no inherited environment"
-    return Finding(what="sandbox", ok=seen.ok and seen.value == 3, note=note if seen.ok else str(seen.error))
+    return Finding(
+        what="sandbox", ok=seen.ok and seen.value == example.result, note=note if seen.ok else str(seen.error)
+    )
 
 
 def _optional() -> list[Finding]:

@@ -345,7 +345,7 @@ BUILTINS = {name: getattr(builtins, name) for name in (*expressions.FUNCTIONS, *
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@settings(max_examples=1_500, deadline=None, derandomize=True, database=None)
+@settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
 @given(text=texts, scope=scopes, x=json_values)
 def test_on_the_subset_an_expression_is_what_cpython_has(text: str, scope: dict[str, Any], x: Any) -> None:
     values = {**scope, "x": x}

@@ -402,7 +402,9 @@ def test_a_function_that_is_not_there_is_named() -> None:
         spec_from_source(SOURCE, "net")
 
 
-@pytest.mark.parametrize("section", ["Args:\n        value", "Args:\n\n    Returns:\n        int: five", "Returns:"])
+@pytest.mark.parametrize(
+    "section", ["Args:\n        value", "Args:\n\n    Returns:\n        int: five", "Returns:"]
+)
 def test_a_careless_docstring_is_no_error(section: str) -> None:
     spec = spec_from_source(f'def tool(value: int):\n    """Counts things.\n\n    {section}\n    """')
     assert spec.names == ("value",)
