@@ -89,11 +89,12 @@ def _experiment(options: argparse.Namespace) -> int:
 
 def _flag(error: ValueError) -> str:
     """The flag that a validation error is about."""
-    problems = error.errors() if hasattr(error, "errors") else []  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownMemberType]
-    if not problems:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
         return str(error)
-    first = problems[0]  # pyright: ignore[reportUnknownVariableType]
-    return f"--{str(first['loc'][-1]).replace('_', '-')}: {first['msg']}"  # pyright: ignore[reportUnknownArgumentType]
+    first = error.errors()[0]
+    return f"--{str(first['loc'][-1]).replace('_', '-')}: {first['msg']}"
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:

@@ -58,7 +58,7 @@ class Run:
         self.records_path = folder / "records.jsonl"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Generator[None]:
         """Keeps the folder to one process.
 
         Raises:
@@ -219,7 +219,7 @@ async def _cases(
                 record, solution = await _case(task, benchmark.tests[task.id], model, settings, run, pool)
             run.keep(record, solution)
             passed += record.passed
-            bar.set_postfix(passed=passed)
+            bar.set_postfix_str(f"passed={passed}")
             bar.update()
 
         async with asyncio.TaskGroup() as group:
@@ -360,8 +360,9 @@ def _revision() -> str | None:
 
 
 def _difference(held: Any, wanted: Any) -> str:
+    fields = cast(dict[str, Any], held) if isinstance(held, dict) else None
     for key in wanted:
-        if not isinstance(held, dict) or held.get(key) != wanted[key]:
-            old = held.get(key) if isinstance(held, dict) else held  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if fields is None or fields.get(key) != wanted[key]:
+            old: Any = held if fields is None else fields.get(key)
             return f"{key} was {dump_json(old)}, is {dump_json(wanted[key])}"
     return "it has other keys"

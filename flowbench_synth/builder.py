@@ -243,6 +243,7 @@ def _answer_schema(answers: Iterable[Any]) -> JSONSchema:
 
 
 def _kind(answer: Any) -> str:
+    kind: type[Any] = type(answer)
     from_type = {
         bool: "boolean",
         int: "integer",
@@ -251,7 +252,7 @@ def _kind(answer: Any) -> str:
         list: "array",
         dict: "object",
     }
-    return from_type.get(type(answer), "null")
+    return from_type.get(kind, "null")
 
 
 def _offered(blueprint: Blueprint, used: Sequence[str], rng: Random) -> tuple[str, ...]:

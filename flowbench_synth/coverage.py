@@ -26,7 +26,7 @@ def signature(trace: Trace) -> frozenset[Part]:
     parts: set[Part] = {("arm", step.node, step.value) for step in trace.steps if isinstance(step, ConditionStep)}
     parts |= {("runs", str(node), "many" if count > 1 else "one") for node, count in runs.items()}
     for step in trace.steps:
-        if isinstance(step, AssignStep) and isinstance(step.value, list):
-            length = len(cast(list[object], step.value))
+        if isinstance(step, AssignStep) and isinstance(value := step.value, list):
+            length = len(cast(list[object], value))
             parts.add(("list", step.node, "many" if length > 1 else length))
     return frozenset(parts)

@@ -272,7 +272,7 @@ def _tool(node: ToolNode, where: str, specs: Mapping[str, ToolSpec]) -> Iterator
 def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
     """What the literals inside a binding have against the schema of their place."""
     if definitions and isinstance(schema, dict):
-        schema = {**schema, "$defs": definitions}  # pyright: ignore[reportUnknownVariableType]
+        schema = {**cast(dict[str, Any], schema), "$defs": definitions}
     match binding:
         case Literal_(value=value):
             try:

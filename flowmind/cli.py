@@ -190,7 +190,7 @@ def _input(text: str) -> dict[str, Any]:
         raise InputError(f"--input: {error}") from None
     if not isinstance(value, dict):
         raise InputError('--input: a JSON object with the inputs, such as {"n": 1}')
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return cast(dict[str, Any], value)
 
 
 def _solve_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,12 +10,14 @@ execution is defined: `Flow.order` is the control flow with every fork laid out 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
-import networkx as nx
+import networkx
 
 from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow
 
+nx = cast(Any, networkx)
 Graph = Any
 """A `networkx.DiGraph` over node ids; networkx ships no types."""
 
@@ -205,7 +207,7 @@ def _jumps(forks: tuple[Fork, ...], graph: Graph) -> dict[tuple[str, str], str]:
         if fork.problem or fork.join is None:
             continue
         walked = [(path, head) for path, head in zip(fork.paths, fork.heads, strict=True) if head != fork.join]
-        for (path, _), (_, following) in zip(walked, walked[1:], strict=False):
+        for (path, _), (_, following) in pairwise(walked):
             for name in path:
                 for target in graph.successors(name):
                     if jumps.get((name, target), target) == fork.join:

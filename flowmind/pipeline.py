@@ -192,4 +192,4 @@ def mode_of(text: str) -> Mode:
     """
     if text not in MODES:
         raise InputError(f"mode {text!r} is none of {', '.join(MODES)}")
-    return cast(Mode, text)
+    return text

@@ -73,9 +73,9 @@ class Brief(Record):
     stage: Stage
     task: str
     """The opening message: tools, task, examples; for the summarizer the traces."""
-    inputs: dict[str, Any] = {}
+    inputs: dict[str, Any] = Field(default_factory=dict)
     """What the agent works on, for its trace."""
-    output: dict[str, Any] = {}
+    output: dict[str, Any] = Field(default_factory=dict)
     """JSON Schema of the answer, if it is known."""
     must_build: bool = False
     """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 import json_repair
 
 from flowmind.files import parse_json
+from tools_registry.runtime import CaseError, clean
 from tools_registry.spec import ToolCall
 
 MAX_REPLY = 100_000
@@ -100,9 +101,12 @@ def _candidates(text: str) -> Iterator[dict[str, Any]]:
         value = None
     if isinstance(value, dict):
         yield cast(dict[str, Any], value)
-    repaired = json_repair.loads(text[starts[0] :])
+    try:
+        repaired = json_repair.loads(text[starts[0] :])
+    except (ValueError, RecursionError):
+        return
     if isinstance(repaired, dict):
-        yield cast(dict[str, Any], repaired)
+        yield repaired
     if isinstance(repaired, list):
         yield from (cast(dict[str, Any], part) for part in repaired if isinstance(part, dict))
 
@@ -125,8 +129,12 @@ def _as_action(value: dict[str, Any]) -> tuple[Action, bool] | None:
         except ValueError:
             return None
     if given is None:
-        given = {name: part for name, part in value.items() if name not in ("action", "name", "reasoning", "thought")}
-        given.pop(key or "", None)
+        named = "action" if value.get("action") else "name"
+        given = {field: part for field, part in value.items() if field not in (named, key, "reasoning", "thought")}
+    try:
+        given = clean(given)
+    except CaseError:
+        return None
     if not isinstance(given, dict):
         return None
     reasoning = value.get("reasoning", value.get("thought", ""))
@@ -140,7 +148,7 @@ def _as_plan(value: dict[str, Any]) -> tuple[Plan, bool] | None:
         return None
     texts = [_step_text(step) for step in cast(list[Any], steps)]
     exact = "steps" in value and all(isinstance(step, str) for step in cast(list[Any], steps))
-    return Plan(str(value.get("analysis", "")), tuple(texts)), exact
+    return Plan(str(value.get("analysis") or ""), tuple(texts)), exact
 
 
 def _step_text(step: Any) -> str:

@@ -12,7 +12,7 @@ from flowmind.files import dump_json
 from flowmind.protocols import ChatRequest, Reply
 
 
-def action(tool: str, reasoning: str = "", **args: Any) -> str:
+def action(tool: str, reasoning: str = "", /, **args: Any) -> str:
     """A reply that calls a tool."""
     return dump_json({"reasoning": reasoning, "action": tool, "action_input": args})
 

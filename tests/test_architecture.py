@@ -48,7 +48,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "networkx": ("flowmind.graph",),
     "langgraph": ("flowmind.agents",),
     "openai": ("flowmind.llm",),
-    "httpx": ("flowmind.llm",),
     "tqdm": ("flowbench_synth", "experiments"),
 }
 
@@ -155,7 +154,7 @@ def test_only_command_lines_import_ours_inside_a_function() -> None:
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        ("import flowmind", {"langgraph", "openai", "networkx", "httpx"}),
+        ("import flowmind", {"langgraph", "openai", "networkx"}),
         ("import flowmind.cli; flowmind.cli.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
         ("import tools_registry.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind"}),
     ],

@@ -132,9 +132,9 @@ def test_whatever_is_read_is_strict_json(form: str, given: str) -> None:
     assert json.loads(written) == args
 
 
-def test_an_object_whose_keys_are_no_text_is_unreadable() -> None:
-    with pytest.raises(Unreadable):
-        read_action("{'action': 'f', 'action_input': {1: 2}}")
+def test_an_object_whose_keys_are_numbers_is_repaired() -> None:
+    found, how = read_action("{'action': 'f', 'action_input': {1: 2}}")
+    assert (found.call.args, how) == ({"1": 2}, "recovered")
 
 
 def test_a_reason_that_is_no_text_is_kept_as_json() -> None:

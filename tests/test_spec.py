@@ -280,7 +280,7 @@ def test_a_function_that_cannot_be_a_tool_is_named(function: Callable[..., Any])
 @pytest.mark.parametrize(
     "annotation",
     [set[int], tuple[int, str], Annotated[int, Field(gt=0)], Annotated[str, Field(min_length=2)]],
-    ids=str,
+    ids=["set", "tuple", "bound", "length"],
 )
 def test_a_type_outside_the_schema_subset_is_refused_when_the_spec_is_made(annotation: Any) -> None:
     def reserve(value: Any) -> None:
@@ -402,9 +402,7 @@ def test_a_function_that_is_not_there_is_named() -> None:
         spec_from_source(SOURCE, "net")
 
 
-@pytest.mark.parametrize(
-    "section", ["Args:\n        value", "Args:\n\n    Returns:\n        int: five", "Returns:"]
-)
+@pytest.mark.parametrize("section", ["Args:\n        value", "Args:\n\n    Returns:\n        int: five", "Returns:"])
 def test_a_careless_docstring_is_no_error(section: str) -> None:
     spec = spec_from_source(f'def tool(value: int):\n    """Counts things.\n\n    {section}\n    """')
     assert spec.names == ("value",)

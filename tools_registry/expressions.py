@@ -370,9 +370,10 @@ class _Writer:
 
 
 def _limit(value: Any) -> Any:
-    if type(value) is int and value.bit_length() > MAX_INT_BITS:
+    kind: type[Any] = type(value)
+    if kind is int and value.bit_length() > MAX_INT_BITS:
         raise CaseError("too_large", f"an integer of more than {MAX_INT_BITS} bits")
-    if type(value) in (str, list) and len(value) > MAX_LENGTH:
+    if kind in (str, list) and len(value) > MAX_LENGTH:
         raise CaseError("too_large", f"a value longer than {MAX_LENGTH}")
     return value
 
@@ -409,7 +410,7 @@ def _iterate(values: Any) -> Iterable[Any]:
 
 
 def _method(owner: Any, name: str, *arguments: Any) -> Any:
-    kind = type(owner)
+    kind: type[Any] = type(owner)
     if name not in METHODS.get(kind, ()):
         raise TypeError(f"{kind.__name__} has no method {name!r} here")
     if name == "replace" and len(owner) * max(1, len(arguments[1])) > MAX_LENGTH:
@@ -431,10 +432,10 @@ def _int(*arguments: Any) -> int:
 
 HELPERS: dict[str, Callable[..., Any] | type] = {
     "x_add": _add,
-    "x_sub": lambda left, right: left - right,
+    "x_sub": operator.sub,
     "x_mul": _multiply,
-    "x_div": lambda left, right: left / right,
-    "x_floordiv": lambda left, right: left // right,
+    "x_div": operator.truediv,
+    "x_floordiv": operator.floordiv,
     "x_mod": _modulo,
     "x_pow": _power,
     "x_iter": _iterate,

@@ -33,8 +33,8 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
 
-from RestrictedPython import compile_restricted_exec
-from RestrictedPython.Guards import guarded_iter_unpack_sequence, guarded_unpack_sequence
+from RestrictedPython import Guards
+from RestrictedPython.compile import compile_restricted_exec
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from tools_registry.runtime import copy_json
@@ -349,7 +349,7 @@ FACADES: dict[str, Facade] = {
         "unicodedata": _pick(unicodedata, "category combining decimal digit name normalize numeric"),
         "calendar": _pick(calendar, "isleap leapdays monthrange weekday"),
         "copy": {"copy": copy_json, "deepcopy": copy_json},
-        "typing": dict.fromkeys(_TYPING.split()),
+        "typing": dict.fromkeys(cast(list[str], _TYPING.split())),
     }.items()
 }
 
@@ -524,16 +524,17 @@ _CLASS_METHODS: dict[Any, frozenset[str]] = {
     itertools.chain: frozenset({"from_iterable"}),
     collections.Counter: frozenset({"fromkeys"}),
 }
-_ITERATORS = {
+_NONE: dict[str, Any] = {}
+_ITERATORS: set[type] = {
     type(made)
-    for made in (
-        iter([]), iter(()), iter({}), iter({}.values()), iter({}.items()), iter(set[int]()), iter(""),
-        iter(range(0)), iter(range(2**70)), reversed([]), reversed({}), reversed({}.values()), reversed({}.items()),
-        {}.keys(), {}.values(), {}.items(), (part for part in ()), re.finditer("", ""),
+    for made in cast(tuple[Any, ...], (
+        iter([]), iter(()), iter(_NONE), iter(_NONE.values()), iter(_NONE.items()), iter(set[int]()), iter(""),
+        iter(range(0)), iter(range(2**70)), reversed([]), reversed(_NONE), reversed(_NONE.values()),
+        reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(), (part for part in ()), re.finditer("", ""),
         iter(collections.deque[int]()), next(itertools.groupby("a"))[1], *itertools.tee(()), heapq.merge(),
         collections.OrderedDict[str, int]().keys(), collections.OrderedDict[str, int]().values(),
         collections.OrderedDict[str, int]().items(), iter(collections.OrderedDict[str, int]()),
-    )
+    ))
 }  # fmt: skip
 _ITERABLE: frozenset[type] = frozenset(
     {str, bytes, list, tuple, dict, set, frozenset, range, enumerate, zip, map, filter, reversed}
@@ -548,7 +549,7 @@ _WRITABLE: frozenset[type] = frozenset(
 
 
 def _getattr(owner: Any, name: str) -> Any:
-    kind = type(owner)
+    kind: type[Any] = type(owner)
     listed = METHODS.get(kind)
     if listed is not None and name in listed:
         return _format(owner) if name == "format" and kind is str else getattr(owner, name)
@@ -560,7 +561,7 @@ def _getattr(owner: Any, name: str) -> Any:
         return _own_attribute(owner, kind, name)
     if isinstance(owner, BaseException) and name == "args":
         return owner.args
-    label = owner.__name__ if kind is type else kind.__name__
+    label = (cast(type[Any], owner) if kind is type else kind).__name__
     raise AttributeError(f"{label!r} offers no attribute {name!r} to tools")
 
 
@@ -573,23 +574,24 @@ def _own_attribute(owner: Any, kind: type, name: str) -> Any:
 
 
 def _write(owner: Any) -> Any:
-    kind = type(owner)
+    kind: type[Any] = type(owner)
     if kind in _WRITABLE or type(kind) is ToolClass:
         return owner
     raise TypeError(f"a tool cannot change a {kind.__name__}")
 
 
 def _getiter(values: Any) -> Any:
-    kind = type(values)
+    kind: type[Any] = type(values)
     if kind in _ITERABLE or type(kind) is ToolClass:
         return values
     raise TypeError(f"{kind.__name__!r} object is not iterable")
 
 
+_OPERATOR = cast(Any, operator)
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv,
-    "//=": operator.ifloordiv, "%=": operator.imod, "**=": operator.ipow, "<<=": operator.ilshift,
-    ">>=": operator.irshift, "|=": operator.ior, "^=": operator.ixor, "&=": operator.iand,
+    "+=": _OPERATOR.iadd, "-=": _OPERATOR.isub, "*=": _OPERATOR.imul, "/=": _OPERATOR.itruediv,
+    "//=": _OPERATOR.ifloordiv, "%=": _OPERATOR.imod, "**=": _OPERATOR.ipow, "<<=": _OPERATOR.ilshift,
+    ">>=": _OPERATOR.irshift, "|=": _OPERATOR.ior, "^=": _OPERATOR.ixor, "&=": _OPERATOR.iand,
 }  # fmt: skip
 
 
@@ -607,8 +609,9 @@ def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = 
     return FACADES[name]
 
 
-def _type(value: Any) -> type:
-    return type(value)
+def _type(value: Any) -> type[Any]:
+    kind: type[Any] = type(value)
+    return kind
 
 
 class _Print:
@@ -644,8 +647,8 @@ _GUARDS: dict[str, Any] = {
     "_write_": _write,
     "_inplacevar_": _inplace,
     "_apply_": _apply,
-    "_unpack_sequence_": guarded_unpack_sequence,
-    "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
+    "_unpack_sequence_": cast(Any, Guards).guarded_unpack_sequence,
+    "_iter_unpack_sequence_": cast(Any, Guards).guarded_iter_unpack_sequence,
     "_print_": _Print,
     "__metaclass__": ToolClass,
     "__name__": "tool",

@@ -41,7 +41,8 @@ def type_name(value: Any) -> str:
     if value is None:
         return "null"
     names: dict[type_, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return names.get(type(value)) or ("array" if isinstance(value, list) else "object")
+    kind: type[Any] = type(value)
+    return names.get(kind) or ("array" if isinstance(value, list) else "object")
 
 
 def json_equal(left: Any, right: Any) -> bool:
@@ -139,7 +140,7 @@ def validator(schema: Any) -> Validator:
     Raises:
         SchemaError: If the schema is outside the subset.
     """
-    definitions = cast(dict[str, Any], schema.get("$defs", {})) if isinstance(schema, dict) else {}
+    definitions: dict[str, Any] = cast(dict[str, Any], schema).get("$defs", {}) if isinstance(schema, dict) else {}
     compiled: dict[str, Validator] = {}
 
     def resolve(reference: str) -> Validator:
@@ -230,8 +231,9 @@ _TYPE_TESTS: dict[str, Callable[[Any], bool]] = {
 
 
 def _type_check(names: Any, where: str) -> Validator:
-    wanted: list[str] = [names] if isinstance(names, str) else cast(list[str], names)
-    if not isinstance(wanted, list) or not wanted or any(name not in _TYPE_TESTS for name in wanted):
+    given: Any = [names] if isinstance(names, str) else names
+    wanted = cast(list[str], given) if isinstance(given, list) else []
+    if not wanted or any(name not in _TYPE_TESTS for name in wanted):
         raise SchemaError(f"{where}: type {names!r} is none of {', '.join(sorted(_TYPE_TESTS))}")
     tests = [_TYPE_TESTS[name] for name in wanted]
     label = " or ".join(wanted)
@@ -271,11 +273,12 @@ def _bounds_check(bounds: Mapping[str, Any], where: str) -> Validator:
             raise SchemaError(f"{where}: {key} is a number")
 
     def check(value: Any) -> str | None:
+        kind: type[Any] = type(value)
         for key, bound in bounds.items():
             if key.endswith("Items"):
-                measured = len(cast(list[Any], value)) if type(value) is list else None
+                measured = len(value) if kind is list else None
             else:
-                measured = value if type(value) in (int, float) else None
+                measured = value if kind in (int, float) else None
             if measured is None:
                 continue
             if (key.startswith("min") and measured < bound) or (key.startswith("max") and measured > bound):

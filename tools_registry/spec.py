@@ -6,7 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import docstring_parser
 from docstring_parser.common import Docstring
@@ -141,7 +141,7 @@ def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F
     """Marks a function of one's own: `@tool(effect="write")` if a call changes something."""
 
     def mark(function: F) -> F:
-        function.__flowmind_tool__ = (name, effect)  # type: ignore[attr-defined]
+        function.__flowmind_tool__ = (name, effect)  # pyright: ignore[reportFunctionMemberAccess]
         return function
 
     return mark
@@ -251,9 +251,11 @@ def _schema_of(annotation: Any, name: str) -> JSONSchema:
 
 def _without_titles(schema: Any) -> Any:
     if isinstance(schema, dict):
-        items: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+        items = cast(dict[str, Any], schema)
         return {key: _without_titles(item) for key, item in items.items() if key != "title"}
-    return [_without_titles(item) for item in schema] if isinstance(schema, list) else schema  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in cast(list[Any], schema)]
+    return schema
 
 
 def _spec(

@@ -6,9 +6,10 @@ In the stage `summarize` the plan is context for one ReAct loop: Plan-and-Build,
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.constants import START
+from langgraph.graph.state import StateGraph
 from langgraph.runtime import Runtime
 
 from flowmind import prompts
@@ -71,12 +72,12 @@ async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
 
 
 def _after_plan(state: State) -> Literal["begin", "__end__"]:
-    return END if state["stop"] else "begin"
+    return "__end__" if state["stop"] else "begin"
 
 
 @cache
 def _graph() -> Any:
-    graph = StateGraph(State, context_schema=World)
+    graph = cast(Any, StateGraph(State, context_schema=World))
     graph.add_node("plan", _plan)
     graph.add_node("begin", _begin)
     graph.add_node("think", _think)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.constants import START
+from langgraph.graph.state import StateGraph
 from langgraph.runtime import Runtime
 
 from flowmind.agents.base import GraphAgent
@@ -25,17 +26,17 @@ async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
 
 def after_thinking(state: State) -> Literal["act", "__end__"]:
     """Stops if a budget ended."""
-    return END if state["stop"] else "act"
+    return "__end__" if state["stop"] else "act"
 
 
 def after_acting(state: State) -> Literal["think", "__end__"]:
     """Goes on until the stage has ended."""
-    return END if state["stop"] else "think"
+    return "__end__" if state["stop"] else "think"
 
 
 @cache
 def _graph() -> Any:
-    graph = StateGraph(State, context_schema=World)
+    graph = cast(Any, StateGraph(State, context_schema=World))
     graph.add_node("think", _think)
     graph.add_node("act", _act)
     graph.add_edge(START, "think")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from flowmind.checking import check
 from flowmind.errors import InvalidWorkflow
@@ -81,8 +81,12 @@ async def arun(
     scope = load(program.source, program.constants)
     scope.__globals__["llm"] = _asker(model)
     tools = [_caller(sandbox, name) for name in program.tools]
+
+    def log(step: Sequence[Any]) -> None:
+        steps.append(list(step))
+
     try:
-        outcome = Outcome(await scope(inputs, tools, budget, lambda step: steps.append(list(step))), None, steps)
+        outcome = Outcome(await scope(inputs, tools, budget, log), None, steps)
     except StepError as stop:
         outcome = failed(stop, steps)
     return _trace(workflow, program, inputs, outcome)
@@ -129,7 +133,7 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     error = ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
     steps = tuple(
-        _step(workflow, program.labels[number], args, value, error if index == last else None)
+        _step(workflow, program.labels[cast(int, number)], args, value, error if index == last else None)
         for index, (number, args, value) in enumerate(outcome.steps)
     )
     stop = "error" if error else "finish"

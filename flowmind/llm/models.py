@@ -24,7 +24,7 @@ class ModelInfo(Record):
     served_as: tuple[str, ...] = ()
     """Names under which a server may list it."""
     note: str = ""
-    extra_body: dict[str, Any] = {}
+    extra_body: dict[str, Any] = Field(default_factory=dict)
     """Fields added to each request."""
     reasoning: bool = False
     """Takes `max_completion_tokens`, and neither temperature nor a stop string."""
@@ -108,4 +108,6 @@ def _list(url: str, key: str, timeout: float) -> list[str]:
     request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
     with urllib.request.urlopen(request, timeout=timeout) as response:
         body = json.loads(response.read(1_000_000))
-    return [str(entry["id"]) for entry in body.get("data", []) if isinstance(entry, dict) and "id" in entry]
+    listed = body.get("data") if isinstance(body, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]

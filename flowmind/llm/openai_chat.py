@@ -10,12 +10,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, cast
 
 import openai
-from openai.types.chat import ChatCompletion
 
 from flowmind.errors import ModelFailure, ModelUnavailable
 from flowmind.graph_tools import FINISH
 from flowmind.llm.models import Endpoint, ModelInfo, find
 from flowmind.protocols import ChatRequest, Reply
+from tools_registry.runtime import CaseError, clean
 from tools_registry.spec import ToolCall
 
 JsonMode = Literal["off", "object", "schema", "object-schema"]
@@ -81,7 +81,7 @@ class OpenAIChat:
         self.name = name or model
         self._model = model
         self._info = info or find(model)
-        self._json_mode = json_mode
+        self._json_mode: JsonMode = json_mode
         self._native_tools = native_tools
         self._deadline = deadline
         self._attempts = attempts
@@ -94,6 +94,9 @@ class OpenAIChat:
             "max_retries": 0,
             "timeout": openai.Timeout(timeout, connect=min(10.0, timeout)),
         }
+        self._retired: list[openai.AsyncOpenAI] = []
+        """Clients of event loops that have ended: they can be neither used nor closed, and must not be collected
+        while another loop runs."""
         self._open: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI, asyncio.Semaphore] | None = None
 
     @classmethod
@@ -117,12 +120,13 @@ class OpenAIChat:
         """
         body = self._body(request)
         client, gate = self._connect()
+        attempt, problem = 0, ""
         async with gate:
             ends = time.monotonic() + self._deadline
             for attempt in range(1, self._attempts + 1):
                 try:
                     async with asyncio.timeout(max(0.001, ends - time.monotonic())):
-                        return _reply(await client.chat.completions.create(**body))
+                        return _reply((await client.chat.completions.with_raw_response.create(**body)).text)
                 except openai.APIStatusError as error:
                     problem, wait = self._status(error), _retry_after(error.response.headers.get("retry-after"))
                 except TimeoutError:
@@ -143,6 +147,8 @@ class OpenAIChat:
                 client = openai.AsyncOpenAI(**self._options)
             except openai.OpenAIError as error:
                 raise ModelUnavailable(f"{self.name}: {error}") from None
+            if self._open is not None:
+                self._retired.append(self._open[1])
             self._open = loop, client, asyncio.Semaphore(self._concurrency)
         return self._open[1], self._open[2]
 
@@ -192,8 +198,8 @@ class OpenAIChat:
 def _native(request: ChatRequest) -> list[dict[str, Any]]:
     tools = [spec.openai() for spec in request.tools]
     if all(spec.name != FINISH for spec in request.tools):
-        answer = {"type": "object", "properties": {"answer": {}}, "required": ["answer"]}
-        about = {"name": FINISH, "description": "End with the answer.", "parameters": answer}
+        answer: dict[str, Any] = {"type": "object", "properties": {"answer": {}}, "required": ["answer"]}
+        about: dict[str, Any] = {"name": FINISH, "description": "End with the answer.", "parameters": answer}
         tools.append({"type": "function", "function": about})
     return tools
 
@@ -204,47 +210,67 @@ def _response_format(mode: JsonMode, form: dict[str, Any], name: str) -> dict[st
     return {"type": "json_object"} if mode == "object" else {"type": "json_object", "schema": form}
 
 
-def _reply(completion: ChatCompletion) -> Reply:
-    """The reply in a completion.
+def _reply(body: str) -> Reply:
+    """The reply in the body of a completion, whatever a server may have put there.
 
     Raises:
-        ValueError: If the body is no completion; servers answer 200 with an error object, too.
+        ValueError: If it is no completion; servers answer 200 with an error object, too.
     """
-    choices: Any = getattr(completion, "choices", None)
-    if not choices:
-        raise ValueError(f"no choices in the reply: {str(completion)[:200]}")
-    message: Any = choices[0].message
-    if message is None:
-        raise ValueError("no message in the reply")
-    content: Any = message.content or ""
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in cast(list[dict[str, Any]], content))
-    usage: Any = completion.usage
+    try:
+        completion = json.loads(body)
+    except RecursionError:
+        raise ValueError("the reply nests too deeply") from None
+    choice = _at(_at(completion, "choices"), 0)
+    message = _at(choice, "message")
+    if not isinstance(message, dict):
+        raise ValueError(f"no message in the reply: {body[:200]}")
+    usage = _at(completion, "usage")
     return Reply(
-        text=str(content),
-        calls=tuple(_calls(message.tool_calls)),
-        input_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        output_tokens=_count(getattr(usage, "completion_tokens", None)),
-        finish="length" if choices[0].finish_reason == "length" else "stop",
+        text=_content(_at(message, "content")),
+        calls=tuple(_calls(_at(message, "tool_calls"))),
+        input_tokens=_count(_at(usage, "prompt_tokens")),
+        output_tokens=_count(_at(usage, "completion_tokens")),
+        finish="length" if _at(choice, "finish_reason") == "length" else "stop",
     )
+
+
+def _at(value: Any, key: str | int) -> Any:
+    """What stands at a key or index; None where nothing does."""
+    if isinstance(value, dict) and isinstance(key, str):
+        return cast(dict[str, Any], value).get(key)
+    if isinstance(value, list) and isinstance(key, int) and len(cast(list[Any], value)) > key:
+        return cast(list[Any], value)[key]
+    return None
+
+
+def _content(content: Any) -> str:
+    """Content as text that can be written: the texts of its parts, halves of surrogate pairs replaced."""
+    if isinstance(content, list):
+        texts = [part if isinstance(part, str) else _at(part, "text") for part in cast(list[Any], content)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    if content is None:
+        return ""
+    if not isinstance(content, str):
+        raise ValueError(f"the reply's content is no text: {str(content)[:100]}")
+    return content.encode("utf-8", "replace").decode()
 
 
 def _count(tokens: Any) -> int | None:
     """A token count as reported; nonsense counts as not reported."""
-    return tokens if isinstance(tokens, int) and 0 <= tokens < 10_000_000 else None
+    return tokens if type(tokens) is int and 0 <= tokens < 10_000_000 else None
 
 
 def _calls(raw: Any) -> list[ToolCall]:
-    """Native tool calls; one whose arguments are no JSON object is left for the text parser to refuse."""
+    """Native tool calls; one without a name or whose arguments are no JSON object is left out."""
     found: list[ToolCall] = []
-    for call in raw or []:
-        function = getattr(call, "function", None)
+    for call in cast(list[Any], raw) if isinstance(raw, list) else []:
+        name, given = _at(_at(call, "function"), "name"), _at(_at(call, "function"), "arguments")
         try:
-            args = json.loads(getattr(function, "arguments", None) or "{}")
-        except ValueError:
+            args = clean(json.loads(given) if isinstance(given, str) and given else given or {})
+        except (ValueError, CaseError, RecursionError):
             continue
-        if isinstance(args, dict) and getattr(function, "name", None):
-            found.append(ToolCall(tool=str(getattr(function, "name", "")), args=cast(dict[str, Any], args)))
+        if isinstance(args, dict) and isinstance(name, str) and name:
+            found.append(ToolCall(tool=name, args=cast(dict[str, Any], args)))
     return found
 
 

@@ -84,7 +84,7 @@ class Reader:
             path = tuple(_step(part) for part in _PART.finditer("." + path if path[:1] not in ".[" else path))
         if found is None:
             return Var.model_validate({"var": name, "path": path})
-        return Var(var=found.var, path=(*found.path, *cast(tuple[str | int, ...], tuple(path))))
+        return Var(var=found.var, path=(*found.path, *tuple(path)))
 
     def _list(self, value: list[Any]) -> Binding:
         self.coerced += 1

@@ -53,7 +53,7 @@ class DraftSandbox:
         """Values that were read as something other than they strictly are."""
         self._history: list[Workflow] = []
         self._last = "start"
-        self._count = 0
+        self._count: int = 0
         self._edits: dict[str, Callable[[dict[str, Any]], str]] = {
             "add_function_node": self._add_function,
             "add_condition_node": self._add_condition,
@@ -142,7 +142,8 @@ class DraftSandbox:
     def _unknown(self, call: ToolCall) -> str:
         if call.tool in self.tools:
             given = {"tool": call.tool, "args": call.args}
-            return f"{call.tool} cannot be called here. To put it into the graph, send: {_send('add_function_node', given)}"
+            send = _send("add_function_node", given)
+            return f"{call.tool} cannot be called here. To put it into the graph, send: {send}"
         close = difflib.get_close_matches(call.tool, list(self.specs), n=1, cutoff=0.5)
         return f"there is no tool {call.tool!r}; use {close[0] if close else ', '.join(self.specs)}"
 

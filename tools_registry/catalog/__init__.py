@@ -115,8 +115,8 @@ def _used(imports: list[str], node: ast.FunctionDef) -> list[str]:
 
 def _without_docstring(node: ast.FunctionDef) -> str:
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    bare = ast.FunctionDef(**{**dict(ast.iter_fields(node)), "body": body or [ast.Pass()]})
-    return ast.unparse(ast.copy_location(bare, node))
+    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), "body": body or [ast.Pass()]}
+    return ast.unparse(ast.copy_location(ast.FunctionDef(**fields), node))
 
 
 def _examples(docstring: str, spec: ToolSpec) -> tuple[Example, ...]:

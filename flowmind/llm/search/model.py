@@ -133,9 +133,10 @@ def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
 def _answers(reading: Reading, given: dict[str, Any], calls: tuple[Call, ...]) -> list[Source]:
     """Where the answer of a trace comes from: a result, or an object of results and inputs."""
     whole = [source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"]
-    if whole or not isinstance(reading.answer, dict):
+    answer = reading.answer
+    if whole or not isinstance(answer, dict):
         return whole
-    fields = cast(dict[str, Any], reading.answer)
+    fields = cast(dict[str, Any], answer)
     choices = [_origins(value, given, reading.trace, calls, [])[:2] for value in fields.values()]
     return [Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)]
 
@@ -159,19 +160,22 @@ def _origins(
         for path, part in _parts(whole)
         if json_equal(part, value)
     ]
-    if isinstance(value, list) and not found and 1 < len(cast(list[Any], value)) <= 4:
-        parts = [_origins(part, given, trace, calls, named)[0] for part in cast(list[Any], value)]
+    kind: type[Any] = type(value)
+    if kind is list and not found and 1 < len(value) <= 4:
+        parts = [_origins(part, given, trace, calls, named)[0] for part in value]
         if any(part.kind == "call" for part in parts):
             found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
     constant = [Source("constant", value=value)]
-    said = type(value) in (int, float) and any(json_equal(value, part) for part in named)
+    said = kind in (int, float) and any(json_equal(value, part) for part in named)
     return [*found, *constant, *inputs] if said else [*found, *inputs, *constant]
 
 
 def _parts(value: Any) -> list[tuple[tuple[str, ...], Any]]:
     """A value, and the fields of an object."""
-    fields = [((name,), part) for name, part in value.items()] if isinstance(value, dict) else []  # pyright: ignore[reportUnknownVariableType]
-    return [((), value), *fields]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(value, dict):
+        return [((), value)]
+    fields = cast(dict[str, Any], value)
+    return [((), fields), *(((name,), part) for name, part in fields.items())]
 
 
 def _plan(program: Program | None, acts: bool, builds: bool) -> str:

@@ -18,7 +18,8 @@ _WORDS = {
 _SIGNS = {
     "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
     "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
-    "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|", "hash": "#", "zero": "0", "zeros": "0",
+    "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|", "hash": "#",
+    "zero": "0", "zeros": "0",
 }  # fmt: skip
 _USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 
@@ -124,7 +125,7 @@ def _json(text: str) -> Any:
 
 def _exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
     found: list[Exchange] = []
-    for said, answered in zip(messages, messages[1:], strict=False):
+    for said, answered in pairwise(messages):
         if said.role != "assistant" or not answered.content.startswith("Observation: "):
             continue
         action = json.loads(said.content)

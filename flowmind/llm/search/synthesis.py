@@ -433,7 +433,7 @@ def _constants(program: Program) -> list[Any]:
 
 
 def _parts_of(value: Any) -> list[Any]:
-    return [value, *value] if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+    return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]
 
 
 def _program(answer: Source) -> Program:

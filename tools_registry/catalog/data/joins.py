@@ -145,8 +145,8 @@ def upsert_record(records: list[dict[str, Any]], key: str, record: dict[str, Any
         raise ValueError(f"the new record must have field {key!r}")
     for position, present in enumerate(records):
         if key in present and present[key] == record[key]:
-            return records[:position] + [record] + records[position + 1 :]
-    return records + [record]
+            return [*records[:position], record, *records[position + 1 :]]
+    return [*records, record]
 
 
 def append_record(records: list[dict[str, Any]], record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def append_record(records: list[dict[str, Any]], record: dict[str, Any]) -> list
         >>> append_record([], {})
         [{}]
     """
-    return records + [record]
+    return [*records, record]
 
 
 def records_from_rows(header: list[str], rows: list[list[Any]]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ def append_item(items: list[Any], item: Any) -> list[Any]:
         >>> append_item([], "a")
         ['a']
     """
-    return items + [item]
+    return [*items, item]
 
 
 def remove_first_matching_item(items: list[Any], item: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 """Sortedness, cyclic order and the order of dependent tasks."""
 
+import itertools
 from typing import Any
 
 
@@ -23,7 +24,7 @@ def is_sorted_ascending(values: list[float]) -> bool:
         >>> is_sorted_ascending([])
         True
     """
-    return all(before <= after for before, after in zip(values, values[1:], strict=False))
+    return all(before <= after for before, after in itertools.pairwise(values))
 
 
 def is_strictly_ascending(values: list[float]) -> bool:
@@ -46,7 +47,7 @@ def is_strictly_ascending(values: list[float]) -> bool:
         >>> is_strictly_ascending([7])
         True
     """
-    return all(before < after for before, after in zip(values, values[1:], strict=False))
+    return all(before < after for before, after in itertools.pairwise(values))
 
 
 def count_inversions(values: list[float]) -> int:

@@ -1,6 +1,7 @@
 """Judge scores and records by thresholds, conditions and decision tables."""
 
 import bisect
+import itertools
 from typing import Any, Literal
 
 
@@ -29,7 +30,7 @@ def label_by_lower_bounds(score: float, bounds: list[float], labels: list[str]) 
         >>> label_by_lower_bounds(-3, [], ["any"])
         'any'
     """
-    if any(low >= high for low, high in zip(bounds, bounds[1:], strict=False)):
+    if any(low >= high for low, high in itertools.pairwise(bounds)):
         raise ValueError("bounds must be strictly ascending")
     if len(labels) != len(bounds) + 1:
         raise ValueError("labels must be exactly one more than bounds")
@@ -61,7 +62,7 @@ def label_by_upper_bounds(score: float, bounds: list[float], labels: list[str]) 
         >>> label_by_upper_bounds(10.5, [2, 10], ["light", "medium", "heavy"])
         'heavy'
     """
-    if any(low >= high for low, high in zip(bounds, bounds[1:], strict=False)):
+    if any(low >= high for low, high in itertools.pairwise(bounds)):
         raise ValueError("bounds must be strictly ascending")
     if len(labels) != len(bounds) + 1:
         raise ValueError("labels must be exactly one more than bounds")
@@ -107,12 +108,11 @@ def meets_condition(
         return bool(found == value)
     if operator == "!=":
         return bool(found != value)
-    if (isinstance(found, (int, float)) and isinstance(value, (int, float))) or (
-        isinstance(found, str) and isinstance(value, str)
-    ):
-        sign = (found > value) - (found < value)
-    else:
+    numbers = isinstance(found, (int, float)) and isinstance(value, (int, float))
+    texts = isinstance(found, str) and isinstance(value, str)
+    if not numbers and not texts:
         raise ValueError("order operators need two numbers or two texts")
+    sign = (found > value) - (found < value)
     if operator == "<":
         return sign < 0
     if operator == "<=":
