@@ -8,11 +8,11 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import tqdm
 from pydantic import Field
@@ -363,6 +363,6 @@ def _difference(held: Any, wanted: Any) -> str:
     fields = cast(dict[str, Any], held) if isinstance(held, dict) else None
     for key in wanted:
         if fields is None or fields.get(key) != wanted[key]:
-            old: Any = held if fields is None else fields.get(key)
+            old = cast(Any, held) if fields is None else fields.get(key)
             return f"{key} was {dump_json(old)}, is {dump_json(wanted[key])}"
     return "it has other keys"

@@ -243,7 +243,6 @@ def _answer_schema(answers: Iterable[Any]) -> JSONSchema:
 
 
 def _kind(answer: Any) -> str:
-    kind: type[Any] = type(answer)
     from_type = {
         bool: "boolean",
         int: "integer",
@@ -252,7 +251,7 @@ def _kind(answer: Any) -> str:
         list: "array",
         dict: "object",
     }
-    return from_type.get(kind, "null")
+    return from_type.get(type_of(answer), "null")
 
 
 def _offered(blueprint: Blueprint, used: Sequence[str], rng: Random) -> tuple[str, ...]:

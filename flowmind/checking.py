@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from flowmind.graph import Flow, analyse
 from flowmind.workflow import (

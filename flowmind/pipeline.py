@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from pydantic import Field
 

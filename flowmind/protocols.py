@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
+from pydantic import Field
+
 from flowmind.trace import Trace
 from tools_registry.sandbox import Sandbox
 from tools_registry.spec import Record, ToolCall, ToolSpec

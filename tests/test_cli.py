@@ -58,14 +58,19 @@ TASK = {
 Done = subprocess.CompletedProcess[str]
 
 
+def environment() -> dict[str, str]:
+    """This process's environment without what would steer a command."""
+    steering = ("FLOWMIND_", "OPENAI_", "PYTHONUNBUFFERED")
+    return {name: value for name, value in os.environ.items() if not name.startswith(steering)}
+
+
 def typed(module: str, *words: object, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Done:
     """A command in a fresh interpreter; whatever happens, no traceback reaches the user."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("FLOWMIND_", "OPENAI_"))}
     done = subprocess.run(
         [sys.executable, "-m", module, *map(str, words)],
         input=stdin if isinstance(stdin, bytes) else stdin.encode(),
         capture_output=True,
-        env={**clean, **(env or {})},
+        env={**environment(), **(env or {})},
         timeout=60,
         check=False,
     )
@@ -152,7 +157,7 @@ def test_run_takes_its_tools_from_the_catalog_by_default(tmp_path: Path) -> None
             "id": "sum",
             "kind": "tool",
             "tool": "add",
-            "args": {"a": {"var": "n"}, "b": {"value": 1}},
+            "args": {"first": {"var": "n"}, "second": {"value": 1}},
             "output": "s",
         },
         {"id": "end", "kind": "end", "output": {"object": {"sum": {"var": "s"}, "ø": {"value": None}}}},
@@ -412,10 +417,10 @@ def test_a_workflow_that_asks_a_model_needs_one(tmp_path: Path) -> None:
     words = ("run", path, "--input", '{"city": "Oslo"}')
     assert "--model" in refused(called(*words))
     with FaultyServer(lambda number, body: f"asked: {body['messages'][-1]['content']}") as server:
-        done = called(*words, "--model", "m", "--base-url", server.url)
+        done = flowmind(*words, "--model", "m", "--base-url", server.url)
         assert (done.returncode, done.stdout) == (0, '"asked: Where is Oslo?"\n')
     with FaultyServer(lambda number, body: Fault(400, "no")) as server:
-        failed = called(*words, "--model", "m", "--base-url", server.url)
+        failed = flowmind(*words, "--model", "m", "--base-url", server.url)
         assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
         assert "HTTP 400" in failed.stderr
 
@@ -441,22 +446,27 @@ def test_a_number_out_of_range_names_its_flag(flag: str, value: str, tmp_path: P
     assert refused(called("exp", flag, value, "--out", tmp_path / "run")).startswith(f"{flag}: ")
 
 
-def test_flags_can_be_set_in_the_environment(tmp_path: Path, tools: Path) -> None:
+def test_flags_can_be_set_in_the_environment(tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = document(tmp_path)
-    env = {"FLOWMIND_INPUT": '{"numbers": [6]}', "FLOWMIND_TOOLS": str(tools)}
-    assert flowmind("run", path, env=env).stdout == "6.0\n"
-    assert '"steps"' in flowmind("run", path, env=env | {"FLOWMIND_TRACE": "yes"}).stdout
-    assert flowmind("run", path, env=env | {"FLOWMIND_TRACE": "0"}).stdout == "6.0\n"
-    assert flowmind("run", path, "--input", '{"numbers": [8]}', env=env).stdout == "8.0\n"
     assert flowmind("convert", path, env={"FLOWMIND_TO": "mermaid"}).stdout.startswith("flowchart")
+    monkeypatch.setenv("FLOWMIND_INPUT", '{"numbers": [6]}')
+    monkeypatch.setenv("FLOWMIND_TOOLS", str(tools))
+    assert called("run", path).stdout == "6.0\n"
+    assert called("run", path, "--input", '{"numbers": [8]}').stdout == "8.0\n"
+    monkeypatch.setenv("FLOWMIND_TRACE", "0")
+    assert called("run", path).stdout == "6.0\n"
+    monkeypatch.setenv("FLOWMIND_TRACE", "yes")
+    assert '"steps"' in called("run", path).stdout
 
 
-def test_a_bad_value_in_the_environment_is_bad_usage(tmp_path: Path) -> None:
+def test_a_bad_value_in_the_environment_is_bad_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = document(tmp_path)
-    done = flowmind("convert", path, env={"FLOWMIND_TO": "pdf"})
+    monkeypatch.setenv("FLOWMIND_LIMIT", "few")
+    assert "--limit" in called("exp").stderr
+    monkeypatch.setenv("FLOWMIND_TO", "pdf")
+    done = called("convert", path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "FLOWMIND_TO" in done.stderr and "mermaid" in done.stderr
-    assert "--limit" in flowmind("exp", env={"FLOWMIND_LIMIT": "few"}).stderr
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
@@ -466,6 +476,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         [sys.executable, "-m", "flowmind.cli", "models"],
         stdout=write,
         stderr=subprocess.PIPE,
+        env=environment(),
         timeout=60,
         check=False,
     )

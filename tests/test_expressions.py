@@ -63,6 +63,17 @@ ORDER = {
         ("sum(n for n in (i + 1 for i in items))", 9),
         ("n < 1e999", True),
         ("  n == 4  ", True),
+        ("(n or flag) and text", "Hello World"),
+        ("n or flag and text", 4),
+        ("(not n) == flag", True),
+        ("not n == flag", True),
+        ("not (flag or nothing)", True),
+        ("(-n) ** 2 - -n ** 2", 32),
+        ("(n if flag else 1) + 1", 2),
+        ("n if flag else 1 + 1", 2),
+        ("(1 < n) + (n < 9)", 2),
+        ("(n < 9) == (n > 1)", True),
+        ("[i for i in items if (i > 1 if flag else i > 2)]", [3]),
     ],
 )
 def test_an_expression_has_pythons_value(text: str, value: Any) -> None:
@@ -224,6 +235,7 @@ def test_nothing_that_an_expression_does_changes_the_values() -> None:
         "not " * 50 + "n",
         "(" * 90 + "n" + ")" * 90 + "[0]" * 45,
         "[" * 500 + "]" * 500,
+        "n in [" + "1, " * 300 + "]",
         "n" + "+n" * 900,
     ],
     ids=lambda text: text[:12],
@@ -306,34 +318,40 @@ FUNCTIONS = "len sum min max abs round any all sorted str int float bool"
 SIGNS = "+ - * / // % == != < <= > >= in and or"
 METHODS_OF_ONE = "lower upper strip title capitalize split splitlines isdigit isalpha isspace isupper keys values items"
 METHODS_OF_TWO = "startswith endswith removeprefix find count index get join"
-FORMS = [
+OPERATORS = [
     *[f"({{}} {sign} {{}})" for sign in SIGNS.split()],
+    *["({} not in {})", "({} < {} <= {})", "({} is None)", "({} is not None)", "(not {})", "(-{})"],
+    *["({} ** 2)", "({} ** -1)", "({} if {} else {})"],
+]
+FORMS = [
+    *OPERATORS,
     *[f"{name}({{}})" for name in FUNCTIONS.split()],
     *[f"{{}}.{name}()" for name in METHODS_OF_ONE.split()],
     *[f"{{}}.{name}({{}})" for name in METHODS_OF_TWO.split()],
     *["{}.replace({}, {})", "{}.get({}, {})", "max({}, {})", "sum({}, {})", "round({}, 1)"],
-    *["({} not in {})", "({} < {} <= {})", "({} is None)", "({} is not None)", "(not {})", "(-{})"],
-    *["({} ** 2)", "({} ** -1)", "({} if {} else {})", "[{}, {}]", "{{'a': {}, 'b': {}}}"],
-    *["{}[{}]", "{}[0]", "{}['a']", "{}[1:]", "{}[{}:{}]", "{}[::-1]"],
+    *["[{}, {}]", "{{'a': {}, 'b': {}}}", "{}[{}]", "{}[0]", "{}['a']", "{}[1:]", "{}[{}:{}]", "{}[::-1]"],
     *["isinstance({}, (int, list))", "isinstance({}, bool)"],
     *["[{} for x in {}]", "[x for x in {} if {}]", "[n for n in {}]"],
     *["sum({} for x in {})", "any({} for x in {})", "all(x == {} for x in {})"],
 ]
 
 
-def filled(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    def fill(form: str) -> st.SearchStrategy[str]:
+def expressions_of(forms: list[str], leaves: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Expressions as text: forms whose blanks are filled with forms, and with leaves at the bottom."""
+
+    def fill(inner: st.SearchStrategy[str], form: str) -> st.SearchStrategy[str]:
         blanks = form.replace("{{", "").replace("}}", "").count("{}")
         return st.tuples(*[inner] * blanks).map(lambda parts: form.format(*parts))
 
-    return st.sampled_from(FORMS).flatmap(fill)
+    def filled(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        return st.sampled_from(forms).flatmap(lambda form: fill(inner, form))
+
+    return st.recursive(leaves, filled, max_leaves=6)
 
 
-texts = st.recursive(
-    st.sampled_from([*VARIABLES, *VARIABLES, "x"]) | json_atoms.map("({!r})".format),
-    filled,
-    max_leaves=6,
-)
+constants = json_atoms.map("({!r})".format)
+texts = expressions_of(FORMS, st.sampled_from([*VARIABLES, *VARIABLES, "x"]) | constants)
+formulas = expressions_of(OPERATORS, st.sampled_from(["n", "m", "x"]) | st.integers(-3, 3).map("({})".format))
 
 DOCUMENTED = (
     "* multiplies numbers only",
@@ -346,7 +364,7 @@ BUILTINS = {name: getattr(builtins, name) for name in (*expressions.FUNCTIONS, *
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
-@given(text=texts, scope=scopes, x=json_values)
+@given(text=texts | formulas, scope=scopes, x=json_values)
 def test_on_the_subset_an_expression_is_what_cpython_has(text: str, scope: dict[str, Any], x: Any) -> None:
     values = {**scope, "x": x}
     try:

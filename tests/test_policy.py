@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tools_registry.policy import RefusedSource, compile_tools, self_test
+from tools_registry.policy import FACADES, RefusedSource, compile_tools, self_test
 from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
 from tools_registry.spec import Observation, ToolCall, ToolSpec
 
@@ -957,6 +957,7 @@ REFUSED_WHEN_COMPILED = [
     "def tool(_write_=None, /):\n    return 1",
     "def _getiter_(x):\n    return x\ndef tool():\n    return 1",
     "def tool():\n    match 1:\n        case int():\n            return 1",
+    "def tool(x):\n    match x:\n        case x.real:\n            return 1",
     "def tool():\n    try:\n        return 1\n    except* ValueError:\n        pass",
     "async def tool():\n    return 1",
     "from math import *\ndef tool():\n    return sqrt(4)",
@@ -1136,6 +1137,14 @@ def test_nothing_at_top_level_can_change_in_stateless_source() -> None:
     assert compile_tools("import math\ndef tool(n=1):\n    return math.sqrt(n)").stateless
     assert not compile_tools("seen = []\ndef tool():\n    return seen").stateless
     assert not compile_tools("def tool(seen=[]):\n    return seen").stateless
+
+
+def test_a_facade_cannot_be_changed_even_without_guards() -> None:
+    with pytest.raises(AttributeError):
+        FACADES["math"].sqrt = len
+    assert FACADES["math"].sqrt(4) == 2
+    with pytest.raises(AttributeError, match="module 'math' offers no '__dict__'"):
+        _ = FACADES["math"].__dict__
 
 
 def test_the_guards_prove_themselves() -> None:

@@ -102,12 +102,8 @@ def test_values_are_the_same_without_records(shop: LocalSandbox) -> None:
         ({"name": "tea", "count": None}, "count: expected integer, got None (null)"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(
-    args: dict[str, Any], problem: str, shop: LocalSandbox
-) -> None:
-    assert shop.calls([ToolCall(tool="price", args=args)]) == [
-        Observation.failed("invalid_arguments", problem)
-    ]
+def test_arguments_that_do_not_fit_are_refused(args: dict[str, Any], problem: str, shop: LocalSandbox) -> None:
+    assert shop.calls([ToolCall(tool="price", args=args)]) == [Observation.failed("invalid_arguments", problem)]
 
 
 def nested(depth: int) -> Any:
@@ -499,9 +495,7 @@ def test_the_exceptions_of_own_functions_are_observations() -> None:
 
     sandbox = own(find, fetch)
     assert sandbox("find", name="ann") == Observation(value="Ann")
-    assert sandbox("find", name="bob") == Observation.failed(
-        "tool_error", "KeyError: key 'bob' (string) is missing"
-    )
+    assert sandbox("find", name="bob") == Observation.failed("tool_error", "KeyError: key 'bob' (string) is missing")
     assert sandbox("fetch", name="x") == Observation.failed("tool_error", "ConnectionError: no route to x")
     assert sandbox("find", who="x") == Observation.failed("invalid_arguments", "field 'name' is missing")
     assert sandbox("lose") == Observation.failed("unknown_tool", "there is no tool 'lose'")
@@ -604,16 +598,12 @@ def corpus() -> list[dict[str, Any]]:
     root = Path(__file__).parents[1].parent / "shared" / "fixtures"
     path = Path(os.environ.get("FLOWMIND_FIXTURES") or root) / "sandbox" / "attacks.dev.jsonl"
     if not path.exists():
-        pytest.skip(
-            "no fixtures: neither FLOWMIND_FIXTURES nor ../shared/fixtures has sandbox/attacks.dev.jsonl"
-        )
+        pytest.skip("no fixtures: neither FLOWMIND_FIXTURES nor ../shared/fixtures has sandbox/attacks.dev.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [row for row in rows if row["surface"] == "tool"]
 
 
-def test_every_benign_row_of_the_corpus_gives_its_value(
-    corpus: list[dict[str, Any]], pool: WorkerPool
-) -> None:
+def test_every_benign_row_of_the_corpus_gives_its_value(corpus: list[dict[str, Any]], pool: WorkerPool) -> None:
     later = {"t-benign-44", "t-benign-45"}
     benign = [row for row in corpus if row["kind"] == "benign" and row["id"] not in later]
     seen = {row["id"]: call(pool, row["source"], **row["args"]) for row in benign}
@@ -645,8 +635,7 @@ def test_two_workers_answer_the_same(corpus: list[dict[str, Any]]) -> None:
     rows = [row for row in corpus if row.get("check") == "same-across-workers"]
     with WorkerPool(1) as first, WorkerPool(1) as second:
         pairs = {
-            row["id"]: [call(workers, row["source"], **row["args"]) for workers in (first, second)]
-            for row in rows
+            row["id"]: [call(workers, row["source"], **row["args"]) for workers in (first, second)] for row in rows
         }
     assert len(rows) > 5
     assert [name for name, (one, other) in pairs.items() if one != other] == []

@@ -20,9 +20,7 @@ from tools_registry.schema import (
 
 REPEATABLE = settings(deadline=None, derandomize=True, database=None)
 
-atoms = st.sampled_from(
-    [None, True, False, 0, 1, 2, -1, 0.0, 1.0, 0.5, 2**53 + 1, float(2**53), "", "a", "1"]
-)
+atoms = st.sampled_from([None, True, False, 0, 1, 2, -1, 0.0, 1.0, 0.5, 2**53 + 1, float(2**53), "", "a", "1"])
 json_values = st.recursive(
     atoms,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),

@@ -370,7 +370,7 @@ class _Writer:
 
 
 def _limit(value: Any) -> Any:
-    kind: type[Any] = type(value)
+    kind = type_of(value)
     if kind is int and value.bit_length() > MAX_INT_BITS:
         raise CaseError("too_large", f"an integer of more than {MAX_INT_BITS} bits")
     if kind in (str, list) and len(value) > MAX_LENGTH:
@@ -380,6 +380,18 @@ def _limit(value: Any) -> Any:
 
 def _add(left: Any, right: Any) -> Any:
     return _limit(left + right)
+
+
+def _subtract(left: Any, right: Any) -> Any:
+    return left - right
+
+
+def _divide(left: Any, right: Any) -> Any:
+    return left / right
+
+
+def _floor_divide(left: Any, right: Any) -> Any:
+    return left // right
 
 
 def _multiply(left: Any, right: Any) -> Any:
@@ -410,7 +422,7 @@ def _iterate(values: Any) -> Iterable[Any]:
 
 
 def _method(owner: Any, name: str, *arguments: Any) -> Any:
-    kind: type[Any] = type(owner)
+    kind = type_of(owner)
     if name not in METHODS.get(kind, ()):
         raise TypeError(f"{kind.__name__} has no method {name!r} here")
     if name == "replace" and len(owner) * max(1, len(arguments[1])) > MAX_LENGTH:
@@ -432,10 +444,10 @@ def _int(*arguments: Any) -> int:
 
 HELPERS: dict[str, Callable[..., Any] | type] = {
     "x_add": _add,
-    "x_sub": operator.sub,
+    "x_sub": _subtract,
     "x_mul": _multiply,
-    "x_div": operator.truediv,
-    "x_floordiv": operator.floordiv,
+    "x_div": _divide,
+    "x_floordiv": _floor_divide,
     "x_mod": _modulo,
     "x_pow": _power,
     "x_iter": _iterate,

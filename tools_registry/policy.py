@@ -38,6 +38,7 @@ from RestrictedPython.compile import compile_restricted_exec
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from tools_registry.runtime import copy_json
+from tools_registry.schema import type_of
 
 MAX_SOURCE = 32_000
 MAX_BRACKETS = 60
@@ -549,7 +550,7 @@ _WRITABLE: frozenset[type] = frozenset(
 
 
 def _getattr(owner: Any, name: str) -> Any:
-    kind: type[Any] = type(owner)
+    kind = type_of(owner)
     listed = METHODS.get(kind)
     if listed is not None and name in listed:
         return _format(owner) if name == "format" and kind is str else getattr(owner, name)
@@ -574,14 +575,14 @@ def _own_attribute(owner: Any, kind: type, name: str) -> Any:
 
 
 def _write(owner: Any) -> Any:
-    kind: type[Any] = type(owner)
+    kind = type_of(owner)
     if kind in _WRITABLE or type(kind) is ToolClass:
         return owner
     raise TypeError(f"a tool cannot change a {kind.__name__}")
 
 
 def _getiter(values: Any) -> Any:
-    kind: type[Any] = type(values)
+    kind = type_of(values)
     if kind in _ITERABLE or type(kind) is ToolClass:
         return values
     raise TypeError(f"{kind.__name__!r} object is not iterable")
@@ -610,8 +611,7 @@ def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = 
 
 
 def _type(value: Any) -> type[Any]:
-    kind: type[Any] = type(value)
-    return kind
+    return type_of(value)
 
 
 class _Print:

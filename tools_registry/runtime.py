@@ -9,7 +9,7 @@ import collections
 from collections.abc import Callable
 from typing import Any, cast
 
-from tools_registry.schema import show
+from tools_registry.schema import show, type_of
 
 MAX_DEPTH = 50
 MAX_INT_BITS = 1_024
@@ -38,7 +38,7 @@ def clean(value: Any, depth: int = 0) -> Any:
     Raises:
         CaseError: `not_json` or `too_large`, with what was found.
     """
-    kind: type[Any] = type(value)
+    kind = type_of(value)
     if kind is bool or value is None:
         return value
     if kind is str:
@@ -72,7 +72,7 @@ def clean(value: Any, depth: int = 0) -> Any:
 
 def copy_json(value: Any) -> Any:
     """A copy of a JSON value that shares nothing that can be changed."""
-    kind: type[Any] = type(value)
+    kind = type_of(value)
     if kind is list:
         return [item if type(item) in ATOMS else copy_json(item) for item in value]
     if kind is dict:
@@ -118,7 +118,7 @@ def follow(value: Any, path: tuple[str | int, ...]) -> Any:
     """
     for step in path:
         try:
-            found: type[Any] = type(value)
+            found = type_of(value)
             if found is not (dict if type(step) is str else list):
                 kind = "an object" if type(step) is str else "a list"
                 raise CaseError("wrong_type", f"path step {step!r} needs {kind}, got {show(value)}")

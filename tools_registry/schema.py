@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 type_ = type
+type_of = cast(Callable[[Any], type[Any]], type)
+"""`type` with one argument, as checkers of types should see it."""
 JSONSchema = dict[str, Any]
 Validator = Callable[[Any], str | None]
 """Gives None for a value that fits, else one line that says where it does not and why."""
@@ -41,7 +43,7 @@ def type_name(value: Any) -> str:
     if value is None:
         return "null"
     names: dict[type_, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    kind: type[Any] = type(value)
+    kind = type_of(value)
     return names.get(kind) or ("array" if isinstance(value, list) else "object")
 
 
@@ -273,7 +275,7 @@ def _bounds_check(bounds: Mapping[str, Any], where: str) -> Validator:
             raise SchemaError(f"{where}: {key} is a number")
 
     def check(value: Any) -> str | None:
-        kind: type[Any] = type(value)
+        kind = type_of(value)
         for key, bound in bounds.items():
             if key.endswith("Items"):
                 measured = len(value) if kind is list else None

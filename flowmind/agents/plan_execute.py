@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal, cast
 
-from langgraph.constants import START
-from langgraph.graph.state import StateGraph
+from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.runtime import Runtime
 
 from flowmind import prompts

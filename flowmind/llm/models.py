@@ -7,7 +7,9 @@ import json
 import os
 import urllib.error
 import urllib.request
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from pydantic import Field
 
 from flowmind.errors import ModelUnavailable
 from tools_registry.spec import Record
@@ -108,6 +110,7 @@ def _list(url: str, key: str, timeout: float) -> list[str]:
     request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
     with urllib.request.urlopen(request, timeout=timeout) as response:
         body = json.loads(response.read(1_000_000))
-    listed = body.get("data") if isinstance(body, dict) else None
-    entries = listed if isinstance(listed, list) else []
-    return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+    listed = cast(dict[str, Any], body).get("data") if isinstance(body, dict) else None
+    entries = cast(list[Any], listed) if isinstance(listed, list) else []
+    known = [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
+    return [str(entry["id"]) for entry in known if "id" in entry]

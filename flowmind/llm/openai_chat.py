@@ -126,7 +126,8 @@ class OpenAIChat:
             for attempt in range(1, self._attempts + 1):
                 try:
                     async with asyncio.timeout(max(0.001, ends - time.monotonic())):
-                        return _reply((await client.chat.completions.with_raw_response.create(**body)).text)
+                        raw = cast(Any, await client.chat.completions.with_raw_response.create(**body))
+                        return _reply(raw.text)
                 except openai.APIStatusError as error:
                     problem, wait = self._status(error), _retry_after(error.response.headers.get("retry-after"))
                 except TimeoutError:

@@ -160,7 +160,7 @@ def _origins(
         for path, part in _parts(whole)
         if json_equal(part, value)
     ]
-    kind: type[Any] = type(value)
+    kind = type_of(value)
     if kind is list and not found and 1 < len(value) <= 4:
         parts = [_origins(part, given, trace, calls, named)[0] for part in value]
         if any(part.kind == "call" for part in parts):

@@ -108,8 +108,8 @@ def meets_condition(
         return bool(found == value)
     if operator == "!=":
         return bool(found != value)
-    numbers = isinstance(found, (int, float)) and isinstance(value, (int, float))
-    texts = isinstance(found, str) and isinstance(value, str)
+    numbers = all(isinstance(part, (int, float)) for part in (found, value))
+    texts = all(isinstance(part, str) for part in (found, value))
     if not numbers and not texts:
         raise ValueError("order operators need two numbers or two texts")
     sign = (found > value) - (found < value)
