@@ -32,7 +32,7 @@ from flowmind.trace import Trace
 from flowmind.workflow import Workflow
 from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import JSONSchema, json_equal
+from tools_registry.schema import JSONSchema, json_equal, type_of
 from tools_registry.spec import Record
 
 NAME = "flowbench_synth"

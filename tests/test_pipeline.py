@@ -96,9 +96,7 @@ def tools() -> Iterator[LocalSandbox]:
         yield sandbox
 
 
-def solved(
-    tools: LocalSandbox, chat: ScriptedChat, mode: Mode, task: Task = TASK, **settings: Any
-) -> Solution:
+def solved(tools: LocalSandbox, chat: ScriptedChat, mode: Mode, task: Task = TASK, **settings: Any) -> Solution:
     return asyncio.run(solve(task, tools, chat, Settings(mode=mode, **settings)))
 
 
@@ -214,9 +212,7 @@ def test_rollouts_work_the_examples_in_turn_and_show_the_others(tools: LocalSand
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_answer_of_the_worked_example_is_told_to_no_stage(mode: Mode, tools: LocalSandbox) -> None:
-    task = TASK.model_copy(
-        update={"examples": (Example(input={"n": 3}, output=987654321), *TASK.examples[1:])}
-    )
+    task = TASK.model_copy(update={"examples": (Example(input={"n": 3}, output=987654321), *TASK.examples[1:])})
     chat = ScriptedChat([plan("Give up.")] * ("p" in mode) + [GAVE_UP] * 9)
     solved(tools, chat, mode, task, summarize_budget=Budget(turns=1))
     assert len(chat.requests) >= 1
@@ -228,9 +224,7 @@ FAILED, GOOD = [GAVE_UP], EXECUTE["r"]
 
 
 @pytest.mark.parametrize(("selection", "shown"), [("all", 2), ("all_success", 1), ("random_success", 1)])
-def test_trace_selection_says_what_the_summarizer_reads(
-    selection: Any, shown: int, tools: LocalSandbox
-) -> None:
+def test_trace_selection_says_what_the_summarizer_reads(selection: Any, shown: int, tools: LocalSandbox) -> None:
     chat = ScriptedChat([*FAILED, *GOOD, *SUMMARIZE["r"]])
     solution = solved(tools, chat, "es-rr", rollouts=2, trace_selection=selection)
     told = opening(chat.requests[4])

@@ -46,9 +46,7 @@ SOURCES = ToolSource.parse_all(SOURCE)
 NUMBERS = {"numbers": {"type": "array", "items": {"type": "number"}}}
 
 
-def task(
-    query: str, answer: Callable[..., Any], inputs: Sequence[dict[str, Any]], fields: dict[str, Any]
-) -> Task:
+def task(query: str, answer: Callable[..., Any], inputs: Sequence[dict[str, Any]], fields: dict[str, Any]) -> Task:
     return Task(
         id="task",
         query=query,
@@ -136,9 +134,7 @@ def test_a_number_of_the_task_stays_a_constant_where_an_input_happens_to_equal_i
 
 
 @pytest.mark.parametrize("mode", ["react", "es-pp"])
-def test_a_record_that_could_be_copied_from_the_input_ends_like_any_other_task(
-    mode: Mode, tools: LocalSandbox
-) -> None:
+def test_a_record_that_could_be_copied_from_the_input_ends_like_any_other_task(mode: Mode, tools: LocalSandbox) -> None:
     pairs = [{"a": 1, "b": 2}, {"a": 5, "b": 0}, {"a": 7, "b": 7}]
     fields = {"a": {"type": "integer"}, "b": {"type": "integer"}}
     wanted = task("Swap both numbers.", lambda a, b: {"a": b, "b": a}, pairs, fields)
@@ -183,9 +179,7 @@ class Watched:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSandbox) -> None:
-    shortcut = (
-        'def answer(numbers: list[float]) -> str:\n    """Add up, multiply, show."""\n    return "45 kg"'
-    )
+    shortcut = 'def answer(numbers: list[float]) -> str:\n    """Add up, multiply, show."""\n    return "45 kg"'
     with LocalSandbox([*SOURCES, ToolSource.parse(shortcut)]) as thinking:
         model = Watched(thinking)
         solution = asyncio.run(solve(THREE, tools, model, Settings(mode=mode)))
@@ -227,9 +221,7 @@ def test_values_that_a_trace_shows_cut_do_not_end_a_run(mode: Mode, tools: Local
         "Now do step 7 of 9: nothing.",
     ],
 )
-def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(
-    remark: str, tools: LocalSandbox
-) -> None:
+def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(remark: str, tools: LocalSandbox) -> None:
     wanted = TWO.model_copy(update={"query": f"{TWO.query}\n{remark}"})
     solution = solved(wanted, tools)
     assert [trace.stop for trace in solution.traces] == ["finish"]

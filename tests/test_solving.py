@@ -100,9 +100,7 @@ def test_a_case_that_fails_raises_its_error_and_its_trace_keeps_it() -> None:
         """Divide a by b."""
         return a / b
 
-    workflow = ExecuteSummarize([divide]).run(
-        "Divide a by b.", [({"a": 6, "b": 3}, 2), ({"a": 5, "b": 2}, 2.5)]
-    )
+    workflow = ExecuteSummarize([divide]).run("Divide a by b.", [({"a": 6, "b": 3}, 2), ({"a": 5, "b": 2}, 2.5)])
     with pytest.raises(CaseFailed, match="division by zero") as caught:
         workflow.workflow({"a": 1, "b": 0})
     assert caught.value.type == "tool_error"
@@ -224,11 +222,7 @@ def test_tool_sources_run_in_the_sandbox() -> None:
     assert result.workflow({"text": "deep"}) == "DEEP"
     escape = "def shout(text: str) -> str:\n    import os\n    return os.getcwd()\n"
     chat = ScriptedChat([action("shout", text="a"), action("finish", answer=None), action("finish")] * 2)
-    trace = (
-        ExecuteSummarize([ToolSource.parse(escape)], chat, "react")
-        .run("Shout.", [({"text": "a"}, "A")])
-        .traces[0]
-    )
+    trace = ExecuteSummarize([ToolSource.parse(escape)], chat, "react").run("Shout.", [({"text": "a"}, "A")]).traces[0]
     assert [step.observation.ok for step in trace.tool_steps] == [False]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from tools_registry.runtime import CaseError
+from tools_registry.schema import type_of
 
 MAX_TEXT = 2_000
 MAX_NODES = 300

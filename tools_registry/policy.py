@@ -531,8 +531,8 @@ _ITERATORS: set[type] = {
     for made in cast(tuple[Any, ...], (
         iter([]), iter(()), iter(_NONE), iter(_NONE.values()), iter(_NONE.items()), iter(set[int]()), iter(""),
         iter(range(0)), iter(range(2**70)), reversed([]), reversed(_NONE), reversed(_NONE.values()),
-        reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(), (part for part in ()), re.finditer("", ""),
-        iter(collections.deque[int]()), next(itertools.groupby("a"))[1], *itertools.tee(()), heapq.merge(),
+        reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(), (part for part in ()),
+        re.finditer("", ""), iter(collections.deque[int]()), next(itertools.groupby("a"))[1], *itertools.tee(()), heapq.merge(),
         collections.OrderedDict[str, int]().keys(), collections.OrderedDict[str, int]().values(),
         collections.OrderedDict[str, int]().items(), iter(collections.OrderedDict[str, int]()),
     ))

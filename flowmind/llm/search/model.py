@@ -20,7 +20,7 @@ from flowmind.llm.search.reading import (
 )
 from flowmind.llm.search.synthesis import Call, Probe, Program, Question, Source, search
 from flowmind.protocols import ChatRequest, Reply
-from tools_registry.schema import json_equal
+from tools_registry.schema import json_equal, type_of
 from tools_registry.spec import ToolSpec
 
 Said = tuple[str, str, dict[str, Any]]
