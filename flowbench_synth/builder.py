@@ -194,7 +194,7 @@ def _parts(
     sandbox = LocalSandbox([catalog.load()[name] for name in offered], pool)
     covered = [set(signature(trace)) for trace in traces]
     for number, mutant in enumerate(mutants(workflow, catalog.specs(), offered)):
-        outcomes = sandbox.run(compile_workflow(mutant.workflow), cases, MUTANT_BUDGET)
+        outcomes = sandbox.run(compile_workflow(mutant.workflow, traced=False), cases, MUTANT_BUDGET)
         for index, outcome in enumerate(outcomes):
             if outcome.error or not json_equal(outcome.answer, traces[index].answer):
                 covered[index].add(("kills", mutant.what, number))

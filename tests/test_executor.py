@@ -502,7 +502,7 @@ def test_a_trace_survives_json(sandbox: LocalSandbox) -> None:
 
 def test_only_the_case_that_hangs_is_lost() -> None:
     workflow = line(call("w", "wait", n="n"), end("w"))
-    with WorkerPool(1, Limits(seconds=0.5)) as pool:
+    with WorkerPool(1, Limits(seconds=1.0)) as pool:
         traces = run_batch(workflow, [{"n": 1}, {"n": -1}, {"n": 2}], LocalSandbox(SOURCES, pool))
     assert [trace.answer for trace in traces] == [1, None, 2]
     assert traces[1].error is not None

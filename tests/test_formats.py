@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
@@ -127,6 +127,7 @@ def test_texts_do_no_harm_to_a_flowchart(text: str) -> None:
     assert len(edges) == 4
 
 
+@settings(max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(), st.text())
 def test_any_text_at_all_stays_inside_its_label(prompt: str, value: str) -> None:
     flow = workflow(sketch([{**ASK, "prompt": prompt}, end({"value": value})], "start ask end"))

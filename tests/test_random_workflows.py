@@ -364,10 +364,10 @@ def _places(value: Any) -> Iterator[tuple[Document, str]]:
         yield from _places(part)
 
 
-@pytest.mark.parametrize("chunk", range(6))
+@pytest.mark.parametrize("chunk", range(4))
 def test_whatever_passes_check_runs_without_a_surprise(sandbox: LocalSandbox, chunk: int) -> None:
     passed = 0
-    for seed in range(1_000 + 100 * chunk, 1_000 + 100 * chunk + 100):
+    for seed in range(1_000 + 75 * chunk, 1_075 + 75 * chunk):
         rng = Random(seed)
         whole = Maker(rng, False).document()
         for _ in range(3):

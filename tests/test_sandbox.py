@@ -213,7 +213,13 @@ ONE = "def tool():\n    return 1"
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[WorkerPool]:
-    with WorkerPool(1, Limits(seconds=1, memory_mb=256, value_bytes=1_000)) as workers:
+    with WorkerPool(1, Limits(seconds=1)) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[WorkerPool]:
+    with WorkerPool(1, Limits(memory_mb=200, value_bytes=1_000)) as workers:
         yield workers
 
 
@@ -244,14 +250,14 @@ def test_no_kind_of_endless_work_outlives_its_deadline(source: str, hasty: Worke
         "def tool():\n    x = 'x'\n    while True:\n        x += x",
     ],
 )
-def test_a_call_that_floods_memory_is_ended(source: str, hasty: WorkerPool) -> None:
-    assert error_type(call(hasty, source)) == "memory"
-    assert call(hasty, ONE) == Observation(value=1)
+def test_a_call_that_floods_memory_is_ended(source: str, narrow: WorkerPool) -> None:
+    assert error_type(call(narrow, source)) == "memory"
+    assert call(narrow, ONE) == Observation(value=1)
 
 
-def test_a_result_has_a_size_limit(hasty: WorkerPool) -> None:
-    assert call(hasty, "def tool():\n    return 'x' * 998").ok
-    assert error_type(call(hasty, "def tool():\n    return 'x' * 1001")) == "too_large"
+def test_a_result_has_a_size_limit(narrow: WorkerPool) -> None:
+    assert call(narrow, "def tool():\n    return 'x' * 998").ok
+    assert error_type(call(narrow, "def tool():\n    return 'x' * 1001")) == "too_large"
 
 
 def test_a_batch_in_which_one_call_hangs_gives_the_others(hasty: WorkerPool) -> None:
@@ -626,7 +632,7 @@ def test_no_attack_of_the_corpus_works(corpus: list[dict[str, Any]], tmp_path: P
             text = json.dumps([one.value for one in seen], allow_nan=False)
             if '"PWNED' in text or "canary sang" in text or json.dumps(args) != kept:
                 worked.append(row["id"])
-        assert call(workers, ONE) == Observation(value=1)
+        assert until(lambda: call(workers, ONE) == Observation(value=1))
     assert len(attacks) > 100
     assert worked == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -114,6 +114,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_every_constant_keeps_its_value_and_its_type(value: Any) -> None:
     text = validate(Workflow, document({"id": "end", "kind": "end", "output": {"value": value}})).to_json()

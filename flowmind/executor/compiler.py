@@ -33,19 +33,20 @@ from tools_registry import expressions
 from tools_registry.program import Program
 
 
-def compile_workflow(workflow: Workflow, asynchronous: bool = False) -> Program:
+def compile_workflow(workflow: Workflow, asynchronous: bool = False, traced: bool = True) -> Program:
     """The program of a workflow that passes `check`.
 
     Args:
         workflow: A sound workflow; of another one the result is undefined.
         asynchronous: Generate a coroutine function that awaits its tools and the model of `llm` nodes.
+        traced: Report every step; without it a run leaves its answer or error alone.
     """
-    return _compiled(workflow.to_json(), asynchronous)
+    return _compiled(workflow.to_json(), asynchronous, traced)
 
 
 @lru_cache(maxsize=256)
-def _compiled(document: str, asynchronous: bool) -> Program:
-    return _Compiler(Workflow.model_validate_json(document), asynchronous).program()
+def _compiled(document: str, asynchronous: bool, traced: bool) -> Program:
+    return _Compiler(Workflow.model_validate_json(document), asynchronous, traced).program()
 
 
 def needs_model(workflow: Workflow) -> bool:
@@ -54,8 +55,9 @@ def needs_model(workflow: Workflow) -> bool:
 
 
 class _Compiler:
-    def __init__(self, workflow: Workflow, asynchronous: bool) -> None:
+    def __init__(self, workflow: Workflow, asynchronous: bool, traced: bool) -> None:
         self.workflow = workflow
+        self.traced = traced
         self.wait = "await " if asynchronous else ""
         self.shape: Flow = analyse(workflow)
         self.labels: list[str] = [node.id for node in workflow.nodes]
@@ -97,6 +99,10 @@ class _Compiler:
 
     def emit(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
+
+    def log(self, step: str) -> None:
+        if self.traced:
+            self.emit(f"log(({step}))")
 
     def make_blocks(self) -> list[list[str]]:
         """Chains of nodes that always follow one another, the start's first."""
@@ -205,11 +211,11 @@ class _Compiler:
                 self.emit(f"a = {self.arguments(args)}")
                 self.emit(f"at = {number}")
                 self.emit(f"v_{output} = await llm({self.constant(prompt)}, a)")
-                self.emit(f"log(({number}, a, v_{output}))")
+                self.log(f"{number}, a, v_{output}")
             case Condition(expr=expr):
                 self.evaluating(number)
                 self.emit(f"c = True if {self.expression(expr)} else False")
-                self.emit(f"log(({number}, None, c))")
+                self.log(f"{number}, None, c")
             case Assign():
                 self.assign(node, number)
             case Map():
@@ -229,7 +235,7 @@ class _Compiler:
         self.emit(f"a = {self.arguments(node.args)}")
         self.emit(f"at = {number}")
         self.emit(f"v_{node.output} = {self.wait}t{self.tools.index(node.tool)}(a)")
-        self.emit(f"log(({number}, a, v_{node.output}))")
+        self.log(f"{number}, a, v_{node.output}")
 
     def assign(self, node: Assign, number: int) -> None:
         self.evaluating(number)
@@ -238,7 +244,7 @@ class _Compiler:
         else:
             assert node.value is not None
             self.emit(f"v_{node.output} = {self.binding(node.value)}")
-        self.emit(f"log(({number}, None, v_{node.output}))")
+        self.log(f"{number}, None, v_{node.output}")
 
     def map(self, node: Map, number: int) -> None:
         self.evaluating(number)
@@ -264,7 +270,7 @@ class _Compiler:
         self.emit(f"o{number}.append({self.binding(node.collect)})")
         self.depth -= 1
         self.emit(f"v_{node.output} = o{number}")
-        self.emit(f"log(({number}, None, o{number}))")
+        self.log(f"{number}, None, o{number}")
 
     def arguments(self, args: dict[str, Binding]) -> str:
         return "{" + ", ".join(f"{name!r}: {self.binding(binding)}" for name, binding in args.items()) + "}"

@@ -30,6 +30,8 @@ _PAIR = 60
 """Terms that one argument is tried with, the best first: alone, or beside another argument that holds calls."""
 _PAIRED = 8
 """Texts of one size that are put into lists of two."""
+_PAIRS = 100
+"""Lists of two texts that are built upon."""
 _COMBINATIONS = 5_000
 """Combinations of arguments that one tool is tried with in one way of sharing calls among them."""
 _TRIED = {1: 3_000, 2: 8_000, 3: 8_000, 4: 8_000}
@@ -249,7 +251,7 @@ class _Search:
                     source = Source("list", fields=(("0", first.source), ("1", second.source)))
                     score = first.score + second.score - 0.3
                     found.append(Term(source, values, size, score, first.uses | second.uses))
-        return found
+        return _ranked(found)[:_PAIRS]
 
     def could_answer(self, tool: str) -> bool:
         """Whether a tool's result can have the type of the answers."""
