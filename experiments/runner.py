@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import tqdm
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from experiments.tables import group_table, summary_table
-from flowmind.errors import InputError, ModelUnavailable
+from flowmind.errors import InputError
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, summarize_records
 from flowmind.executor.running import run_batch
@@ -48,6 +48,22 @@ class RunOptions(Record):
     json_mode: Literal["off", "object", "schema", "object-schema"] = "off"
     native_tools: bool = False
     timeout: float = Field(default=600.0, gt=0)
+
+
+class _Subject(BaseModel):
+    model: str
+    mode: str
+
+
+class _Named(BaseModel):
+    name: str
+
+
+class _Manifest(BaseModel):
+    """What a manifest says at least."""
+
+    settings: _Subject
+    benchmark: _Named
 
 
 class Run:
@@ -98,12 +114,20 @@ class Run:
         """
         path = self.folder / "manifest.json"
         try:
-            return parse_json(read_text(path))
+            manifest = parse_json(read_text(path))
+            validate(_Manifest, manifest)
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
+        return manifest
+
+    def cut_torn_line(self) -> None:
+        """Cuts off the file what a killed run left of a record; for the process that has the folder."""
+        if self.records_path.exists():
+            with self.records_path.open("r+b") as file:
+                file.truncate(_whole(file.read()))
 
     def records(self) -> dict[str, CaseRecord]:
-        """The records by case, the last of each; a torn last line is cut off the file.
+        """The records by case, the last of each; a last line that is not finished is left out.
 
         Raises:
             InputError: If a line that is not the last cannot be read.
@@ -111,10 +135,7 @@ class Run:
         if not self.records_path.exists():
             return {}
         data = self.records_path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            with self.records_path.open("r+b") as file:
-                file.truncate(len(whole))
+        whole = data[: _whole(data)]
         found: dict[str, CaseRecord] = {}
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
             try:
@@ -137,6 +158,11 @@ class Run:
             os.fsync(file.fileno())
 
 
+def _whole(data: bytes) -> int:
+    """How many bytes of a file are finished lines."""
+    return data.rfind(b"\n") + 1
+
+
 def run_experiment(options: RunOptions, settings: Settings, out: Path) -> Summary:
     """Runs what is left of an experiment and writes its summary.
 
@@ -152,6 +178,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path) -> Summar
         run = Run(out)
         with run.locked():
             run.begin(_manifest(options, settings))
+            run.cut_torn_line()
             tasks = _chosen(benchmark.tasks, options.limit)
             done = {name for name, record in run.records().items() if record.error is None}
             todo = [task for task in tasks if task.id not in done]
@@ -222,14 +249,13 @@ async def _cases(
             bar.set_postfix_str(f"passed={passed}")
             bar.update()
 
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(work(task)) for task in todo]
-            try:
-                await asyncio.gather(*running)
-            except ModelUnavailable:
-                for one in running:
-                    one.cancel()
-                raise
+        running = [asyncio.create_task(work(task)) for task in todo]
+        try:
+            await asyncio.gather(*running)
+        finally:
+            for one in running:
+                one.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _case(
@@ -240,16 +266,26 @@ async def _case(
     business = LocalSandbox([catalog.load()[name] for name in task.tools], pool)
     recorded = Recorded(model, run.folder / "exchanges" / f"{task.id}.jsonl")
     solution = await solve(task, business, recorded, settings)
-    scores: list[Score] = []
-    if solution.graph_valid and solution.workflow is not None:
+    error = _endpoint_failure(solution)
+    if error is None and solution.graph_valid and solution.workflow is not None:
         cases = [test.input for test in tests]
         traces = await asyncio.to_thread(run_batch, solution.workflow, cases, business)
         scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
     else:
-        scores = [Score(passed=False, error="no sound workflow") for _ in tests]
-    record = _record(task, solution, scores)
+        scores = [Score(passed=False, error=error or "no sound workflow") for _ in tests]
+    record = _record(task, solution, scores, error)
     spent = round(time.monotonic() - clock, 3)
     return record.model_copy(update={"started_at": round(begun, 3), "seconds": spent}), solution
+
+
+def _stages(solution: Solution) -> list[Trace]:
+    return [*solution.traces, *([solution.summary] if solution.summary else [])]
+
+
+def _endpoint_failure(solution: Solution) -> str | None:
+    """What kept a stage from being tried to its end: the first failure of the model's endpoint."""
+    failed = (trace.error for trace in _stages(solution) if trace.stop == "model_error" and trace.error)
+    return next((error.message for error in failed), None)
 
 
 def _score(trace: Trace, test: Example) -> Score:
@@ -258,10 +294,8 @@ def _score(trace: Trace, test: Example) -> Score:
     return Score(passed=judged.value == 1.0, actual=trace.answer, error=error)
 
 
-def _record(task: Task, solution: Solution, scores: Sequence[Score]) -> CaseRecord:
-    traces = [*solution.traces, *([solution.summary] if solution.summary else [])]
-    failures = [trace.error.message for trace in traces if trace.stop == "model_error" and trace.error]
-    error = failures[0] if failures else None
+def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str | None) -> CaseRecord:
+    traces = _stages(solution)
     passed = bool(scores) and all(score.passed for score in scores)
     anything = any(step.observation.ok for trace in traces for step in trace.tool_steps)
     return CaseRecord(

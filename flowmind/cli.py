@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; whatever a user can mend is one line and exit code 2, never a traceback."""
     try:
         options = build_parser().parse_args(arguments)
-        return options.run(options)
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
     except FlowMindError as error:
         print(f"flowmind: {error}", file=sys.stderr)
         return 2
@@ -180,11 +182,11 @@ def _input(text: str) -> dict[str, Any]:
     from flowmind.errors import InputError
     from flowmind.files import parse_json, read_text
 
-    if text == "-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        text = read_text(Path(text[1:]))
     try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = read_text(Path(text[1:]))
         value = parse_json(text)
     except ValueError as error:
         raise InputError(f"--input: {error}") from None

@@ -163,11 +163,13 @@ def _forks(workflow: Workflow, graph: Graph, back: tuple[Edge, ...]) -> tuple[Fo
             continue
         heads = tuple(dict.fromkeys(edge.target for edge in workflow.after(node.id) if edge.target in graph))
         if len(heads) > 1:
-            found.append(_fork(node.id, heads, forward, rank, back))
+            found.append(_fork(node.id, heads, graph, forward, rank, back))
     return tuple(found)
 
 
-def _fork(node: str, heads: tuple[str, ...], forward: Graph, rank: dict[str, int], back: tuple[Edge, ...]) -> Fork:
+def _fork(
+    node: str, heads: tuple[str, ...], graph: Graph, forward: Graph, rank: dict[str, int], back: tuple[Edge, ...]
+) -> Fork:
     reach = [{head, *nx.descendants(forward, head)} for head in heads]
     common = sorted(set[str].intersection(*reach), key=lambda name: rank[name])
     if any(edge.source == node for edge in back):
@@ -179,20 +181,22 @@ def _fork(node: str, heads: tuple[str, ...], forward: Graph, rank: dict[str, int
         tuple(sorted(nodes - {join} - set(nx.descendants(forward, join)), key=lambda name: rank[name]))
         for nodes in reach
     )
-    problem = _fork_problem(node, join, paths, forward)
+    problem = _fork_problem(node, join, paths, graph)
     return Fork(node, join, paths, heads, problem)
 
 
-def _fork_problem(node: str, join: str, paths: tuple[tuple[str, ...], ...], forward: Graph) -> str:
+def _fork_problem(node: str, join: str, paths: tuple[tuple[str, ...], ...], graph: Graph) -> str:
     seen: set[str] = set()
     for path in paths:
         if shared := seen & set(path):
             return f"forked paths share {sorted(shared)[0]!r} before they all join at {join!r}; join them at one node"
         seen |= set(path)
         for name in path:
-            if not list(forward.successors(name)):
+            if not list(graph.successors(name)):
                 return f"a forked path ends at {name!r} before the paths join at {join!r}"
-            if any(before != node and before not in path for before in forward.predecessors(name)):
+            if any(after != join and after not in path for after in graph.successors(name)):
+                return f"a forked path can leave at {name!r} without coming to {join!r}, where the paths join"
+            if any(before != node and before not in path for before in graph.predecessors(name)):
                 return f"{name!r} lies on a forked path and is entered from outside it"
     return ""
 

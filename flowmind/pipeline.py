@@ -161,9 +161,12 @@ def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> li
 
 
 def is_complete(trace: Trace) -> bool:
-    """Whether an execution called at least one business tool successfully and ended by `finish`."""
+    """Whether an execution called at least one business tool successfully and ended by `finish`.
+
+    What happens to the workflow that is asked for after that `finish` does not undo it.
+    """
     called = any(step.observation.ok and step.call.tool not in GRAPH_TOOLS for step in trace.tool_steps)
-    return called and trace.ok
+    return called and trace.executed
 
 
 def _solution(task: Task, traces: list[Trace], draft: DraftSandbox, summary: Trace | None) -> Solution:

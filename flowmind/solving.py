@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from flowmind.checking import Problem, check
 from flowmind.errors import CaseFailed, InputError, InvalidWorkflow
 from flowmind.executor.running import arun, needs_waiting, run
-from flowmind.files import read_model, write_text
+from flowmind.files import read_model, validate, write_text
 from flowmind.llm.choosing import model_named
 from flowmind.pipeline import Settings, Solution, mode_of, solve
 from flowmind.protocols import ChatModel
@@ -20,7 +20,7 @@ from flowmind.trace import Trace
 from flowmind.workflow import Workflow
 from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox, ToolSource
 from tools_registry.schema import JSONSchema, type_name
-from tools_registry.spec import SpecError
+from tools_registry.spec import SpecError, spec_of
 
 T = TypeVar("T")
 Tool = Callable[..., Any] | ToolSource
@@ -54,13 +54,16 @@ def sandbox_of(tools: Sequence[Tool]) -> FunctionSandbox | LocalSandbox:
     """A sandbox for one's own functions (trusted, in this process) or for tool sources (untrusted, in workers).
 
     Raises:
-        InputError: If both kinds are mixed, there is none, or a function cannot be a tool.
+        InputError: If both kinds are mixed, there is none, two bear one name, or a function cannot be a tool.
     """
     functions = [tool for tool in tools if not isinstance(tool, ToolSource)]
     sources = [tool for tool in tools if isinstance(tool, ToolSource)]
     if bool(functions) == bool(sources):
         raise InputError("give tools: either functions of your own, or tool sources, not both")
     try:
+        names = [*(spec_of(tool).name for tool in functions), *(tool.spec.name for tool in sources)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"two tools have the name {twice[0]!r}; names are unique")
         return FunctionSandbox(functions) if functions else LocalSandbox(sources)
     except SpecError as error:
         raise InputError(str(error)) from None
@@ -234,14 +237,15 @@ def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None =
     Raises:
         InputError: If there is no example, or an example does not fit the inputs.
     """
-    pairs = [
-        example if isinstance(example, Example) else Example(input=example[0], output=example[1])
-        for example in examples
-    ]
-    if not pairs:
+    if not examples:
         raise InputError("give at least one example: executing means working one through the tools")
     try:
-        return Task(id=id, query=query, inputs=inputs or infer_inputs(pairs), examples=tuple(pairs))
+        pairs = [
+            example if isinstance(example, Example) else validate(Example, {"input": example[0], "output": example[1]})
+            for example in examples
+        ]
+        fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(pairs), "examples": tuple(pairs)}
+        return validate(Task, fields)
     except ValueError as error:
         raise InputError(str(error)) from None
 

@@ -94,7 +94,9 @@ class Trace(Record):
     steps: tuple[Step, ...] = ()
     stop: StopReason
     answer: Any = None
-    """The final value, if it stopped with `finish`."""
+    """The final value, if it stopped with `finish`, or was handed in before the stage went on."""
+    handed_in: bool = False
+    """The agent had ended its execution with an answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None
     """Why it stopped otherwise."""
     turns: tuple[Turn, ...] = ()
@@ -104,6 +106,11 @@ class Trace(Record):
     def ok(self) -> bool:
         """Whether it came to its end."""
         return self.stop == "finish"
+
+    @property
+    def executed(self) -> bool:
+        """Whether the execution came to its end, whatever became of a workflow built after it."""
+        return self.ok or self.handed_in
 
     @property
     def tool_steps(self) -> tuple[ToolStep, ...]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from reference_interpreter import Document, Step, Walk, walk
 
 from flowmind.checking import check
+from flowmind.executor.compiler import compile_workflow
 from flowmind.executor.running import run_batch
 from flowmind.trace import AssignStep, ConditionStep, FailedStep, ToolStep, Trace
 from flowmind.workflow import Workflow
@@ -312,6 +313,18 @@ def test_the_compiled_workflow_does_what_the_graph_says(
             assert_agree(trace, walk(document, case, FUNCTIONS))
 
 
+def test_compiled_without_steps_a_workflow_gives_the_same_answers_and_errors(sandbox: LocalSandbox) -> None:
+    for seed in range(40):
+        rng = Random(seed)
+        workflow = Workflow.model_validate(Maker(rng, False).document())
+        inputs = cases(rng)
+        traces = run_batch(workflow, inputs, sandbox)
+        bare = sandbox.run(compile_workflow(workflow, traced=False), inputs)
+        for trace, outcome in zip(traces, bare, strict=True):
+            assert outcome.answer == trace.answer
+            assert outcome.error == (trace.error and (trace.error.type, trace.error.message))
+
+
 def test_the_random_workflows_have_everything_in_them(sandbox: LocalSandbox) -> None:
     kinds: set[str] = set()
     for seed in range(60):
@@ -326,7 +339,7 @@ def test_the_random_workflows_have_everything_in_them(sandbox: LocalSandbox) -> 
 
 
 def break_it(document: Document, rng: Random) -> None:
-    """One random change for the worse."""
+    """One random change, most likely for the worse."""
     nodes, edges = document["nodes"], document["edges"]
     edge, other = rng.choice(edges), rng.choice(edges)
     places = list(_places(nodes))
@@ -334,7 +347,8 @@ def break_it(document: Document, rng: Random) -> None:
         case 0:
             edges.remove(edge)
         case 1:
-            nodes.remove(rng.choice(nodes))
+            rng.shuffle(edges)
+            edge["bound"] = 1
         case 2:
             edge["to"] = rng.choice(nodes)["id"]
         case 3:
@@ -367,12 +381,12 @@ def _places(value: Any) -> Iterator[tuple[Document, str]]:
 @pytest.mark.parametrize("chunk", range(4))
 def test_whatever_passes_check_runs_without_a_surprise(sandbox: LocalSandbox, chunk: int) -> None:
     passed = 0
-    for seed in range(1_000 + 75 * chunk, 1_075 + 75 * chunk):
+    for seed in range(1_000 + 40 * chunk, 1_040 + 40 * chunk):
         rng = Random(seed)
         whole = Maker(rng, False).document()
-        for _ in range(3):
+        for _ in range(6):
             document = copy.deepcopy(whole)
-            for _ in range(rng.choice([1, 1, 2])):
+            for _ in range(rng.choice([1, 1, 1, 2])):
                 break_it(document, rng)
             try:
                 workflow = Workflow.model_validate(document)
@@ -389,4 +403,4 @@ def test_whatever_passes_check_runs_without_a_surprise(sandbox: LocalSandbox, ch
                     assert "NameError" not in trace.error.message
                 if trace.error is None or trace.error.type != "invalid_arguments":
                     assert_agree(trace, walk(document, case, FUNCTIONS, most=3_000))
-    assert passed > 20
+    assert passed > 15

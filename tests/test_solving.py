@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from flowmind import (
     InputError,
     InvalidWorkflow,
     ModelUnavailable,
+    OpenAIChat,
     Reply,
     RunnableWorkflow,
     Settings,
@@ -27,7 +30,7 @@ from flowmind import (
     tool,
 )
 from flowmind.solving import infer_inputs
-from flowmind.testing import ScriptedChat, action, plan
+from flowmind.testing import FaultyServer, ScriptedChat, action, plan
 from flowmind.trace import ToolStep
 
 
@@ -201,6 +204,16 @@ def test_a_model_of_ones_own_is_asked_with_the_settings_given() -> None:
     assert (result.ok, result.usage["execute_tokens"]) == (False, 8)
     with pytest.raises(InvalidWorkflow, match=r"no workflow was built .*finish, finish"):
         _ = result.workflow
+
+
+def test_runs_with_one_client_leave_no_connection_open(recwarn: pytest.WarningsRecorder) -> None:
+    warnings.simplefilter("always")
+    with FaultyServer(lambda number, body: action("finish", answer=None)) as server:
+        solver = ExecuteSummarize(SHOP, OpenAIChat("m", server.url, "key"), "es-rr")
+        assert [solver.run(QUERY, EXAMPLES).ok for _ in range(2)] == [False, False]
+        del solver
+        gc.collect()
+    assert [str(warning.message) for warning in recwarn] == []
 
 
 def test_an_unsound_workflow_is_refused_with_its_problems() -> None:

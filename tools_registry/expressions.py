@@ -9,7 +9,9 @@ Division by zero, a missing key or a wrong type are errors of the case, never "f
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Mapping
+from types import GeneratorType
 from typing import Any, NoReturn
 
 from tools_registry.runtime import CaseError
@@ -119,13 +121,15 @@ def parse(text: str) -> ast.expr:
         raise ExpressionError(f"{len(text)} characters, at most {MAX_TEXT} are allowed", MAX_TEXT)
     if any(ord(character) < 32 for character in text):
         raise ExpressionError("line breaks and control characters are not allowed", 1)
+    margin = len(text) - len(text.lstrip())
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise ExpressionError(f"not a Python expression: {error.msg}", error.offset or 1) from None
+        raise ExpressionError(f"not a Python expression: {error.msg}", margin + (error.offset or 1)) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"not a Python expression: {error}", 1) from None
     _check_size(tree)
+    _count_columns_in(text, tree)
     _check(tree)
     return tree
 
@@ -172,6 +176,15 @@ def evaluate(text: str, values: Mapping[str, Any]) -> Any:
 
 def _refuse(node: ast.AST, message: str) -> NoReturn:
     raise ExpressionError(message, getattr(node, "col_offset", 0) + 1)
+
+
+def _count_columns_in(text: str, tree: ast.expr) -> None:
+    """Turns the parser's columns, bytes of the stripped text, into characters of the text as given."""
+    stripped = text.lstrip()
+    margin, encoded = len(text) - len(stripped), stripped.encode()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr):
+            node.col_offset = margin + len(encoded[: node.col_offset].decode())
 
 
 def _check_size(tree: ast.expr) -> None:
@@ -307,6 +320,8 @@ class _Writer:
         match node:
             case None:
                 return "None"
+            case ast.Constant(value=float(value)) if math.isinf(value):
+                return "(1e999)"
             case ast.Constant(value=value):
                 return f"({value!r})" if type(value) in (int, float) else repr(value)
             case ast.Name(id=name):
@@ -417,7 +432,7 @@ def _power(left: Any, right: Any) -> Any:
 
 
 def _iterate(values: Any) -> Iterable[Any]:
-    if len(values) > MAX_ITERATIONS:
+    if type_of(values) is not GeneratorType and len(values) > MAX_ITERATIONS:
         raise CaseError("too_large", f"a comprehension over more than {MAX_ITERATIONS} elements")
     return values
 
@@ -437,6 +452,12 @@ def _sorted(values: Any) -> list[Any]:
 
 def _sum(values: Any, *start: Any) -> Any:
     return _limit(sum(values, *start))
+
+
+def _round(value: Any, *digits: Any) -> Any:
+    if any(type(count) is int and abs(count) > MAX_INT_BITS for count in digits):
+        raise CaseError("too_large", f"rounding to more than {MAX_INT_BITS} digits")
+    return round(value, *digits)
 
 
 def _int(*arguments: Any) -> int:
@@ -459,7 +480,7 @@ HELPERS: dict[str, Callable[..., Any] | type] = {
     "x_min": min,
     "x_max": max,
     "x_abs": abs,
-    "x_round": round,
+    "x_round": _round,
     "x_any": any,
     "x_all": all,
     "x_sorted": _sorted,

@@ -15,6 +15,7 @@ import bisect
 import builtins
 import calendar
 import collections
+import copy
 import datetime
 import decimal
 import fractions
@@ -28,6 +29,7 @@ import re
 import statistics
 import string
 import textwrap
+import time
 import types
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -37,7 +39,6 @@ from RestrictedPython import Guards
 from RestrictedPython.compile import compile_restricted_exec
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
-from tools_registry.runtime import copy_json
 from tools_registry.schema import type_of
 
 MAX_SOURCE = 32_000
@@ -72,8 +73,8 @@ def compile_tools(source: str, name: str = "tool") -> ToolCode:
         _check_shape(node)
     stateless = _is_stateless(tree)
     taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    tree = ast.fix_missing_locations(_Rewrite(taken).visit(tree))
     try:
+        tree = ast.fix_missing_locations(_Rewrite(taken).visit(tree))
         result = compile_restricted_exec(tree, filename=f"<{name}>", policy=_Policy)
     except (SyntaxError, RecursionError, ValueError) as error:
         raise RefusedSource(str(error)) from None
@@ -288,12 +289,44 @@ def _memoize(function: Any = None, maxsize: Any = None, typed: bool = False) -> 
         return _memoize
     known: dict[Any, Any] = {}
 
-    def remembered(*args: Any) -> Any:
-        if args not in known:
-            known[args] = function(*args)
-        return known[args]
+    def remembered(*args: Any, **named: Any) -> Any:
+        key = (args, tuple(named.items()))
+        if key not in known:
+            known[key] = function(*args, **named)
+        return known[key]
 
     return remembered
+
+
+def _copy(value: Any) -> Any:
+    return copy.copy(value)
+
+
+def _deepcopy(value: Any) -> Any:
+    return copy.deepcopy(value)
+
+
+class _Hint:
+    """What a name of `typing` is bound to: it can be written in type aliases and does nothing."""
+
+    __slots__ = ()
+
+    def __getitem__(self, parts: Any) -> _Hint:
+        return self
+
+    def __or__(self, other: Any) -> _Hint:
+        return self
+
+    __ror__ = __or__
+
+
+class _TypedDict(_Hint):
+    """`TypedDict`: a class that inherits from it has no base."""
+
+    __slots__ = ()
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return ()
 
 
 def _pick(module: types.ModuleType, names: str) -> dict[str, Any]:
@@ -304,7 +337,7 @@ def _public(module: types.ModuleType) -> dict[str, Any]:
     return {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
 
 
-_TYPING = "Any Callable Dict Iterable Iterator List Literal Mapping Optional Sequence Set Tuple TypedDict Union"
+_TYPING = "Any Callable Dict Iterable Iterator List Literal Mapping Optional Sequence Set Tuple Union"
 FACADES: dict[str, Facade] = {
     name: Facade(name, names)
     for name, names in {
@@ -349,8 +382,8 @@ FACADES: dict[str, Facade] = {
         "textwrap": _pick(textwrap, "dedent fill indent shorten wrap"),
         "unicodedata": _pick(unicodedata, "category combining decimal digit name normalize numeric"),
         "calendar": _pick(calendar, "isleap leapdays monthrange weekday"),
-        "copy": {"copy": copy_json, "deepcopy": copy_json},
-        "typing": dict.fromkeys(cast(list[str], _TYPING.split())),
+        "copy": {"copy": _copy, "deepcopy": _deepcopy},
+        "typing": {**dict.fromkeys(_TYPING.split(), _Hint()), "TypedDict": _TypedDict()},
     }.items()
 }
 
@@ -491,6 +524,8 @@ METHODS: dict[type, frozenset[str]] = {
     datetime.time: _TIME,
     datetime.timedelta: frozenset({"days", "seconds", "microseconds", "total_seconds"}),
     type(datetime.date(2000, 1, 1).isocalendar()): frozenset({"year", "week", "weekday"}),
+    time.struct_time: frozenset(name for name in dir(time.struct_time) if name.startswith("tm_")),
+    statistics.LinearRegression: frozenset({"slope", "intercept"}),
     re.Pattern: frozenset(
         [
             "match",
@@ -532,8 +567,8 @@ _ITERATORS: set[type] = {
         iter([]), iter(()), iter(_NONE), iter(_NONE.values()), iter(_NONE.items()), iter(set[int]()), iter(""),
         iter(range(0)), iter(range(2**70)), reversed([]), reversed(_NONE), reversed(_NONE.values()),
         reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(), (part for part in ()),
-        re.finditer("", ""), iter(collections.deque[int]()), next(itertools.groupby("a"))[1], *itertools.tee(()), heapq.merge(),
-        collections.OrderedDict[str, int]().keys(), collections.OrderedDict[str, int]().values(),
+        re.finditer("", ""), iter(collections.deque[int]()), next(itertools.groupby("a"))[1], *itertools.tee(()),
+        heapq.merge(), collections.OrderedDict[str, int]().keys(), collections.OrderedDict[str, int]().values(),
         collections.OrderedDict[str, int]().items(), iter(collections.OrderedDict[str, int]()),
     ))
 }  # fmt: skip
@@ -541,6 +576,7 @@ _ITERABLE: frozenset[type] = frozenset(
     {str, bytes, list, tuple, dict, set, frozenset, range, enumerate, zip, map, filter, reversed}
     | {collections.Counter, collections.defaultdict, collections.OrderedDict, collections.deque}
     | {type(datetime.date(2000, 1, 1).isocalendar()), decimal.DecimalTuple}
+    | {time.struct_time, statistics.LinearRegression}
     | {kind for kind in vars(itertools).values() if isinstance(kind, type)}
     | _ITERATORS
 )
@@ -604,14 +640,26 @@ def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
+_C_IMPORTS = frozenset({"time", "_strptime"})
+
+
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Facade:
+    """What an import statement binds; and lets C code through, which imports `time` to format a date.
+
+    C code passes a list as `fromlist`, which no statement does, and takes the module from `sys.modules` itself.
+    """
+    if name in _C_IMPORTS and type(fromlist) is list:
+        return Facade(name, {})
     if level or name not in FACADES:
         raise ImportError(f"tools cannot import {name!r}; they can import {', '.join(sorted(FACADES))}")
     return FACADES[name]
 
 
 def _type(value: Any) -> type[Any]:
-    return type_of(value)
+    kind = type_of(value)
+    if issubclass(kind, type):
+        raise TypeError("the type of a class is not available to tools")
+    return kind
 
 
 class _Print:

@@ -27,7 +27,12 @@ class CaseError(Exception):
     def __init__(self, type: str, message: str) -> None:
         super().__init__(message)
         self.type = type
-        self.message = message[:MAX_MESSAGE]
+        self.message = _encodable(message[:MAX_MESSAGE])
+
+
+def _encodable(text: str) -> str:
+    """The text with a `?` for each lone surrogate, so that it can be sent and stored."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def clean(value: Any, depth: int = 0) -> Any:
@@ -86,7 +91,7 @@ def describe(error: BaseException) -> str:
     if isinstance(error, KeyError) and error.args:
         text = f"key {show(error.args[0], 60)} is missing"
     name = type(error).__name__
-    return (f"{name}: {text}" if text else name)[:MAX_MESSAGE]
+    return _encodable((f"{name}: {text}" if text else name)[:MAX_MESSAGE])
 
 
 def call_checked(function: Callable[..., Any], check: Callable[[Any], str | None], args: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import inspect
 import json
@@ -342,6 +343,10 @@ class LocalSandbox:
             return [[None, error]] if op == "calls" else [[None, error, [], -1]]
 
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and named arguments of a call."""
+
+
 class FunctionSandbox:
     """A user's own functions: trusted, run in this process, sync or async, I/O allowed.
 
@@ -352,7 +357,8 @@ class FunctionSandbox:
     def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
         specs = [spec_of(function) for function in functions]
         self.specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
-        self._functions = {spec.name: validate_call(function) for spec, function in zip(specs, functions, strict=True)}
+        self._functions = {spec.name: function for spec, function in zip(specs, functions, strict=True)}
+        self._converters = {spec.name: _converter(function) for spec, function in zip(specs, functions, strict=True)}
         self.awaited = frozenset(
             spec.name for spec, function in zip(specs, functions, strict=True) if inspect.iscoroutinefunction(function)
         )
@@ -404,14 +410,32 @@ class FunctionSandbox:
     def _invoke(self, name: str, args: dict[str, Any]) -> Any:
         if name not in self.specs:
             raise CaseError("unknown_tool", f"there is no tool {name!r}")
-        if (problem := self.specs[name].check(clean(args))) is not None:
-            raise CaseError("invalid_arguments", problem)
         try:
-            return self._functions[name](**clean(args))
+            given = clean(args)
+        except CaseError as error:
+            raise CaseError("invalid_arguments", error.message) from None
+        if (problem := self.specs[name].check(given)) is not None:
+            raise CaseError("invalid_arguments", problem)
+        positional, named = self._converted(name, given)
+        return self._functions[name](*positional, **named)
+
+    def _converted(self, name: str, args: dict[str, Any]) -> Arguments:
+        try:
+            return self._converters[name](**args)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
             raise CaseError("invalid_arguments", f"{place}: {first['msg']}") from None
+
+
+def _converter(function: Callable[..., Any]) -> Callable[..., Arguments]:
+    """Gives a function's arguments, converted to its annotations, without calling it."""
+
+    @functools.wraps(function)
+    def given(*positional: Any, **named: Any) -> Arguments:
+        return positional, named
+
+    return validate_call(given)
 
 
 def _to_json(result: Any) -> Any:

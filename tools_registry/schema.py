@@ -10,6 +10,7 @@ standard library, because sandbox workers import it.
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -29,7 +30,7 @@ TYPES: dict[str, str] = {
     "None": "null",
 }
 _NOTES = {"title", "description", "default", "examples", "format", "$defs", "$schema", "$id"}
-_CHECKS = {"type", "items", "properties", "required", "additionalProperties", "enum", "const", "anyOf"}
+_CHECKS = {"$ref", "type", "items", "properties", "required", "additionalProperties", "enum", "const", "anyOf"}
 _BOUNDS = {"minimum", "maximum", "minItems", "maxItems"}
 _MAX_DEPTH = 40
 
@@ -73,20 +74,34 @@ def from_annotation(node: ast.expr | None) -> JSONSchema:
     Raises:
         SchemaError: For any other annotation.
     """
+    try:
+        return _read(node)
+    except RecursionError:
+        raise SchemaError("an annotation is nested too deeply") from None
+
+
+def _read(node: ast.expr | None) -> JSONSchema:
     if node is None:
         return {}
     if isinstance(node, ast.Constant):
         if node.value is None:
             return {"type": "null"}
         if isinstance(node.value, str):
-            return from_annotation(ast.parse(node.value, mode="eval").body)
+            return _read(_parse(node.value))
     if isinstance(node, ast.Name):
         return _named(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _union([from_annotation(node.left), from_annotation(node.right)])
+        return _union([_read(node.left), _read(node.right)])
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return _subscripted(node.value.id, node.slice)
     raise SchemaError(f"annotation {ast.unparse(node)!r} has no JSON type")
+
+
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise SchemaError(f"annotation {text!r} does not parse: {error}") from None
 
 
 def _named(name: str) -> JSONSchema:
@@ -102,18 +117,26 @@ def _named(name: str) -> JSONSchema:
 def _subscripted(outer: str, inner: ast.expr) -> JSONSchema:
     parts = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
     if outer in ("list", "List") and len(parts) == 1:
-        return {"type": "array", "items": from_annotation(parts[0])}
+        return {"type": "array", "items": _read(parts[0])}
     if outer in ("dict", "Dict") and len(parts) == 2:
-        if from_annotation(parts[0]) != {"type": "string"}:
+        if _read(parts[0]) != {"type": "string"}:
             raise SchemaError("keys of a JSON object are strings: write dict[str, ...]")
-        return {"type": "object", "additionalProperties": from_annotation(parts[1])}
+        return {"type": "object", "additionalProperties": _read(parts[1])}
     if outer == "Literal":
-        return {"enum": [ast.literal_eval(part) for part in parts]}
+        return {"enum": [_literal(part) for part in parts]}
     if outer == "Optional" and len(parts) == 1:
-        return _union([from_annotation(parts[0]), {"type": "null"}])
+        return _union([_read(parts[0]), {"type": "null"}])
     if outer == "Union":
-        return _union([from_annotation(part) for part in parts])
+        return _union([_read(part) for part in parts])
     raise SchemaError(f"annotation {outer}[...] has no JSON type")
+
+
+def _literal(node: ast.expr) -> str | int | bool | None:
+    with contextlib.suppress(ValueError, TypeError):
+        value = ast.literal_eval(node)
+        if value is None or isinstance(value, str | int):
+            return value
+    raise SchemaError(f"Literal[{ast.unparse(node)}] has no JSON type; use strings, integers, booleans or None")
 
 
 def _union(options: list[JSONSchema]) -> JSONSchema:
@@ -123,8 +146,12 @@ def _union(options: list[JSONSchema]) -> JSONSchema:
     if any(not option for option in flat):
         return {}
     if all(set(option) == {"type"} for option in flat):
-        return {"type": list(dict.fromkeys(option["type"] for option in flat))}
+        return {"type": list(dict.fromkeys(name for option in flat for name in _type_names(option["type"])))}
     return {"anyOf": flat}
+
+
+def _type_names(names: Any) -> list[Any]:
+    return cast(list[Any], names) if isinstance(names, list) else [names]
 
 
 def check_schema(schema: Any) -> None:
@@ -151,6 +178,8 @@ def validator(schema: Any) -> Validator:
             name = reference.removeprefix("#/$defs/")
             if name not in definitions:
                 raise SchemaError(f"$ref {reference!r} points to nothing in $defs")
+            if _refers_to_itself(reference, definitions):
+                raise SchemaError(f"$ref {reference!r} leads back to itself without a step into the value")
             compiled[reference] = build(definitions[name], reference, 0)
         return lambda value: compiled[reference](value)
 
@@ -166,6 +195,27 @@ def validator(schema: Any) -> Validator:
     return build(schema, "schema", 0)
 
 
+def _refers_to_itself(reference: str, definitions: Mapping[str, Any]) -> bool:
+    """Whether a reference is reached again from its own definition for the same value."""
+    seen: set[str] = set()
+    todo: list[Any] = [{"$ref": reference}]
+    while todo:
+        node = todo.pop()
+        if not isinstance(node, dict):
+            continue
+        here = cast(JSONSchema, node)
+        if isinstance(options := here.get("anyOf"), list):
+            todo.extend(cast(list[Any], options))
+        if "$ref" in here:
+            found = str(here["$ref"])
+            if found == reference and found in seen:
+                return True
+            if found not in seen:
+                seen.add(found)
+                todo.append(definitions.get(found.removeprefix("#/$defs/")))
+    return False
+
+
 Build = Callable[[Any, str, int], Validator]
 
 
@@ -174,11 +224,11 @@ def _anything(value: Any) -> str | None:
 
 
 def _compile(node: JSONSchema, where: str, depth: int, build: Build, resolve: Callable[[str], Validator]) -> Validator:
-    if "$ref" in node:
-        return resolve(str(node["$ref"]))
     if unknown := set(node) - _NOTES - _CHECKS - _BOUNDS:
         raise SchemaError(f"{where}: keyword {sorted(unknown)[0]!r} is outside the supported subset")
     checks: list[Validator] = []
+    if "$ref" in node:
+        checks.append(resolve(str(node["$ref"])))
     if "type" in node:
         checks.append(_type_check(node["type"], where))
     if "const" in node:
@@ -233,9 +283,8 @@ _TYPE_TESTS: dict[str, Callable[[Any], bool]] = {
 
 
 def _type_check(names: Any, where: str) -> Validator:
-    given: Any = [names] if isinstance(names, str) else names
-    wanted = cast(list[str], given) if isinstance(given, list) else []
-    if not wanted or any(name not in _TYPE_TESTS for name in wanted):
+    wanted = _type_names(names)
+    if not wanted or any(not isinstance(name, str) or name not in _TYPE_TESTS for name in wanted):
         raise SchemaError(f"{where}: type {names!r} is none of {', '.join(sorted(_TYPE_TESTS))}")
     tests = [_TYPE_TESTS[name] for name in wanted]
     label = " or ".join(wanted)

@@ -11,11 +11,14 @@ from typing import Any, Literal, TypeVar, cast
 import docstring_parser
 from docstring_parser.common import Docstring
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import to_jsonable_python
 
+from tools_registry.runtime import CaseError, clean
 from tools_registry.schema import (
     JSONSchema,
     SchemaError,
     Validator,
+    check_schema,
     from_annotation,
     type_label,
     validator,
@@ -155,10 +158,10 @@ def spec_of(function: Callable[..., Any]) -> ToolSpec:
     """
     name, effect = getattr(function, "__flowmind_tool__", (None, "read"))
     name = name or function.__name__
-    doc = docstring_parser.parse(inspect.getdoc(function) or "")
+    doc = _read_doc(inspect.getdoc(function) or "", docstring_parser.DocstringStyle.AUTO)
     try:
         signature = inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError) as error:
+    except (NameError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise SpecError(f"tool {name!r}: its annotations cannot be read: {error}") from None
     fields: dict[str, JSONSchema] = {}
     required: list[str] = []
@@ -169,7 +172,7 @@ def spec_of(function: Callable[..., Any]) -> ToolSpec:
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
         else:
-            fields[parameter.name] = {**fields[parameter.name], "default": parameter.default}
+            fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
     return _spec(name, doc, fields, required, _schema_of(signature.return_annotation, name), effect)
 
 
@@ -232,12 +235,29 @@ def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
             if default is None:
                 required.append(parameter.arg)
             else:
-                fields[parameter.arg]["default"] = ast.literal_eval(default)
+                fields[parameter.arg]["default"] = clean(ast.literal_eval(default))
         returns = from_annotation(node.returns)
-    except (SchemaError, ValueError) as error:
+    except (SchemaError, CaseError, ValueError, TypeError, RecursionError) as error:
         raise SpecError(f"tool {node.name!r}: {error}") from None
-    doc = docstring_parser.parse(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
+    doc = _read_doc(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
     return _spec(node.name, doc, fields, required, returns, "read")
+
+
+def _read_doc(text: str, style: docstring_parser.DocstringStyle) -> Docstring:
+    """A docstring's parts; one that does not follow its style is a description as a whole."""
+    try:
+        return docstring_parser.parse(text, style)
+    except docstring_parser.ParseError:
+        whole = Docstring()
+        whole.short_description = text
+        return whole
+
+
+def _json_default(parameter: inspect.Parameter, name: str) -> Any:
+    try:
+        return clean(to_jsonable_python(parameter.default))
+    except (CaseError, ValueError) as error:
+        raise SpecError(f"tool {name!r}: the default of {parameter.name!r} is no JSON value: {error}") from None
 
 
 def _schema_of(annotation: Any, name: str) -> JSONSchema:
@@ -252,10 +272,33 @@ def _schema_of(annotation: Any, name: str) -> JSONSchema:
 def _without_titles(schema: Any) -> Any:
     if isinstance(schema, dict):
         items = cast(dict[str, Any], schema)
-        return {key: _without_titles(item) for key, item in items.items() if key != "title"}
+        return {
+            key: _titles_off_each(item) if key in ("properties", "$defs") else _without_titles(item)
+            for key, item in items.items()
+            if key != "title"
+        }
     if isinstance(schema, list):
         return [_without_titles(item) for item in cast(list[Any], schema)]
     return schema
+
+
+def _titles_off_each(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Named schemas without their titles; a name may be `title` itself."""
+    return {name: _without_titles(schema) for name, schema in schemas.items()}
+
+
+def _take_definitions(fields: dict[str, JSONSchema], tool: str) -> dict[str, JSONSchema]:
+    """Moves the `$defs` out of the parameters' schemas, as a `$ref` points to those of the whole.
+
+    Raises:
+        SpecError: If two parameters mean different types by the same name.
+    """
+    definitions: dict[str, JSONSchema] = {}
+    for field in fields.values():
+        for name, schema in field.pop("$defs", {}).items():
+            if definitions.setdefault(name, schema) != schema:
+                raise SpecError(f"tool {tool!r}: two types are called {name!r}; rename one")
+    return definitions
 
 
 def _spec(
@@ -267,6 +310,7 @@ def _spec(
     effect: Effect,
 ) -> ToolSpec:
     notes = {param.arg_name: param.description for param in doc.params if param.description}
+    definitions = _take_definitions(fields, name)
     described = {
         key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()
     }
@@ -276,5 +320,11 @@ def _spec(
         returns = {**returns, "description": doc.returns.description.strip()}
     parameters: JSONSchema = {"type": "object", "properties": described, "required": required}
     parameters["additionalProperties"] = False
+    if definitions:
+        parameters["$defs"] = definitions
+    try:
+        check_schema(parameters)
+    except SchemaError as error:
+        raise SpecError(f"tool {name!r}: {error}") from None
     description = "\n".join(part.strip() for part in parts if part)
     return ToolSpec(name=name, description=description, parameters=parameters, returns=returns, effect=effect)

@@ -92,12 +92,12 @@ class Server:
 
     def _call(self, tools: ToolSet, name: str, args: dict[str, Any]) -> str:
         try:
-            text = _dumps([tools.tool(name)(args), None])
+            text = _dumps(tools.tool(name)(args))
             if len(text) > self.value_bytes:
                 raise CaseError("too_large", f"the result has over {self.value_bytes} characters")
         except CaseError as error:
             return _dumps([None, [error.type, error.message]])
-        return text
+        return f"[{text},null]"
 
     def _outcomes(self, request: dict[str, Any]) -> Iterator[str]:
         tools = self.sets[request["set"]]

@@ -101,6 +101,7 @@ def trace_of(state: State, brief: Brief) -> Trace:
         steps=tuple(state["steps"]),
         stop=state["stop"] or "turns",
         answer=state["answer"],
+        handed_in=state["asked_to_build"],
         error=state["error"],
         turns=tuple(state["turns"]),
     )

@@ -104,7 +104,7 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
 
     Business tools first and graph tools after a completed execution is clean. A graph call before the first of the
     business calls is `front_loaded`, a business call after a graph call `interleaved`, and a change to graph tools
-    in a trace that never finished `interrupted`. Phases are those of the plan; without a plan the trace is one.
+    in a trace whose execution never finished `interrupted`. Phases are those of the plan; without a plan the trace is one.
     """
     phases: dict[int, list[bool]] = {}
     for step in trace.tool_steps:
@@ -115,7 +115,7 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
         first_graph = graph_calls.index(True)
         if False in graph_calls[first_graph:]:
             return "interleaved" if False in graph_calls[:first_graph] else "front_loaded"
-        if not trace.ok:
+        if not trace.executed:
             return "interrupted"
     return None
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from flowmind.graph import Flow, analyse
+from flowmind.graph import Flow, analyse, loop_nodes
 from flowmind.workflow import (
     DEFAULT_BOUND,
     Assign,
@@ -182,9 +182,18 @@ class _Compiler:
         bound = edge.bound or DEFAULT_BOUND
         self.emit(f"{counter} += 1")
         self.emit(f"if {counter} > {bound}:")
+        self.emit(f"    at = {~self.number[target]}")
         self.emit(f"    raise CaseError('iteration_limit', 'the loop at {target} ran more than {bound} rounds')")
+        for inner in self.inner_loops(edge):
+            self.emit(f"n{self.counter(inner)} = 0")
         self.emit(f"b = {self.block_of[target]}")
         self.emit("continue")
+
+    def inner_loops(self, edge: Edge) -> list[Edge]:
+        """The loops with the same first node that lie inside a loop: each of its rounds begins them anew."""
+        nodes = loop_nodes(self.shape.order, edge)
+        shared = [other for other in self.shape.back_edges if other.target == edge.target and other != edge]
+        return [other for other in shared if loop_nodes(self.shape.order, other) < nodes]
 
     def enter(self, target: str) -> None:
         """Goes on at a node from outside its loops, so that they count from zero."""

@@ -16,7 +16,6 @@ from flowmind.llm.search.reading import (
     named,
     read,
     relevance,
-    trace_input,
 )
 from flowmind.llm.search.synthesis import Call, Probe, Program, Question, Source, search
 from flowmind.protocols import ChatRequest, Reply
@@ -83,7 +82,7 @@ class SearchModel:
 
         Where several do, those that give the other examples too are taken.
         """
-        given = trace_input(reading.opening)
+        given = reading.traced
         if given is None:
             return None
         first: Program | None = None

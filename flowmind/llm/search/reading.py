@@ -48,7 +48,9 @@ class Reading:
     working: dict[str, Any] | None
     """The input to work on."""
     trace: tuple[Exchange, ...]
-    """The calls of the first trace that ended well, if there are traces."""
+    """The calls of the first trace that ended well, if there is one and all its arguments are shown whole."""
+    traced: dict[str, Any] | None
+    """The input of that trace."""
     answer: Any
     """The answer of that trace."""
     exchanges: tuple[Exchange, ...]
@@ -62,17 +64,19 @@ def read(messages: Sequence[Message]) -> Reading:
     last = max(
         index for index, message in enumerate(messages) if message.role == "user" and "Task:\n" in message.content
     )
-    opening = messages[last].content.split("\n\nPlan:\n")[0]
-    task = opening.split("Task:\n", 1)[1]
+    opening, _, planned = messages[last].content.partition("\n\nPlan:\n")
+    query, heading, rest = opening.split("Task:\n", 1)[1].rpartition("\n\nInputs:")
     episode = messages[last + 1 :]
-    phases = re.findall(r"Now do step (\d+) of (\d+)", "\n".join(message.content for message in messages[last:]))
+    prompted = "\n".join([planned, *(message.content for message in episode)])
+    phases = re.findall(r"Now do step (\d+) of (\d+)", prompted)
     return Reading(
         opening=opening,
-        text=re.split(r"\n\n(?:Examples:|Work on this input:|Trace 1)", task)[0],
-        examples=_examples(task.split("\n\nTrace 1")[0]),
-        working=_after(task, "Work on this input: "),
-        trace=_trace(task),
-        answer=_answer(task),
+        text=query + heading + re.split(r"\n\n(?:Examples:|Work on this input:|Trace 1)", rest)[0],
+        examples=_examples(rest.split("\n\nTrace 1")[0]),
+        working=_after(rest, "Work on this input: "),
+        trace=_trace(rest),
+        traced=_after(_finished_trace(rest), "Input: "),
+        answer=_answer(rest),
         exchanges=_exchanges(episode),
         phase=(int(phases[-1][0]), int(phases[-1][1])) if phases else None,
     )
@@ -100,7 +104,10 @@ def _trace(text: str) -> tuple[Exchange, ...]:
     calls: list[Exchange] = []
     for line in _finished_trace(text).splitlines():
         if match := re.match(r"\d+\. (\w+)\((\{.*)$", line):
-            args, end = json.JSONDecoder().raw_decode(match[2])
+            try:
+                args, end = json.JSONDecoder().raw_decode(match[2])
+            except ValueError:
+                return ()
             rest = match[2][end:]
             if rest.startswith(") -> ") and not rest.startswith(") -> error"):
                 calls.append(Exchange(match[1], args, True, _json(rest.removeprefix(") -> "))))
@@ -110,11 +117,6 @@ def _trace(text: str) -> tuple[Exchange, ...]:
 def _answer(text: str) -> Any:
     match = re.search(r"^Answer: (.*)$", _finished_trace(text), flags=re.MULTILINE)
     return _json(match[1]) if match else None
-
-
-def trace_input(opening: str) -> dict[str, Any] | None:
-    """The input of the first trace that finished."""
-    return _after(_finished_trace(opening), "Input: ")
 
 
 def _json(text: str) -> Any:

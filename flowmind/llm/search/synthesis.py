@@ -170,12 +170,17 @@ class _Search:
             self.solutions[name] += [term.source for term in level if _gives(term, wanted)]
 
     def programs(self) -> Iterator[Program]:
-        """What the kept terms make: a program for each that gives the answer, or one term for each field."""
+        """What the kept terms make: a program for each that gives the answer, or one term for each field.
+
+        A record that is put together without a call is no program: executing means calling tools.
+        """
         yield from (_program(source) for source in self.solutions[""])
         fields = {name: sources[:_FIELD_CHOICES] for name, sources in self.solutions.items() if name}
         if fields:
             for chosen in itertools.product(*fields.values()):
-                yield _program(Source("object", fields=tuple(zip(fields, chosen, strict=True))))
+                program = _program(Source("object", fields=tuple(zip(fields, chosen, strict=True))))
+                if program.calls:
+                    yield program
 
     def cost(self, program: Program) -> float:
         """Calls, and what of the task they leave unused, and constants that the task does not name."""
