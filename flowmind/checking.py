@@ -6,8 +6,10 @@ A workflow that passes cannot raise an undefined-variable or unknown-tool error 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from string import Formatter
 from typing import Any, Literal, cast
 
 from flowmind.graph import Flow, analyse
@@ -90,8 +92,8 @@ def _ids(workflow: Workflow) -> Iterator[Problem]:
     if workflow.inputs.get("type") != "object":
         yield Problem(code="bad_inputs", where="inputs", message='the inputs schema needs "type": "object"')
     for name in workflow.input_names:
-        if not name.isidentifier() or name.startswith("_"):
-            message = f"input {name!r} cannot be a variable; use letters, digits and _"
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+            message = f"input {name!r} cannot be a variable; use ASCII letters, digits and _"
             yield Problem(code="bad_inputs", where="inputs", message=message)
 
 
@@ -241,10 +243,15 @@ def _expression(where: str, expr: str) -> Iterator[Problem]:
 
 def _prompt(node: LLMNode) -> Iterator[Problem]:
     try:
-        node.prompt.format(**dict.fromkeys(node.args, ""))
-    except (KeyError, IndexError, ValueError, AttributeError) as error:
-        message = f"the prompt's fields must be arguments ({', '.join(node.args) or 'none given'}): {error}"
-        yield Problem(code="bad_prompt", where=node.id, message=message)
+        parts = list(Formatter().parse(node.prompt))
+    except ValueError as error:
+        yield Problem(code="bad_prompt", where=node.id, message=f"the prompt cannot be filled in: {error}")
+        return
+    for _, name, spec, conversion in parts:
+        if name is not None and (name not in node.args or spec or conversion):
+            known = ", ".join(node.args) or "none given"
+            message = f"the prompt's field {name!r} must be the plain name of an argument ({known})"
+            yield Problem(code="bad_prompt", where=node.id, message=message)
 
 
 def _tool(node: ToolNode, where: str, specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
@@ -285,14 +292,23 @@ def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
             if (problem := _kind_problem("array", [], schema)) is not None:
                 yield problem
             for part in parts:
-                yield from _literals(part, schema.get("items", {}), definitions)
+                yield from _literals(part, _option(schema, "array").get("items", {}), definitions)
         case ObjectOf(object=fields):
             if (problem := _kind_problem("object", {}, schema)) is not None:
                 yield problem
             for name, part in fields.items():
-                yield from _literals(part, schema.get("properties", {}).get(name, {}), definitions)
+                fields = _option(schema, "object")
+                rest = fields.get("additionalProperties", {})
+                held = fields.get("properties", {}).get(name, rest if isinstance(rest, dict) else {})
+                yield from _literals(part, held, definitions)
         case _:
             pass
+
+
+def _option(schema: Any, kind: str) -> Any:
+    """The part of a schema that is about values of a kind: of several options the only one, else nothing."""
+    options = [option for option in schema.get("anyOf", [schema]) if _kind_problem(kind, None, option) is None]
+    return options[0] if len(options) == 1 else {}
 
 
 def _kind_problem(kind: str, sample: Any, schema: Any) -> str | None:
@@ -314,7 +330,8 @@ def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
         if node.id not in defined:
             continue
         scope = defined[node.id]
-        for name in sorted(node_reads(node) - scope):
+        own = frozenset(reads(node.over)) if isinstance(node, Map) else node_reads(node)
+        for name in sorted(own - scope):
             known = ", ".join(sorted(scope)) or "none"
             message = f"variable {name!r} is not set on every path to this node; in scope: {known}"
             yield Problem(code="undefined_variable", where=node.id, message=message)

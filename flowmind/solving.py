@@ -13,6 +13,7 @@ from flowmind.errors import CaseFailed, InputError, InvalidWorkflow
 from flowmind.executor.running import arun, needs_waiting, run
 from flowmind.files import read_model, validate, write_text
 from flowmind.llm.choosing import model_named
+from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.pipeline import Settings, Solution, mode_of, solve
 from flowmind.protocols import ChatModel
 from flowmind.task import Example, Task
@@ -207,7 +208,15 @@ class ExecuteSummarize:
         inputs: JSONSchema | None = None,
     ) -> Result:
         """Solves a task; see `arun`."""
-        return wait_for(self.arun(query, examples, inputs))
+
+        async def once() -> Result:
+            try:
+                return await self.arun(query, examples, inputs)
+            finally:
+                if isinstance(self.model, OpenAIChat):
+                    await self.model.aclose()
+
+        return wait_for(once())
 
     async def arun(
         self,

@@ -20,7 +20,8 @@ from tools_registry.spec import Record
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 """A variable or field that expressions can name."""
-NodeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=64)]
+NodeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$", max_length=64)]
+"""No dot: `map.step` names a step of a map, `n2.true` an arm of a condition."""
 SCHEMA: Literal["flowmind/workflow@1"] = "flowmind/workflow@1"
 DEFAULT_BOUND = 10_000
 

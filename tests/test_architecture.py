@@ -41,7 +41,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 # Who may import what is not ours and not the standard library's.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
-    "pydantic_core": ("tools_registry.sandbox",),
+    "pydantic_core": ("tools_registry.sandbox", "tools_registry.spec"),
     "docstring_parser": ("tools_registry.spec",),
     "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
     "json_repair": ("flowmind.replies",),

@@ -140,14 +140,18 @@ def test_the_command_line_offers_the_modes_of_the_pipeline() -> None:
     assert tuple(cli.MODES) == MODES
 
 
-@pytest.mark.parametrize("form", ["text", "file", "stdin"])
-def test_run_prints_the_answer(form: str, tmp_path: Path, tools: Path) -> None:
+def test_run_prints_the_answer(tmp_path: Path, tools: Path) -> None:
+    given = '{"numbers": [1, 2, 4, 9]}'
+    done = flowmind("run", document(tmp_path), "--tools", tools, "--input", given)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
+
+
+def test_inputs_come_from_a_file_or_from_standard_input_too(tmp_path: Path, tools: Path) -> None:
     given = '{"numbers": [1, 2, 4, 9]}'
     (tmp_path / "input.json").write_text(given)
-    word = {"text": given, "file": f"@{tmp_path / 'input.json'}", "stdin": "-"}[form]
-    stdin = given if form == "stdin" else ""
-    done = flowmind("run", document(tmp_path), "--tools", tools, "--input", word, stdin=stdin)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
+    words = ("run", document(tmp_path), "--tools", tools, "--input")
+    assert called(*words, f"@{tmp_path / 'input.json'}").stdout == "3.0\n"
+    assert flowmind(*words, "-", stdin=given).stdout == "3.0\n"
 
 
 def test_run_takes_its_tools_from_the_catalog_by_default(tmp_path: Path) -> None:
@@ -165,7 +169,7 @@ def test_run_takes_its_tools_from_the_catalog_by_default(tmp_path: Path) -> None
     edges = [{"from": "start", "to": "sum"}, {"from": "sum", "to": "end"}]
     inputs = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     path = document(tmp_path, nodes=nodes, edges=edges, inputs=inputs)
-    assert flowmind("run", path, "--input", '{"n": 41}').stdout == '{"sum":42,"ø":null}\n'
+    assert called("run", path, "--input", '{"n": 41}').stdout == '{"sum":42,"ø":null}\n'
 
 
 def test_a_trace_is_printed_alike_every_time(tmp_path: Path, tools: Path) -> None:
@@ -182,7 +186,7 @@ def test_a_case_that_fails_is_exit_code_1_and_its_trace_is_still_printed(tmp_pat
     done = flowmind(*words)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "flowmind: tool_error: ZeroDivisionError: division by zero\n"
-    traced = flowmind(*words, "--trace")
+    traced = called(*words, "--trace")
     assert (traced.returncode, json.loads(traced.stdout)["stop"]) == (1, "error")
 
 
@@ -246,7 +250,7 @@ def test_check_lists_six_mistakes_at_once(tmp_path: Path, tools: Path) -> None:
         ("d", "wrong_type"),
         ("end -> nowhere", "dangling_edge"),
     }
-    listed = flowmind("check", path, "--tools", tools, "--json")
+    listed = called("check", path, "--tools", tools, "--json")
     found = {(problem["where"], problem["code"]) for problem in json.loads(listed.stdout)}
     assert listed.returncode == 1
     assert codes <= found
@@ -303,7 +307,7 @@ def test_show_prints_a_line_a_node(tmp_path: Path) -> None:
 
 def test_convert_writes_other_formats_to_the_screen_or_to_a_file(tmp_path: Path) -> None:
     path = document(tmp_path)
-    drawn = flowmind("convert", path, "--to", "mermaid")
+    drawn = called("convert", path, "--to", "mermaid")
     assert drawn.stdout.startswith("flowchart TD\n")
     assert drawn.stdout.count("-->") == 3
     out = tmp_path / "new" / "copy.json"
@@ -359,7 +363,7 @@ def test_solve_prints_a_workflow_that_runs(tmp_path: Path, tools: Path) -> None:
     assert done.stderr == "execute: keep_even → mean; stopped by finish\n"
     assert out.read_text() == done.stdout
     assert Workflow.model_validate_json(done.stdout).name == "evens"
-    answer = flowmind("run", out, "--tools", tools, "--input", '{"numbers": [100, 1, 50]}')
+    answer = called("run", out, "--tools", tools, "--input", '{"numbers": [100, 1, 50]}')
     assert answer.stdout == "75.0\n"
 
 

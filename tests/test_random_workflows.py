@@ -378,7 +378,7 @@ def _places(value: Any) -> Iterator[tuple[Document, str]]:
         yield from _places(part)
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", range(3))
 def test_whatever_passes_check_runs_without_a_surprise(sandbox: LocalSandbox, chunk: int) -> None:
     passed = 0
     for seed in range(1_000 + 40 * chunk, 1_040 + 40 * chunk):

@@ -104,7 +104,7 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
 
     Business tools first and graph tools after a completed execution is clean. A graph call before the first of the
     business calls is `front_loaded`, a business call after a graph call `interleaved`, and a change to graph tools
-    in a trace whose execution never finished `interrupted`. Phases are those of the plan; without a plan the trace is one.
+    in an unfinished execution `interrupted`. Phases are those of the plan; without a plan the trace is one.
     """
     phases: dict[int, list[bool]] = {}
     for step in trace.tool_steps:

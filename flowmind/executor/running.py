@@ -12,7 +12,7 @@ from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.trace import AssignStep, ConditionStep, FailedStep, ModelStep, Step, ToolStep, Trace
 from flowmind.workflow import Assign, Condition, LLMNode, Map, Workflow
 from tools_registry.program import Outcome, Program, StepError, failed, load
-from tools_registry.runtime import CaseError, clean
+from tools_registry.runtime import CaseError, clean, copy_json
 from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, Sandbox
 from tools_registry.schema import validator
 from tools_registry.spec import Observation, ToolCall, ToolError, ToolSpec
@@ -51,11 +51,8 @@ def run_batch(
     program = compile_workflow(workflow)
     refused = [_refused(workflow, inputs) for inputs in cases]
     sound = [clean(inputs) for inputs, problem in zip(cases, refused, strict=True) if problem is None]
-    outcomes = iter(sandbox.run(program, sound, budget))
-    return [
-        problem if problem is not None else _trace(workflow, program, inputs, next(outcomes))
-        for inputs, problem in zip(cases, refused, strict=True)
-    ]
+    ran = zip(sound, sandbox.run(program, sound, budget), strict=True)
+    return [problem if problem is not None else _trace(workflow, program, *next(ran)) for problem in refused]
 
 
 async def arun(
@@ -133,11 +130,17 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     error = ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
     steps = tuple(
-        _step(workflow, program.labels[cast(int, number)], args, value, error if index == last else None)
+        _step(
+            workflow,
+            program.labels[cast(int, number)],
+            copy_json(args),
+            copy_json(value),
+            error if index == last else None,
+        )
         for index, (number, args, value) in enumerate(outcome.steps)
     )
     stop = "error" if error else "finish"
-    return Trace(inputs=inputs, steps=steps, stop=stop, answer=outcome.answer, error=error)
+    return Trace(inputs=copy_json(inputs), steps=steps, stop=stop, answer=outcome.answer, error=error)
 
 
 def _step(workflow: Workflow, label: str, args: dict[str, Any] | None, value: Any, error: ToolError | None) -> Step:
