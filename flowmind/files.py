@@ -94,7 +94,7 @@ def read_lines(path: Path, kind: type[M]) -> Iterator[M]:
     Raises:
         InputError: With file, line, field and reason.
     """
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:

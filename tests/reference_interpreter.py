@@ -183,7 +183,7 @@ class _Walker:
         if key in self.rounds:
             self.rounds[key] += 1
             if self.rounds[key] > edge.get("bound", 10_000):
-                raise StoppedError("iteration_limit", edge["from"])
+                raise StoppedError("iteration_limit", edge["to"])
         return edge["to"]
 
     def perform(self, node: Document) -> bool | None:

@@ -400,7 +400,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         "add_map_node", {"over": "numbers", "item": "n", "tool": "add", "args": {"a": "n"}}, "outside the map",
     ),
     "a map with an unknown tool": ("add_map_node", {"over": "numbers", "item": "x", "tool": "ad"}, "use add"),
-    "a prompt with an unknown field": ("add_llm_node", {"prompt": "{x}?"}, "must be arguments"),
+    "a prompt with an unknown field": ("add_llm_node", {"prompt": "{x}?"}, "name of an argument"),
     "an edge to nowhere": ("add_edge", {"from": "n1", "to": "n9"}, "there is no node 'n9'"),
     "an edge from nowhere": ("add_edge", {"from": "n9", "to": "n1"}, "there is no node 'n9'"),
     "half an edge": ("add_edge", {"from": "n1"}, '{"from": "n2", "to": "n3"}'),

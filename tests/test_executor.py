@@ -173,6 +173,7 @@ def test_a_loop_may_run_as_many_rounds_as_its_bound(sandbox: LocalSandbox) -> No
     stopped = run(counting(":3"), {"n": 4}, sandbox)
     assert stopped.error == ToolError(type="iteration_limit", message="the loop at c ran more than 3 rounds")
     assert (stopped.stop, stopped.answer) == ("error", None)
+    assert stopped.steps[-1] == FailedStep(node="c", error=stopped.error)
 
 
 def test_the_bound_is_ten_thousand_if_the_workflow_gives_none(sandbox: LocalSandbox) -> None:

@@ -85,9 +85,10 @@ class DraftSandbox:
         before = self.draft, self._last, self._count
         try:
             done = self._carry_out(call)
-        except Refused as error:
+        except (Refused, ValidationError, TypeError, AttributeError) as error:
             self.draft, self._last, self._count = before
-            return Observation.failed("refused", f"{error}\n{self.state()}")
+            reason = error if isinstance(error, Refused) else f"a field has the wrong form: {call.args}"
+            return Observation.failed("refused", f"{reason}\n{self.state()}")
         return Observation(value=done if self.finished else f"{done}\n{self.state()}")
 
     @property
