@@ -307,7 +307,11 @@ def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
 
 def _option(schema: Any, kind: str) -> Any:
     """The part of a schema that is about values of a kind: of several options the only one, else nothing."""
-    options = [option for option in schema.get("anyOf", [schema]) if _kind_problem(kind, [] if kind == "array" else {}, option) is None]
+    options = [
+        option
+        for option in schema.get("anyOf", [schema])
+        if _kind_problem(kind, [] if kind == "array" else {}, option) is None
+    ]
     return options[0] if len(options) == 1 else {}
 
 
