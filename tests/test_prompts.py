@@ -39,7 +39,7 @@ def word_count(text: str) -> int:
     return len(text.split())
 
 
-def first_words(text: str, count: int) -> str:
+def keep_words(text: str, count: int) -> str:
     """Keep the first words of a text."""
     return " ".join(text.split()[:count])
 
@@ -65,7 +65,7 @@ def halve(value: int) -> int:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (word_count, first_words, upper_case, add_fee, with_unit, halve)
+    function.__name__: function for function in (word_count, keep_words, upper_case, add_fee, with_unit, halve)
 }
 
 
