@@ -12,7 +12,7 @@ LIMIT ?=
 RUN ?= $(OUT)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup exp test check bench report clean
+.PHONY: help setup exp test check report clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n"
@@ -37,9 +37,6 @@ test: $(VENV)/.ready  ## the tests
 
 check: $(VENV)/.ready  ## format, lint, types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright
-
-bench: $(VENV)/.ready  ## performance, as ratios within one run
-	@$(BIN)/python -m experiments.performance
 
 report: $(VENV)/.ready  ## the tables of RUN=dir, made again from its records
 	@$(BIN)/flowmind report $(RUN)

@@ -35,6 +35,11 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
+def _encodable(text: str) -> str:
+    """The text with a `?` for each lone surrogate, so that it can be sent and stored."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
 def clean(value: Any, depth: int = 0) -> Any:
     """A strict JSON copy of a value: exact types, finite numbers, text that can be encoded, string keys.
 
