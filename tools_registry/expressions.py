@@ -122,7 +122,6 @@ def parse(text: str) -> ast.expr:
     if any(ord(character) < 32 for character in text):
         raise ExpressionError("line breaks and control characters are not allowed", 1)
     margin = len(text) - len(text.lstrip())
-    margin = len(text) - len(text.lstrip())
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
@@ -177,15 +176,6 @@ def evaluate(text: str, values: Mapping[str, Any]) -> Any:
 
 def _refuse(node: ast.AST, message: str) -> NoReturn:
     raise ExpressionError(message, getattr(node, "col_offset", 0) + 1)
-
-
-def _count_columns_in(text: str, tree: ast.expr) -> None:
-    """Turns the parser's columns, bytes of the stripped text, into characters of the text as given."""
-    stripped = text.lstrip()
-    margin, encoded = len(text) - len(stripped), stripped.encode()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr):
-            node.col_offset = margin + len(encoded[: node.col_offset].decode())
 
 
 def _count_columns_in(text: str, tree: ast.expr) -> None:
@@ -332,8 +322,6 @@ class _Writer:
                 return "None"
             case ast.Constant(value=float(value)) if math.isinf(value):
                 return "(1e999)"
-            case ast.Constant(value=float(value)) if math.isinf(value):
-                return "(1e999)"
             case ast.Constant(value=value):
                 return f"({value!r})" if type(value) in (int, float) else repr(value)
             case ast.Name(id=name):
@@ -464,12 +452,6 @@ def _sorted(values: Any) -> list[Any]:
 
 def _sum(values: Any, *start: Any) -> Any:
     return _limit(sum(values, *start))
-
-
-def _round(value: Any, *digits: Any) -> Any:
-    if any(type(count) is int and abs(count) > MAX_INT_BITS for count in digits):
-        raise CaseError("too_large", f"rounding to more than {MAX_INT_BITS} digits")
-    return round(value, *digits)
 
 
 def _round(value: Any, *digits: Any) -> Any:

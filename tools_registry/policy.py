@@ -329,37 +329,6 @@ class _TypedDict(_Hint):
         return ()
 
 
-def _copy(value: Any) -> Any:
-    return copy.copy(value)
-
-
-def _deepcopy(value: Any) -> Any:
-    return copy.deepcopy(value)
-
-
-class _Hint:
-    """What a name of `typing` is bound to: it can be written in type aliases and does nothing."""
-
-    __slots__ = ()
-
-    def __getitem__(self, parts: Any) -> _Hint:
-        return self
-
-    def __or__(self, other: Any) -> _Hint:
-        return self
-
-    __ror__ = __or__
-
-
-class _TypedDict(_Hint):
-    """`TypedDict`: a class that inherits from it has no base."""
-
-    __slots__ = ()
-
-    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        return ()
-
-
 def _pick(module: types.ModuleType, names: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names.split()}
 
@@ -557,8 +526,6 @@ METHODS: dict[type, frozenset[str]] = {
     type(datetime.date(2000, 1, 1).isocalendar()): frozenset({"year", "week", "weekday"}),
     time.struct_time: frozenset(name for name in dir(time.struct_time) if name.startswith("tm_")),
     statistics.LinearRegression: frozenset({"slope", "intercept"}),
-    time.struct_time: frozenset(name for name in dir(time.struct_time) if name.startswith("tm_")),
-    statistics.LinearRegression: frozenset({"slope", "intercept"}),
     re.Pattern: frozenset(
         [
             "match",
@@ -609,7 +576,6 @@ _ITERABLE: frozenset[type] = frozenset(
     {str, bytes, list, tuple, dict, set, frozenset, range, enumerate, zip, map, filter, reversed}
     | {collections.Counter, collections.defaultdict, collections.OrderedDict, collections.deque}
     | {type(datetime.date(2000, 1, 1).isocalendar()), decimal.DecimalTuple}
-    | {time.struct_time, statistics.LinearRegression}
     | {time.struct_time, statistics.LinearRegression}
     | {kind for kind in vars(itertools).values() if isinstance(kind, type)}
     | _ITERATORS
@@ -677,16 +643,7 @@ def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 _C_IMPORTS = frozenset({"time", "_strptime"})
 
 
-_C_IMPORTS = frozenset({"time", "_strptime"})
-
-
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Facade:
-    """What an import statement binds; and lets C code through, which imports `time` to format a date.
-
-    C code passes a list as `fromlist`, which no statement does, and takes the module from `sys.modules` itself.
-    """
-    if name in _C_IMPORTS and type(fromlist) is list:
-        return Facade(name, {})
     """What an import statement binds; and lets C code through, which imports `time` to format a date.
 
     C code passes a list as `fromlist`, which no statement does, and takes the module from `sys.modules` itself.

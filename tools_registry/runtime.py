@@ -35,11 +35,6 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _encodable(text: str) -> str:
-    """The text with a `?` for each lone surrogate, so that it can be sent and stored."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
-
-
 def clean(value: Any, depth: int = 0) -> Any:
     """A strict JSON copy of a value: exact types, finite numbers, text that can be encoded, string keys.
 
@@ -128,8 +123,7 @@ def follow(value: Any, path: tuple[str | int, ...]) -> Any:
     """
     for step in path:
         try:
-            found = type_of(value)
-            if found is not (dict if type(step) is str else list):
+            if type_of(value) is not (dict if type(step) is str else list):
                 kind = "an object" if type(step) is str else "a list"
                 raise CaseError("wrong_type", f"path step {step!r} needs {kind}, got {show(value)}")
             value = value[step]

@@ -347,10 +347,6 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments of a call."""
 
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Positional and named arguments of a call."""
-
-
 class FunctionSandbox:
     """A user's own functions: trusted, run in this process, sync or async, I/O allowed.
 
@@ -430,16 +426,6 @@ class FunctionSandbox:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
             raise CaseError("invalid_arguments", f"{place}: {first['msg']}") from None
-
-
-def _converter(function: Callable[..., Any]) -> Callable[..., Arguments]:
-    """Gives a function's arguments, converted to its annotations, without calling it."""
-
-    @functools.wraps(function)
-    def given(*positional: Any, **named: Any) -> Arguments:
-        return positional, named
-
-    return validate_call(given)
 
 
 def _converter(function: Callable[..., Any]) -> Callable[..., Arguments]:

@@ -104,13 +104,6 @@ def _parse(text: str) -> ast.expr:
         raise SchemaError(f"annotation {text!r} does not parse: {error}") from None
 
 
-def _parse(text: str) -> ast.expr:
-    try:
-        return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError) as error:
-        raise SchemaError(f"annotation {text!r} does not parse: {error}") from None
-
-
 def _named(name: str) -> JSONSchema:
     if name in TYPES:
         return {"type": TYPES[name]}
@@ -146,14 +139,6 @@ def _literal(node: ast.expr) -> str | int | bool | None:
     raise SchemaError(f"Literal[{ast.unparse(node)}] has no JSON type; use strings, integers, booleans or None")
 
 
-def _literal(node: ast.expr) -> str | int | bool | None:
-    with contextlib.suppress(ValueError, TypeError):
-        value = ast.literal_eval(node)
-        if value is None or isinstance(value, str | int):
-            return value
-    raise SchemaError(f"Literal[{ast.unparse(node)}] has no JSON type; use strings, integers, booleans or None")
-
-
 def _union(options: list[JSONSchema]) -> JSONSchema:
     flat: list[JSONSchema] = []
     for option in options:
@@ -163,10 +148,6 @@ def _union(options: list[JSONSchema]) -> JSONSchema:
     if all(set(option) == {"type"} for option in flat):
         return {"type": list(dict.fromkeys(name for option in flat for name in _type_names(option["type"])))}
     return {"anyOf": flat}
-
-
-def _type_names(names: Any) -> list[Any]:
-    return cast(list[Any], names) if isinstance(names, list) else [names]
 
 
 def _type_names(names: Any) -> list[Any]:
@@ -199,8 +180,6 @@ def validator(schema: Any) -> Validator:
                 raise SchemaError(f"$ref {reference!r} points to nothing in $defs")
             if _refers_to_itself(reference, definitions):
                 raise SchemaError(f"$ref {reference!r} leads back to itself without a step into the value")
-            if _refers_to_itself(reference, definitions):
-                raise SchemaError(f"$ref {reference!r} leads back to itself without a step into the value")
             compiled[reference] = build(definitions[name], reference, 0)
         return lambda value: compiled[reference](value)
 
@@ -214,27 +193,6 @@ def validator(schema: Any) -> Validator:
         return _compile(cast(JSONSchema, node), where, depth, build, resolve)
 
     return build(schema, "schema", 0)
-
-
-def _refers_to_itself(reference: str, definitions: Mapping[str, Any]) -> bool:
-    """Whether a reference is reached again from its own definition for the same value."""
-    seen: set[str] = set()
-    todo: list[Any] = [{"$ref": reference}]
-    while todo:
-        node = todo.pop()
-        if not isinstance(node, dict):
-            continue
-        here = cast(JSONSchema, node)
-        if isinstance(options := here.get("anyOf"), list):
-            todo.extend(cast(list[Any], options))
-        if "$ref" in here:
-            found = str(here["$ref"])
-            if found == reference and found in seen:
-                return True
-            if found not in seen:
-                seen.add(found)
-                todo.append(definitions.get(found.removeprefix("#/$defs/")))
-    return False
 
 
 def _refers_to_itself(reference: str, definitions: Mapping[str, Any]) -> bool:

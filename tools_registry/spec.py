@@ -260,23 +260,6 @@ def _json_default(parameter: inspect.Parameter, name: str) -> Any:
         raise SpecError(f"tool {name!r}: the default of {parameter.name!r} is no JSON value: {error}") from None
 
 
-def _read_doc(text: str, style: docstring_parser.DocstringStyle) -> Docstring:
-    """A docstring's parts; one that does not follow its style is a description as a whole."""
-    try:
-        return docstring_parser.parse(text, style)
-    except docstring_parser.ParseError:
-        whole = Docstring()
-        whole.short_description = text
-        return whole
-
-
-def _json_default(parameter: inspect.Parameter, name: str) -> Any:
-    try:
-        return clean(to_jsonable_python(parameter.default))
-    except (CaseError, ValueError) as error:
-        raise SpecError(f"tool {name!r}: the default of {parameter.name!r} is no JSON value: {error}") from None
-
-
 def _schema_of(annotation: Any, name: str) -> JSONSchema:
     if annotation in (inspect.Parameter.empty, Any):
         return {}
@@ -328,7 +311,6 @@ def _spec(
 ) -> ToolSpec:
     notes = {param.arg_name: param.description for param in doc.params if param.description}
     definitions = _take_definitions(fields, name)
-    definitions = _take_definitions(fields, name)
     described = {
         key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()
     }
@@ -338,12 +320,6 @@ def _spec(
         returns = {**returns, "description": doc.returns.description.strip()}
     parameters: JSONSchema = {"type": "object", "properties": described, "required": required}
     parameters["additionalProperties"] = False
-    if definitions:
-        parameters["$defs"] = definitions
-    try:
-        check_schema(parameters)
-    except SchemaError as error:
-        raise SpecError(f"tool {name!r}: {error}") from None
     if definitions:
         parameters["$defs"] = definitions
     try:
