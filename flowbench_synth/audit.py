@@ -45,13 +45,14 @@ def audit(folder: Path, quiet: bool = False) -> list[str]:
 def _hashes(folder: Path) -> list[str]:
     try:
         manifest = parse_json(read_text(folder / "manifest.json"))
-        wanted: dict[str, str] = manifest["sha256"]
+        wanted = {name: str(manifest["sha256"][name]) for name in FILES}
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / 'manifest.json'}: {error}") from None
+        reason = error if type(error) is ValueError else f"no field sha256 with a hash for each of {', '.join(FILES)}"
+        raise InputError(f"{folder / 'manifest.json'}: {reason}") from None
     problems: list[str] = []
     for name in FILES:
-        found = hashlib.sha256(read_text(folder / name).encode()).hexdigest()
-        if found != wanted.get(name):
+        read_text(folder / name)
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != wanted[name]:
             problems.append(f"{name}: the file is not the one that was built (its sha256 differs)")
     return problems
 

@@ -154,7 +154,7 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool) -> Instance
         examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in shown),
     )
     tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in held)
-    first = traces[shown[0]].model_dump(mode="json", exclude_defaults=True)
+    first = traces[shown[0]].dump()
     return Instance(task=task, tests=tests, gold=Gold(id=blueprint.id, workflow=workflow.dump(), trace=first))
 
 

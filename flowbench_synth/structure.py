@@ -13,10 +13,10 @@ def control_flow(workflow: Workflow) -> ControlFlow:
     exits: set[str] = set()
     for edge in shape.back_edges:
         nodes = loop_nodes(shape.order, edge)
-        for end in (edge.source, edge.target):
-            targets = {out.target for out in workflow.after(end)}
-            if isinstance(workflow.by_id[end], Condition) and not targets <= nodes:
-                exits.add(end)
+        for name in nodes:
+            targets = {out.target for out in workflow.after(name)}
+            if isinstance(workflow.by_id[name], Condition) and not targets <= nodes:
+                exits.add(name)
     conditions = {node.id for node in workflow.nodes if isinstance(node, Condition)}
     iterates = bool(shape.back_edges) or any(isinstance(node, Map) for node in workflow.nodes)
     branches = bool(conditions - exits)

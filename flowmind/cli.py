@@ -169,7 +169,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             trace = run(workflow, inputs, sandbox)
     if options.trace:
-        print(dump_json(trace.model_dump(mode="json", exclude_defaults=True), indent=1))
+        print(dump_json(trace.dump(), indent=1))
     elif trace.ok:
         print(dump_json(trace.answer))
     if trace.error is not None:

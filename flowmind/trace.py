@@ -121,3 +121,9 @@ class Trace(Record):
     def output_tokens(self) -> int:
         """The output tokens of all turns, as far as the server reported them."""
         return sum(turn.output_tokens or 0 for turn in self.turns)
+
+    def dump(self) -> dict[str, Any]:
+        """The trace as a JSON value, defaults left out."""
+        body = self.model_dump(mode="json", exclude_defaults=True)
+        steps = zip(self.steps, body.pop("steps", []), strict=True)
+        return {**body, "steps": [{"kind": step.kind, **dumped} for step, dumped in steps]}

@@ -8,13 +8,14 @@ node that all of them reach joins. `flowmind.checking.check` says whether a work
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from flowmind.files import dump_json
+from tools_registry.runtime import CaseError, clean
 from tools_registry.schema import JSONSchema, check_schema
 from tools_registry.spec import Record
 
@@ -37,6 +38,14 @@ class Literal_(Record):  # noqa: N801
     """A constant: `{"value": 0.2}`."""
 
     value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _strict(cls, value: Any) -> Any:
+        try:
+            return clean(value)
+        except CaseError as error:
+            raise ValueError(error.message) from None
 
 
 class ListOf(Record):
@@ -170,7 +179,16 @@ class Workflow(Record):
     @cached_property
     def by_id(self) -> dict[str, Node]:
         """The nodes by id; of nodes with one id the first."""
-        return {node.id: node for node in reversed(self.nodes)}
+        found: dict[str, Node] = {}
+        for node in self.nodes:
+            found.setdefault(node.id, node)
+        return found
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; what was derived from the old fields is derived again."""
+        copy = super().model_copy(update=update, deep=deep)
+        vars(copy).pop("by_id", None)
+        return copy
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -598,7 +598,7 @@ def random_edit(rng: Random) -> ToolCall:
 def test_no_sequence_of_edits_raises_or_leaves_what_cannot_be_mended() -> None:
     rng = Random("edits")
     handed_in = 0
-    for _ in range(150):
+    for _ in range(300):
         draft = fresh()
         for _ in range(rng.randint(1, 8)):
             step, before = random_edit(rng), draft.draft

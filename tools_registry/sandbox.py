@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import functools
 import hashlib
 import inspect
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -152,16 +153,17 @@ class Worker:
     def _start(self) -> subprocess.Popen[bytes]:
         limits = self.limits
         arguments = [str(limits.value_bytes), str(limits.seconds), str(limits.memory_mb), *_PATHS]
-        process = subprocess.Popen(
-            [sys.executable, "-s", "-S", "-B", "-c", _BOOT, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-            cwd="/",
-            start_new_session=True,
-        )
+        with _same_addresses():
+            process = subprocess.Popen(
+                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+                cwd="/",
+                start_new_session=True,
+            )
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -206,6 +208,28 @@ class Worker:
             self._finalizer()
         self._process = None
         self.loaded = set()
+
+
+_ADDR_NO_RANDOMIZE = 0x0040000
+_PERSONALITY_ASK = 0xFFFFFFFF
+
+
+@contextlib.contextmanager
+def _same_addresses() -> Generator[None]:
+    """Processes that this thread starts have no randomized addresses, where the system allows that.
+
+    Functions and `None` are hashed by address: the order of a set of them would differ from worker to worker.
+    """
+    ask = getattr(ctypes.CDLL(None), "personality", None)
+    held = -1 if ask is None else ask(_PERSONALITY_ASK)
+    if ask is None or held == -1:
+        yield
+        return
+    ask(held | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        ask(held)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowmind.describing import describe_node
+from flowmind.errors import InputError
 from flowmind.workflow import Condition, End, LLMNode, Map, Node, Start, Workflow
 
 
@@ -10,11 +11,16 @@ def to_mermaid(workflow: Workflow) -> str:
     """A workflow as a Mermaid flowchart.
 
     Node ids become `n0`, `n1`, … in the document's order, because Mermaid reserves words such as `end`.
+
+    Raises:
+        InputError: If an edge leads to or from a node that does not exist.
     """
     names = {node.id: f"n{index}" for index, node in enumerate(workflow.nodes)}
     lines = ["flowchart TD"]
     lines += [f"    {names[node.id]}{_shape(node, workflow)}" for node in workflow.nodes]
     for edge in workflow.edges:
+        if lost := {edge.source, edge.target} - names.keys():
+            raise InputError(f"edge {edge.label}: there is no node {min(lost)!r}")
         label = "" if edge.when is None else f"|{str(edge.when).lower()}|"
         lines.append(f"    {names[edge.source]} -->{label} {names[edge.target]}")
     return "\n".join(lines) + "\n"

@@ -68,7 +68,11 @@ class Reader:
         return Literal_(value=value) if _constant(fields) else fields
 
     def _fields(self, value: dict[str, Any]) -> ObjectOf:
-        return ObjectOf(object={str(name): self.binding(part) for name, part in value.items()})
+        return ObjectOf(object=self.fields(value))
+
+    def fields(self, value: dict[str, Any]) -> dict[str, Binding]:
+        """The bindings that the values of an object stand for."""
+        return {str(name): self.binding(part) for name, part in value.items()}
 
     def _var(self, value: dict[str, Any]) -> Binding:
         name = value["var"]

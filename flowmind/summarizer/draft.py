@@ -18,7 +18,7 @@ from flowmind.checking import Problem, check
 from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
-from flowmind.workflow import Condition, Edge, End, Node, Start, Workflow
+from flowmind.workflow import Assign, Condition, Edge, End, Map, Node, Start, ToolNode, Workflow
 from tools_registry.program import Outcome, Program
 from tools_registry.sandbox import DEFAULT_BUDGET
 from tools_registry.schema import JSONSchema
@@ -145,8 +145,9 @@ class DraftSandbox:
             given = {"tool": call.tool, "args": call.args}
             send = _send("add_function_node", given)
             return f"{call.tool} cannot be called here. To put it into the graph, send: {send}"
-        close = difflib.get_close_matches(call.tool, list(self.specs), n=1, cutoff=0.5)
-        return f"there is no tool {call.tool!r}; use {close[0] if close else ', '.join(self.specs)}"
+        usable = [name for name in self.specs if name != FINISH or not self.problems]
+        close = difflib.get_close_matches(call.tool, usable, n=1, cutoff=0.5)
+        return f"there is no tool {call.tool!r}; use {close[0] if close else ', '.join(usable)}"
 
     # Adding nodes
 
@@ -264,27 +265,29 @@ class DraftSandbox:
         except ValidationError as error:
             raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
         edges = [self._edge(source, arm, node.id) for source, arm in after]
-        self._commit([*self.draft.nodes, node], [*self.draft.edges, *edges], node.id)
+        self._commit([*self.draft.nodes, node], [*self.draft.edges, *edges])
         self.coerced += reader.coerced
         self._last = node.id
         return f"Added {describe_node(node)}"
 
-    def _commit(self, nodes: list[Node], edges: list[Edge], changed: str) -> None:
+    def _commit(self, nodes: list[Node], edges: list[Edge]) -> None:
         """Takes the new draft unless it has a problem that no later edit could mend."""
         draft = self.draft.model_copy(update={"nodes": tuple(nodes), "edges": tuple(edges)})
         draft = Workflow.model_validate(draft.dump())
         for problem in check(draft, self.tools):
             if problem.code not in _STRUCTURE:
-                raise Refused(f"{problem.message}{self._remedy(problem, draft, changed)}")
+                raise Refused(f"{problem.message}{self._remedy(problem, draft)}")
         self.draft = draft
 
-    def _remedy(self, problem: Problem, draft: Workflow, changed: str) -> str:
+    def _remedy(self, problem: Problem, draft: Workflow) -> str:
         """The JSON that would work, where it can be told."""
-        node = draft.by_id.get(changed)
-        if problem.code not in ("missing_argument", "unknown_argument", "wrong_type") or node is None:
+        name, _, step = problem.where.partition(".")
+        node: Node | None = draft.by_id.get(name)
+        if isinstance(node, Map):
+            node = next((part for part in node.body if part.id == step), None)
+        if problem.code not in ("missing_argument", "unknown_argument", "wrong_type") or not isinstance(node, ToolNode):
             return ""
-        tool = getattr(node, "tool", None) or getattr(node, "body", [node])[0].tool
-        spec = self.tools[tool]
+        spec = self.tools[node.tool]
         args = {name: f"<{field.get('type', 'any')}>" for name, field in spec.parameters["properties"].items()}
         return f". Send args of this form: {json.dumps(args)}"
 
@@ -356,7 +359,7 @@ class DraftSandbox:
     def _add_edge(self, given: dict[str, Any]) -> str:
         source, arm, target = self._ends(given)
         edge = self._edge(source, arm, target, given.get("bound"))
-        self._commit([*self.draft.nodes], [*self.draft.edges, edge], target)
+        self._commit([*self.draft.nodes], [*self.draft.edges, edge])
         return f"Added the edge {edge.label}."
 
     def _ends(self, given: dict[str, Any]) -> tuple[str, bool | None, str]:
@@ -378,28 +381,39 @@ class DraftSandbox:
         node = self.draft.by_id.get(str(name))
         if node is None or isinstance(node, Start):
             raise Refused(f"there is no node {name!r} to change; nodes: {', '.join(self.draft.by_id)}")
-        fields = node.model_dump(mode="json")
         reader = Reader(self._scope(), self._outputs())
-        for key, value in given.items():
-            if key not in fields:
-                raise Refused(f"a {node.kind} node has no field {key!r}; it has {', '.join(fields)}")
-            if key == "args":
-                read = {part: reader.binding(bound) for part, bound in cast(dict[str, Any], value).items()}
-                fields["args"] = {**fields["args"], **_plain(read)}
-            elif key in ("value", "over", "collect") or (key == "output" and isinstance(node, End)):
-                fields[key] = _plain(reader.binding(value))
-            else:
-                fields[key] = value
-        if given.get("expr") is not None and fields["kind"] == "assign":
-            fields["value"] = None
+        fields = self._changed(node, given, reader)
         rest = [fields if part.id == node.id else part.model_dump(mode="json") for part in self.draft.nodes]
         try:
             nodes = Workflow.model_validate({"inputs": self.draft.inputs, "nodes": rest}).nodes
         except ValidationError as error:
             raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
-        self._commit([*nodes], [*self.draft.edges], node.id)
+        self._commit([*nodes], [*self.draft.edges])
         self.coerced += reader.coerced
         return f"Changed {describe_node(self.draft.by_id[node.id])}"
+
+    def _changed(self, node: Node, given: dict[str, Any], reader: Reader) -> dict[str, Any]:
+        """A node's fields with new values in them; `tool` and `args` of a map are those of its one call."""
+        fields = node.model_dump(mode="json")
+        call = fields
+        if isinstance(node, Map):
+            reader.scope = {*reader.scope, node.item}
+            call = cast(dict[str, Any], fields["body"][0]) if len(node.body) == 1 else {}
+        if spec := self.tools.get(str(given.get("tool"))):
+            call["args"] = {name: bound for name, bound in call.get("args", {}).items() if name in spec.names}
+        for key, value in given.items():
+            if key in ("tool", "args") and key in call:
+                read = reader.fields(cast(dict[str, Any], value)) if key == "args" else {}
+                call[key] = {**call["args"], **_plain(read)} if key == "args" else value
+            elif key not in fields:
+                raise Refused(f"a {node.kind} node has no field {key!r}; it has {', '.join(fields)}")
+            elif key in ("value", "over", "collect") or (key == "output" and isinstance(node, End)):
+                fields[key] = _plain(reader.binding(value))
+            else:
+                fields[key] = value
+        if isinstance(node, Assign) and len({"value", "expr"} & given.keys()) == 1:
+            fields["expr" if "value" in given else "value"] = None
+        return fields
 
     def _remove_node(self, given: dict[str, Any]) -> str:
         name = _take(given, "id", "node", "node_id")
@@ -407,18 +421,20 @@ class DraftSandbox:
             raise Refused(f"there is no node {name!r} to remove; nodes: {', '.join(self.draft.by_id)}")
         nodes = [node for node in self.draft.nodes if node.id != name]
         edges = [edge for edge in self.draft.edges if name not in (edge.source, edge.target)]
-        self._commit(nodes, edges, "start")
+        self._commit(nodes, edges)
         self._last = nodes[-1].id
         return f"Removed {name} and its edges."
 
     def _remove_edge(self, given: dict[str, Any]) -> str:
-        source, _, target = str(given.get("from", "")).partition(".")[0], None, str(given.get("to", ""))
-        edges = [edge for edge in self.draft.edges if (edge.source, edge.target) != (source, target)]
-        if len(edges) == len(self.draft.edges):
+        source, _, arm = str(given.get("from", "")).partition(".")
+        target = str(given.get("to", ""))
+        ways = [edge for edge in self.draft.edges if (edge.source, edge.target) == (source, target)]
+        named = [edge for edge in ways if str(edge.when).lower() == arm.lower()] if arm else ways
+        if not named:
             known = ", ".join(edge.label for edge in self.draft.edges) or "none"
-            raise Refused(f"there is no edge {source} -> {target}; edges: {known}")
-        self._commit([*self.draft.nodes], edges, source)
-        return f"Removed the edge {source} -> {target}."
+            raise Refused(f"there is no edge {given.get('from')} -> {target}; edges: {known}")
+        self._commit([*self.draft.nodes], [edge for edge in self.draft.edges if edge not in named])
+        return f"Removed the edge {', '.join(edge.label for edge in named)}."
 
 
 def _take(given: dict[str, Any], *names: str) -> Any:
