@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from flowbench_synth.blueprint import ControlFlow
 from flowmind.graph import analyse, loop_nodes
 from flowmind.workflow import Condition, Map, Workflow
@@ -10,15 +12,13 @@ from flowmind.workflow import Condition, Map, Workflow
 def control_flow(workflow: Workflow) -> ControlFlow:
     """Linear, branch, iteration, or both: a condition that leaves a loop counts as part of the iteration."""
     shape = analyse(workflow)
-    exits: set[str] = set()
+    loops: dict[str, set[str]] = defaultdict(set)
     for edge in shape.back_edges:
-        nodes = loop_nodes(shape.order, edge)
-        for name in nodes:
-            targets = {out.target for out in workflow.after(name)}
-            if isinstance(workflow.by_id[name], Condition) and not targets <= nodes:
-                exits.add(name)
+        loops[edge.target] |= loop_nodes(shape.order, edge)
     conditions = {node.id for node in workflow.nodes if isinstance(node, Condition)}
-    iterates = bool(shape.back_edges) or any(isinstance(node, Map) for node in workflow.nodes)
+    ways = {name: {edge.target for edge in workflow.after(name)} for name in conditions}
+    exits = {name for nodes in loops.values() for name in conditions & nodes if not ways[name] <= nodes}
+    iterates = bool(loops) or any(isinstance(node, Map) for node in workflow.nodes)
     branches = bool(conditions - exits)
     if branches and iterates:
         return "branch+iteration"

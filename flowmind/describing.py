@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from flowmind.workflow import (
     Assign,
+    Binding,
     Condition,
     End,
+    Literal_,
     LLMNode,
     Map,
     Node,
@@ -14,6 +16,9 @@ from flowmind.workflow import (
     Workflow,
     show_binding,
 )
+
+MAX_LITERAL = 120
+"""Characters of a constant; longer ones are cut."""
 
 
 def describe(workflow: Workflow) -> list[str]:
@@ -37,7 +42,7 @@ def describe_node(node: Node, workflow: Workflow | None = None) -> str:
         case Condition(expr=expr):
             return f"{node.id}: if {expr}"
         case End(output=output):
-            return f"{node.id}: end with {show_binding(output)}"
+            return f"{node.id}: end with {_shown(output)}"
         case _:
             return f"{node.id}: {node.output} = {_effect(node)}"
 
@@ -45,14 +50,19 @@ def describe_node(node: Node, workflow: Workflow | None = None) -> str:
 def _effect(node: ToolNode | Assign | Map | LLMNode) -> str:
     match node:
         case ToolNode(tool=tool, args=args):
-            return f"{tool}({', '.join(f'{key}={show_binding(part)}' for key, part in args.items())})"
+            return f"{tool}({', '.join(f'{key}={_shown(part)}' for key, part in args.items())})"
         case Assign(expr=str(expr)):
             return expr
         case Assign(value=value):
-            return show_binding(value) if value is not None else "nothing"
+            return _shown(value) if value is not None else "nothing"
         case LLMNode(prompt=prompt):
             return f"llm({prompt!r})"
         case Map():
             body = "; ".join(f"{step.output} = {_effect(step)}" for step in node.body)
             where = f" if {node.where}" if node.where else ""
-            return f"for {node.item} in {show_binding(node.over)}{where}: {body} collect {show_binding(node.collect)}"
+            return f"for {node.item} in {_shown(node.over)}{where}: {body} collect {_shown(node.collect)}"
+
+
+def _shown(binding: Binding) -> str:
+    text = show_binding(binding)
+    return text if len(text) <= MAX_LITERAL or not isinstance(binding, Literal_) else f"{text[:MAX_LITERAL]}…"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
+from tools_registry.schema import json_equal
+
+_LONG = 12
+"""Characters of a text that hardly is a constant and an input's value by chance."""
 
 _PATH = re.compile(r"[A-Za-z][A-Za-z0-9_]*((\.[A-Za-z0-9_]+)|(\[(-?\d+|'[^']*'|\"[^\"]*\")\]))*")
 _PART = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?\d+|'[^']*'|\"[^\"]*\")\]")
@@ -21,11 +25,27 @@ class Reader:
     """The variables that a name may mean."""
     outputs: Mapping[str, str]
     """The variable that each node sets: a node's id stands for it."""
+    cases: Sequence[Mapping[str, Any]] = ()
+    """Inputs that were worked on: a constant that was copied out of one stands for the input."""
     coerced: int = 0
     """How many values were read as something other than they strictly are."""
 
     def binding(self, value: Any) -> Binding:
         """The binding that a value stands for."""
+        found = self._read(value)
+        if isinstance(found, Literal_) and (name := self._copied(found.value)):
+            self.coerced += 1
+            return Var(var=name)
+        return found
+
+    def _copied(self, value: Any) -> str | None:
+        """The input that had this value in a case; short values are constants as likely as not."""
+        if not value or not isinstance(value, list | dict | str) or (isinstance(value, str) and len(value) < _LONG):
+            return None
+        names = (name for case in self.cases for name, given in case.items() if json_equal(given, value))
+        return next((name for name in names if name in self.scope and name not in self.outputs.values()), None)
+
+    def _read(self, value: Any) -> Binding:
         if isinstance(value, dict):
             return self._object(cast(dict[str, Any], value))
         if isinstance(value, list):

@@ -18,7 +18,7 @@ from flowmind.checking import Problem, check
 from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
-from flowmind.workflow import Assign, Condition, Edge, End, Map, Node, Start, ToolNode, Workflow
+from flowmind.workflow import Assign, Condition, Edge, End, Map, Node, Start, ToolNode, Workflow, reads
 from tools_registry.program import Outcome, Program
 from tools_registry.sandbox import DEFAULT_BUDGET
 from tools_registry.schema import JSONSchema
@@ -42,15 +42,24 @@ class DraftSandbox:
         tools: The business tools that nodes may name (they cannot be called here).
         inputs: JSON Schema of the workflow's inputs.
         name: The workflow's name.
+        cases: The inputs that the traces worked on: a list, an object or a long text that a model copies out of
+            one is read as the input.
     """
 
-    def __init__(self, tools: Mapping[str, ToolSpec], inputs: JSONSchema, name: str = "workflow") -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, ToolSpec],
+        inputs: JSONSchema,
+        name: str = "workflow",
+        cases: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.specs: Mapping[str, ToolSpec] = GRAPH_TOOLS
         self.tools = tools
         self.draft = Workflow(name=name, inputs=inputs, nodes=(Start(id="start"),))
         self.finished = False
         self.coerced = 0
         """Values that were read as something other than they strictly are."""
+        self._cases = cases
         self._history: list[Workflow] = []
         self._last = "start"
         self._count: int = 0
@@ -210,7 +219,7 @@ class DraftSandbox:
         if not isinstance(item, str) or not item.isidentifier():
             raise Refused('say in "item" what the element is called, such as "item": "x"')
         over = reader.binding(_take(given, "over", "list", "items", "foreach"))
-        inner = Reader({*reader.scope, item}, reader.outputs)
+        inner = Reader({*reader.scope, item}, reader.outputs, self._cases)
         tool = str(_take(given, "tool", "function", "name") or "")
         args = self._arguments(tool, given, inner)
         reader.coerced += inner.coerced
@@ -264,11 +273,22 @@ class DraftSandbox:
             ).nodes[0]
         except ValidationError as error:
             raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
+        for source, _ in after:
+            self._refuse_twin(node, self.draft.by_id[source])
         edges = [self._edge(source, arm, node.id) for source, arm in after]
         self._commit([*self.draft.nodes, node], [*self.draft.edges, *edges])
         self.coerced += reader.coerced
         self._last = node.id
         return f"Added {describe_node(node)}"
+
+    def _refuse_twin(self, node: Node, before: Node) -> None:
+        """A read that is done once more right away, on the same values, is a model going in circles."""
+        if not (isinstance(node, ToolNode) and isinstance(before, ToolNode)):
+            return
+        same = (node.tool, node.args) == (before.tool, before.args)
+        read = {name for binding in node.args.values() for name in reads(binding)}
+        if same and before.output not in read and self.tools[node.tool].effect == "read":
+            raise Refused(f"{before.id} does this already: its result is the variable {before.output}")
 
     def _commit(self, nodes: list[Node], edges: list[Edge]) -> None:
         """Takes the new draft unless it has a problem that no later edit could mend."""
@@ -303,7 +323,10 @@ class DraftSandbox:
         else:
             listed = cast(list[Any], after) if isinstance(after, list) else [after]
             places = [self._endpoint(str(part)) for part in listed]
-        return places, Reader(self._scope(), self._outputs())
+        return places, self._reader()
+
+    def _reader(self) -> Reader:
+        return Reader(self._scope(), self._outputs(), self._cases)
 
     def _default_place(self) -> list[tuple[str, bool | None]]:
         """Behind the node added last; if nothing can follow it, at the only loose end that is left."""
@@ -381,7 +404,7 @@ class DraftSandbox:
         node = self.draft.by_id.get(str(name))
         if node is None or isinstance(node, Start):
             raise Refused(f"there is no node {name!r} to change; nodes: {', '.join(self.draft.by_id)}")
-        reader = Reader(self._scope(), self._outputs())
+        reader = self._reader()
         fields = self._changed(node, given, reader)
         rest = [fields if part.id == node.id else part.model_dump(mode="json") for part in self.draft.nodes]
         try:
