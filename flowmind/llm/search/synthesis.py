@@ -9,6 +9,7 @@ it does not find.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
 from flowmind.files import dump_json
-from tools_registry.schema import Validator, json_equal, validator
+from tools_registry.schema import Validator, json_equal, type_of, validator
 from tools_registry.spec import ToolSpec
 
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
@@ -32,10 +33,23 @@ _PAIRED = 8
 """Texts of one size that are put into lists of two."""
 _PAIRS = 100
 """Lists of two texts that are built upon."""
-_COMBINATIONS = 5_000
+_COMBINATIONS = 2_000
 """Combinations of arguments that one tool is tried with in one way of sharing calls among them."""
-_TRIED = {1: 3_000, 2: 8_000, 3: 8_000, 4: 8_000}
-"""Candidates that are tried, by the calls in them, the best first."""
+_TRIED = {1: 3_000, 2: 6_000, 3: 4_000, 4: 0}
+"""Candidates that are tried in all cases, by the calls in them, the best first: the next size is built on them."""
+_CHECKED = {1: 0, 2: 4_000, 3: 12_000, 4: 20_000}
+"""Candidates behind these that may be the answer, but are not built upon: they cost a call where they are not."""
+
+
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "integer": (int, float),
+    "number": (int, float),
+    "string": (str,),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+"""The types that values of a JSON type can have: most terms are told apart by it at once."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +90,8 @@ class Term:
     values: list[Any]
     size: int
     score: float
-    uses: frozenset[str] = frozenset()
-    """The inputs and named constants in it."""
+    uses: int = 0
+    """The inputs and named constants in it, a bit for each."""
     fits: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
 
@@ -87,7 +101,7 @@ class Candidate(NamedTuple):
     tool: str
     parameters: Sequence[str]
     terms: tuple[Term, ...]
-    uses: frozenset[str]
+    uses: int
     score: float
 
     def arguments(self, case: int) -> dict[str, Any]:
@@ -127,6 +141,7 @@ class _Search:
         self.probe = probe
         self.spent = 0
         self.seen: set[str] = set()
+        self.bits: dict[str, int] = {}
         self.goals = _goals(question.outputs)
         self.solutions: dict[str, list[Source]] = {name: [] for name in self.goals}
         self.levels: list[list[Term]] = [self.inputs()]
@@ -134,11 +149,13 @@ class _Search:
         self.solutions[""] = []
         self.constants = self.constant_terms()
         self.validators: dict[tuple[str, str], Validator] = {}
+        self.types: dict[tuple[str, str], tuple[type, ...] | None] = {}
         for name, spec in question.specs.items():
             definitions = spec.parameters.get("$defs")
             for parameter, schema in spec.parameters.get("properties", {}).items():
                 schema = {**schema, "$defs": definitions} if definitions else schema
                 self.validators[name, parameter] = validator(schema)
+                self.types[name, parameter] = _PYTHON.get(str(schema.get("type")))
 
     def run(self) -> Program | None:
         """Sizes are searched one after the other; a program that leaves something named in the task unused is
@@ -147,10 +164,15 @@ class _Search:
         last = MAX_CALLS
         for size in range(1, MAX_CALLS + 1):
             level: list[Term] = []
-            for batch in _chunks(self.candidates(size), _CHUNK):
+            candidates = self.candidates(size)
+            for batch in _chunks(iter(candidates[: _TRIED[size]]), _CHUNK):
                 if self.spent >= self.question.budget:
                     break
                 level += self.evaluate(batch, size)
+            for batch in _chunks(iter(candidates[_TRIED[size] :]), _CHUNK):
+                if self.spent >= self.question.budget:
+                    break
+                self.evaluate(batch, size, only_answers=True)
             for program in self.programs():
                 cost = self.cost(program)
                 if best is None or cost < best[0]:
@@ -160,7 +182,7 @@ class _Search:
                 break
             if not level or self.spent >= self.question.budget:
                 break
-            self.levels.append(_ranked(level))
+            self.levels.append(_ranked(level, len(level)))
             self.levels[-1] += self.pairs(size)
         return best[1] if best else None
 
@@ -206,12 +228,16 @@ class _Search:
                 missing += 0.2 if illustrative else 1.0
         return missing
 
+    def bit(self, name: str) -> int:
+        """The bit that stands for an input or a named constant."""
+        return 1 << self.bits.setdefault(name, len(self.bits))
+
     def inputs(self) -> list[Term]:
         cases = self.question.cases
         terms: list[Term] = []
         for name in cases[0]:
             source = Source("input", name)
-            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, frozenset({name})))
+            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(name)))
         self.seen |= {_key(term.values, term.uses) for term in terms}
         return terms
 
@@ -239,7 +265,7 @@ class _Search:
                 [value] * count,
                 0,
                 -cost,
-                frozenset(known[repr(part)] for part in _parts_of(value) if repr(part) in known),
+                sum({self.bit(known[repr(part)]) for part in _parts_of(value) if repr(part) in known}),
             )
             for value, cost in self.question.constants
         ]
@@ -256,7 +282,7 @@ class _Search:
                     source = Source("list", fields=(("0", first.source), ("1", second.source)))
                     score = first.score + second.score - 0.3
                     found.append(Term(source, values, size, score, first.uses | second.uses))
-        return _ranked(found)[:_PAIRS]
+        return _ranked(found, _PAIRS)
 
     def could_answer(self, tool: str) -> bool:
         """Whether a tool's result can have the type of the answers."""
@@ -266,16 +292,17 @@ class _Search:
     def fits(self, term: Term, tool: str, parameter: str) -> bool:
         known = term.fits.get((tool, parameter))
         if known is None:
-            check = self.validators[tool, parameter]
-            known = term.fits[tool, parameter] = check(term.values[0]) is None
+            value, types = term.values[0], self.types[tool, parameter]
+            known = (types is None or type_of(value) in types) and self.validators[tool, parameter](value) is None
+            term.fits[tool, parameter] = known
         return known
 
-    def candidates(self, size: int) -> Iterator[Candidate]:
+    def candidates(self, size: int) -> list[Candidate]:
         """The most promising calls with `size` calls in them, the best first."""
         tools = [name for name in self.question.specs if size < MAX_CALLS or self.could_answer(name)]
         shares = list(_shares(size - 1, 2))
         every = itertools.chain.from_iterable(self.calls(name, size, shares) for name in tools)
-        return iter(_ranked(list(every))[: _TRIED[size]])
+        return _ranked(list(every), _TRIED[size] + _CHECKED[size])
 
     def calls(self, tool: str, size: int, shares: list[tuple[int, ...]]) -> Iterator[Candidate]:
         parameters = self.question.specs[tool].required
@@ -294,10 +321,13 @@ class _Search:
             for combination in itertools.product(*_trimmed(held)):
                 if all(term.source.kind == "constant" for term in combination):
                     continue
-                uses = frozenset[str]().union(*(term.uses for term in combination))
-                twice = sum(len(term.uses) for term in combination) - len(uses)
-                own = sum(term.score for term in combination) - 0.2 * twice
-                yield Candidate(tool, parameters, combination, uses, relevance + own)
+                uses = twice = 0
+                score = relevance
+                for term in combination:
+                    score += term.score
+                    twice += (uses & term.uses).bit_count()
+                    uses |= term.uses
+                yield Candidate(tool, parameters, combination, uses, score - 0.2 * twice)
 
     def pool(self, tool: str, parameter: str, level: int, size: int) -> list[Term]:
         """The terms of a level that a parameter takes; constants are of level 0, guessed ones for short programs."""
@@ -317,8 +347,21 @@ class _Search:
         listed = [Term(Source("constant", value=value), [value] * count, 0, -0.1) for value in options]
         return listed or self.constants
 
-    def evaluate(self, batch: list[Candidate], size: int) -> list[Term]:
-        """The terms of a batch of calls that give a value in every case, and a new one."""
+    def answers(self, value: Any, case: int) -> bool:
+        """Whether a value, or a field of it, is the answer of a case or a field of it."""
+        if case >= len(self.question.outputs):
+            return True
+        parts = [value, *cast(dict[str, Any], value).values()] if isinstance(value, dict) else [value]
+        return any(json_equal(part, wanted[case]) for wanted in self.goals.values() for part in parts)
+
+    def evaluate(self, batch: list[Candidate], size: int, only_answers: bool = False) -> list[Term]:
+        """The terms of a batch of calls that give a value in every case, and a new one.
+
+        Args:
+            batch: The calls.
+            size: How many calls are in each.
+            only_answers: Drop a call at the first case whose answer it does not give.
+        """
         alive = list(range(len(batch)))
         values: list[list[Any]] = [[] for _ in batch]
         for number in range(len(self.question.cases)):
@@ -326,7 +369,7 @@ class _Search:
             self.spent += len(calls)
             left: list[int] = []
             for index, (value, error) in zip(alive, self.probe(calls), strict=True):
-                if error is None:
+                if error is None and not (only_answers and not self.answers(value, number)):
                     values[index].append(value)
                     left.append(index)
             alive = left
@@ -344,12 +387,12 @@ class _Search:
         return found
 
 
-def _ranked(items: list[Ranked]) -> list[Ranked]:
-    """Items by promise, two views taking turns: those whose tools fit the text, and those that use most of it."""
-    fitting = sorted(items, key=lambda item: -item.score)
-    using = sorted(items, key=lambda item: -item.score - len(item.uses))
+def _ranked(items: list[Ranked], count: int) -> list[Ranked]:
+    """The best items, two views taking turns: those whose tools fit the text, and those that use most of it."""
+    fitting = heapq.nlargest(count, items, key=lambda item: item.score)
+    using = heapq.nlargest(count, items, key=lambda item: item.score + item.uses.bit_count())
     both = itertools.chain.from_iterable(zip(fitting, using, strict=True))
-    return list({id(item): item for item in both}.values())
+    return list({id(item): item for item in both}.values())[:count]
 
 
 def _trimmed(pools: list[list[Term]]) -> list[list[Term]]:
@@ -392,8 +435,8 @@ def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _key(values: list[Any], uses: frozenset[str]) -> str:
-    return f"{dump_json(values)} {sorted(uses)}"
+def _key(values: list[Any], uses: int) -> str:
+    return f"{dump_json(values)} {uses}"
 
 
 def _goals(outputs: Sequence[Any]) -> dict[str, list[Any]]:
