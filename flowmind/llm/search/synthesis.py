@@ -33,8 +33,8 @@ _PAIRED = 8
 """Texts of one size that are put into lists of two."""
 _PAIRS = 100
 """Lists of two texts that are built upon."""
-_COMBINATIONS = 2_000
-"""Combinations of arguments that one tool is tried with in one way of sharing calls among them."""
+_COMBINATIONS = 20_000
+"""Combinations of arguments that are ranked, over all tools, in one way of sharing calls among the arguments."""
 _TRIED = {1: 3_000, 2: 6_000, 3: 4_000, 4: 0}
 """Candidates that are tried in all cases, by the calls in them, the best first: the next size is built on them."""
 _CHECKED = {1: 0, 2: 4_000, 3: 12_000, 4: 20_000}
@@ -318,7 +318,7 @@ class _Search:
                 pools[parameter, level][: width if level else None]
                 for parameter, level in zip(parameters, chosen, strict=True)
             ]
-            for combination in itertools.product(*_trimmed(held)):
+            for combination in itertools.product(*_trimmed(held, _COMBINATIONS // len(self.question.specs))):
                 if all(term.source.kind == "constant" for term in combination):
                     continue
                 uses = twice = 0
@@ -351,7 +351,9 @@ class _Search:
         """Whether a value, or a field of it, is the answer of a case or a field of it."""
         if case >= len(self.question.outputs):
             return True
-        parts = [value, *cast(dict[str, Any], value).values()] if isinstance(value, dict) else [value]
+        parts: list[Any] = [value]
+        if isinstance(value, dict):
+            parts += cast(dict[str, Any], value).values()
         return any(json_equal(part, wanted[case]) for wanted in self.goals.values() for part in parts)
 
     def evaluate(self, batch: list[Candidate], size: int, only_answers: bool = False) -> list[Term]:
@@ -395,10 +397,10 @@ def _ranked(items: list[Ranked], count: int) -> list[Ranked]:
     return list({id(item): item for item in both}.values())[:count]
 
 
-def _trimmed(pools: list[list[Term]]) -> list[list[Term]]:
+def _trimmed(pools: list[list[Term]], most: int) -> list[list[Term]]:
     """Pools cut from the end, the longest first, until their product is small enough."""
     cut = list(pools)
-    while math.prod(map(len, cut)) > _COMBINATIONS:
+    while math.prod(map(len, cut)) > most:
         longest = max(range(len(cut)), key=lambda index: len(cut[index]))
         cut[longest] = cut[longest][: len(cut[longest]) * 3 // 4]
     return cut
