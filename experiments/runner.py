@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,9 +28,8 @@ from flowmind.llm.recorded import Recorded
 from flowmind.pipeline import Settings, Solution, solve
 from flowmind.protocols import ChatModel
 from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage
-from flowmind.task import Benchmark, Example, Task
+from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
-from tools_registry import catalog
 from tools_registry.sandbox import Limits, LocalSandbox, WorkerPool
 from tools_registry.spec import Record
 
@@ -171,7 +170,8 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path) -> Summar
         ModelUnavailable: If the model cannot be reached; what was done is kept.
     """
     with WorkerPool(min(options.concurrency, os.cpu_count() or 1), Limits()) as pool:
-        thinking = LocalSandbox(list(catalog.load().values()), pool)
+        tools = benchmark_tools(options.bench)
+        thinking = LocalSandbox(list(tools.values()), pool)
         model = _model(options, thinking)
         benchmark = Benchmark.load(options.bench)
         _require_tools(benchmark, options.bench)
@@ -179,11 +179,15 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path) -> Summar
         with run.locked():
             run.begin(_manifest(options, settings))
             run.cut_torn_line()
+
+            def business(task: Task) -> LocalSandbox:
+                return LocalSandbox([tools[name] for name in task.tools], pool)
+
             tasks = _chosen(benchmark.tasks, options.limit)
             done = {name for name, record in run.records().items() if record.error is None}
             todo = [task for task in tasks if task.id not in done]
             try:
-                asyncio.run(_cases(todo, benchmark, model, settings, run, pool, options.concurrency, len(tasks)))
+                asyncio.run(_cases(todo, benchmark, model, settings, run, business, options.concurrency, len(tasks)))
             finally:
                 summary = summarize_run(out)
     return summary
@@ -205,7 +209,7 @@ def _model(options: RunOptions, thinking: LocalSandbox) -> ChatModel:
 
 
 def _require_tools(benchmark: Benchmark, folder: Path) -> None:
-    known = catalog.load()
+    known = benchmark_tools(folder)
     for task in benchmark.tasks:
         for name in task.tools:
             if name not in known:
@@ -231,7 +235,7 @@ async def _cases(
     model: ChatModel,
     settings: Settings,
     run: Run,
-    pool: WorkerPool,
+    business: Callable[[Task], LocalSandbox],
     concurrency: int,
     total: int,
 ) -> None:
@@ -243,7 +247,7 @@ async def _cases(
         async def work(task: Task) -> None:
             nonlocal passed
             async with gate:
-                record, solution = await _case(task, benchmark.tests[task.id], model, settings, run, pool)
+                record, solution = await _case(task, benchmark.tests[task.id], model, settings, run, business(task))
             run.keep(record, solution)
             passed += record.passed
             bar.set_postfix_str(f"passed={passed}")
@@ -259,11 +263,10 @@ async def _cases(
 
 
 async def _case(
-    task: Task, tests: Sequence[Example], model: ChatModel, settings: Settings, run: Run, pool: WorkerPool
+    task: Task, tests: Sequence[Example], model: ChatModel, settings: Settings, run: Run, business: LocalSandbox
 ) -> tuple[CaseRecord, Solution]:
     """Solves a task, then runs its workflow on the held-out tests, which nothing before has seen."""
     begun, clock = time.time(), time.monotonic()
-    business = LocalSandbox([catalog.load()[name] for name in task.tools], pool)
     recorded = Recorded(model, run.folder / "exchanges" / f"{task.id}.jsonl")
     solution = await solve(task, business, recorded, settings)
     error = _endpoint_failure(solution)

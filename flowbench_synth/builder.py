@@ -1,95 +1,109 @@
-"""Builds the benchmark: blueprints and a seed → instances, tests, gold workflows, tools, manifest, card.
+"""Builds the benchmark in four stages: tool synthesis, tool quality checks, task and workflow synthesis, filtering.
 
 Same seed, same bytes: everything random comes from a generator that is seeded by the benchmark's seed and the
-blueprint's id, and no file carries a time.
+blueprint's id, no file carries a time, and processes that work side by side share nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
-import pkgutil
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import tqdm
 
-from flowbench_synth import blueprints
-from flowbench_synth.blueprint import Blueprint, Params
-from flowbench_synth.card import card
-from flowbench_synth.coverage import Part, signature, tool_calls
-from flowbench_synth.flow import flow
-from flowbench_synth.mutants import mutants
+from flowbench_synth.card import card, figures
+from flowbench_synth.composition import SIZE, Slot, plan
+from flowbench_synth.filtering import TaskAudit, audit_task
+from flowbench_synth.floor import solved_by_search
+from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, stage
+from flowbench_synth.quality import check_tools
+from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
 from flowmind import __version__
-from flowmind.checking import check
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import run_batch
 from flowmind.files import dump_json, write_text
 from flowmind.task import Example, HeldOut, Task
-from flowmind.trace import Trace
 from flowmind.workflow import Workflow
 from tools_registry import catalog
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import JSONSchema, json_equal, type_of
-from tools_registry.spec import Record
+from tools_registry.catalog import CATEGORIES, CatalogTool, Category
+from tools_registry.sandbox import WorkerPool
 
-NAME = "flowbench_synth"
-TESTS = 5
-EXAMPLES = 3
-"""One is worked by the agent, which leaves two that show both arms of a branch."""
-MUTANT_BUDGET = 2_000
-"""Steps of a mutant's run: a changed condition can make a loop endless."""
-CANDIDATES = 80
-"""Inputs drawn for each instance, of which examples and tests are chosen."""
-TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
-"""Tools offered, by difficulty (FlowMind, appendix A, table 4)."""
 FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
+SOURCES = "tool_sources.jsonl"
+"""Only where the tools are not those of the catalog."""
 
 
-class BuildError(Exception):
-    """A blueprint cannot be built into a sound instance."""
+class Made(NamedTuple):
+    """An instance that passed its audit, or why none did."""
+
+    instance: Instance | None
+    audit: TaskAudit | None
+    rejected: tuple[str, ...]
+    """Why earlier attempts were dropped."""
+    found: bool
+    """Whether the search model solves it."""
 
 
-class Gold(Record):
-    """The reference solution of an instance."""
-
-    id: str
-    workflow: dict[str, Any]
-    trace: dict[str, Any]
-    """The gold workflow's run on the first example."""
-
-
-class Instance(Record):
-    """Everything of one instance, before it is split over the files."""
-
-    task: Task
-    tests: tuple[Example, ...]
-    gold: Gold
-
-
-def all_blueprints() -> list[Blueprint]:
-    """The authored tasks, in a fixed order."""
-    found: list[Blueprint] = []
-    for module in sorted(pkgutil.iter_modules(blueprints.__path__), key=lambda module: module.name):
-        found += importlib.import_module(f"flowbench_synth.blueprints.{module.name}").BLUEPRINTS
-    order = {name: rank for rank, name in enumerate(catalog.CATEGORIES)}
-    levels = {name: rank for rank, name in enumerate(TOOLS)}
-    return sorted(found, key=lambda item: (order[item.category], levels[item.difficulty], item.id))
-
-
-def build(seed: int, out: Path, quiet: bool = False) -> dict[str, Any]:
-    """Writes the benchmark of a seed to a folder; gives its manifest.
+def build(
+    seed: int, out: Path, size: int = SIZE, categories: Sequence[Category] = CATEGORIES, quiet: bool = False
+) -> dict[str, Any]:
+    """Writes the benchmark of a seed to a folder, from blueprints; gives its manifest.
 
     Raises:
-        BuildError: If a blueprint cannot be made sound with this seed.
+        BuildError: If an instance cannot be made sound with this seed.
         OSError: If the folder cannot be written.
     """
-    instances: list[Instance] = []
-    with WorkerPool(1) as pool:
-        for blueprint in tqdm.tqdm(all_blueprints(), desc="building", unit="task", disable=quiet):
-            instances.append(make_instance(blueprint, seed, pool))
+    slots = plan(all_blueprints(), seed, size, categories)
+    candidates = list(catalog.load().values())
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        tools, lost = check_tools(candidates, (first, second))
+    if lost:
+        raise BuildError(f"tool {lost[0][0]!r}: {lost[0][1]}")
+    made = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
+    rejected = [(slot.id, reason) for slot, one in zip(slots, made, strict=True) for reason in one.rejected]
+    for slot, one in zip(slots, made, strict=True):
+        if one.instance is None:
+            raise BuildError(f"{slot.id}: {one.rejected[-1]}")
+    stages = [
+        stage("tool synthesis", "tools", len(candidates)),
+        stage("tool quality checks", "tools", len(tools), lost),
+        stage("task and workflow synthesis", "instances", len(made) + len(rejected)),
+        stage("instance filtering", "instances", len(made), rejected),
+    ]
+    return write(out, seed, "blueprints", made, tools, stages)
+
+
+def construct(slot: Slot, seed: int) -> Made:
+    """The instance of a slot: drawn again, at most a few times, if its audit finds something."""
+    blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
+    rejected: list[str] = []
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        for attempt in range(ATTEMPTS):
+            instance = make_instance(blueprint, seed, first, slot, attempt)
+            workflow = Workflow.model_validate(instance.gold.workflow)
+            audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
+            if not audit.problems:
+                found = solved_by_search(instance.task, instance.tests, catalog.load(), first)
+                return Made(instance, audit, tuple(rejected), found)
+            rejected.append(audit.problems[0])
+    return Made(None, None, tuple(rejected), False)
+
+
+def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        yield from tqdm.tqdm(pool.map(work, slots), total=len(slots), desc="building", unit="task", disable=quiet)
+
+
+def write(
+    out: Path, seed: int, backend: str, made: Sequence[Made], tools: Sequence[CatalogTool], stages: Sequence[Stage]
+) -> dict[str, Any]:
+    """Writes the files of a benchmark; gives its manifest."""
+    kept = [(one.instance, one.audit, one.found) for one in made if one.instance is not None and one.audit is not None]
+    instances = [instance for instance, _, _ in kept]
+    known = {tool.spec.name: tool for tool in tools}
     named = sorted({name for instance in instances for name in instance.task.tools})
     lines: dict[str, list[Any]] = {
         "instances.jsonl": [instance.task.model_dump(mode="json") for instance in instances],
@@ -97,175 +111,44 @@ def build(seed: int, out: Path, quiet: bool = False) -> dict[str, Any]:
             HeldOut(id=instance.task.id, tests=instance.tests).model_dump(mode="json") for instance in instances
         ],
         "gold.jsonl": [instance.gold.model_dump(mode="json") for instance in instances],
-        "tools.jsonl": [catalog.load()[name].spec.model_dump(mode="json") for name in named],
+        "tools.jsonl": [known[name].spec.model_dump(mode="json") for name in named],
     }
+    if backend != "blueprints":
+        lines[SOURCES] = [{"name": name, "source": known[name].source} for name in named]
     out.mkdir(parents=True, exist_ok=True)
     hashes: dict[str, str] = {}
-    for name in FILES:
-        text = "".join(dump_json(line) + "\n" for line in lines[name])
+    for name, rows in lines.items():
+        text = "".join(dump_json(row) + "\n" for row in rows)
         write_text(out / name, text)
         hashes[name] = hashlib.sha256(text.encode()).hexdigest()
-    manifest = {
+    manifest: dict[str, Any] = {
         "name": NAME,
         "seed": seed,
+        "backend": backend,
         "version": __version__,
         "sha256": hashes,
         "statistics": statistics([instance.task for instance in instances], [i.tests for i in instances]),
+        "stages": [report.model_dump(mode="json") for report in stages],
+        "search_floor": _floor([(instance.task.difficulty, found) for instance, _, found in kept]),
+        "audit": [audit.model_dump(mode="json") for _, audit, _ in kept],
     }
     write_text(out / "manifest.json", dump_json(manifest, indent=1) + "\n")
+    for name, drawing in figures([instance.task for instance in instances]).items():
+        write_text(out / name, drawing)
     write_text(out / "README.md", card(manifest))
     return manifest
 
 
-def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool) -> Instance:
-    """An instance of a blueprint: parameters, wording, inputs, answers, tools.
-
-    Raises:
-        BuildError: If the gold workflow is not sound, or too few different inputs come up.
-    """
-    rng = Random(f"{NAME}/{seed}/{blueprint.id}")
-    params: Params = {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
-    workflow = gold_workflow(blueprint, params)
-    used = sorted({node.tool for node in tool_calls(workflow)})
-    sandbox = LocalSandbox([catalog.load()[name] for name in used], pool)
-    cases = _draw(blueprint, params, rng)
-    traces = run_batch(workflow, cases, sandbox)
-    for case, trace in zip(cases, traces, strict=True):
-        expected = blueprint.oracle(case, params)
-        if not trace.ok or not json_equal(trace.answer, expected):
-            got = trace.answer if trace.ok else trace.error
-            raise BuildError(f"{blueprint.id}: on {dump_json(case)} gold gives {got!r}, the oracle {expected!r}")
-    offered = _offered(blueprint, used, rng)
-    parts = _parts(workflow, cases, traces, offered, pool)
-    order = list(range(len(cases)))
-    rng.shuffle(order)
-    shown = _cover(sorted(order, key=lambda index: idle_steps(traces[index])), traces, parts, EXAMPLES)
-    held = _cover([index for index in order if index not in shown], traces, parts, TESTS)
-    shown = [shown[1], shown[0], *shown[2:]]  # the agent works the first and sees the others
-    task = Task(
-        id=blueprint.id,
-        category=blueprint.category,
-        difficulty=blueprint.difficulty,
-        control_flow=blueprint.control_flow,
-        query=rng.choice(list(blueprint.texts)).format(**params),
-        inputs=workflow.inputs,
-        output=_answer_schema([trace.answer for trace in traces]),
-        tools=offered,
-        examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in shown),
-    )
-    tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in held)
-    first = traces[shown[0]].dump()
-    return Instance(task=task, tests=tests, gold=Gold(id=blueprint.id, workflow=workflow.dump(), trace=first))
-
-
-def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
-    """The gold workflow for given parameters.
-
-    Raises:
-        BuildError: If it does not pass `check`.
-    """
-    workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
-    if problems := check(workflow, catalog.specs()):
-        raise BuildError(f"{blueprint.id}: {'; '.join(map(str, problems))}")
-    return workflow
-
-
-def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, Any]]:
-    """Different inputs, in the order drawn."""
-    found: dict[str, dict[str, Any]] = {}
-    for _ in range(10 * CANDIDATES):
-        case = blueprint.sample(rng, params)
-        found.setdefault(dump_json(case), case)
-        if len(found) == CANDIDATES:
-            break
-    if len(found) < 4 * TESTS:
-        raise BuildError(f"{blueprint.id}: only {len(found)} different inputs came up")
-    return list(found.values())
-
-
-def _parts(
-    workflow: Workflow,
-    cases: Sequence[dict[str, Any]],
-    traces: Sequence[Trace],
-    offered: Sequence[str],
-    pool: WorkerPool,
-) -> list[frozenset[Part]]:
-    """What each input covers: what the gold's run on it does, and the mutants that answer it differently."""
-    sandbox = LocalSandbox([catalog.load()[name] for name in offered], pool)
-    covered = [set(signature(trace)) for trace in traces]
-    for number, mutant in enumerate(mutants(workflow, catalog.specs(), offered)):
-        outcomes = sandbox.run(compile_workflow(mutant.workflow, traced=False), cases, MUTANT_BUDGET)
-        for index, outcome in enumerate(outcomes):
-            if outcome.error or not json_equal(outcome.answer, traces[index].answer):
-                covered[index].add(("kills", mutant.what, number))
-    return [frozenset(parts) for parts in covered]
-
-
-def idle_steps(trace: Trace) -> int:
-    """The calls of a run that change nothing: their result equals an argument, or is empty.
-
-    An example in which a rule of the task has no effect does not show that rule, so examples with few idle steps
-    are preferred. Tests are drawn without regard to it.
-    """
-    return sum(
-        step.observation.value in ([], {}, "", 0)
-        or any(json_equal(step.observation.value, value) for value in step.call.args.values())
-        for step in trace.tool_steps
-    )
-
-
-def _cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int) -> list[int]:
-    """Greedily the inputs that add most: parts not covered yet, then answers not given yet.
-
-    Of equals the first in the order is taken.
-    """
-    chosen: list[int] = []
-    covered: set[Part] = set()
-    answers: set[str] = set()
-    while len(chosen) < count:
-        left = [index for index in order if index not in chosen]
-        best = max(
-            left,
-            key=lambda index: (len(parts[index] - covered), dump_json(traces[index].answer) not in answers),
-        )
-        chosen.append(best)
-        covered |= parts[best]
-        answers.add(dump_json(traces[best].answer))
-    return chosen
-
-
-def _answer_schema(answers: Iterable[Any]) -> JSONSchema:
-    kinds = {_kind(answer) for answer in answers}
-    if "number" in kinds:
-        kinds.discard("integer")
-    names = sorted(kinds)
-    return {"type": names[0] if len(names) == 1 else names}
-
-
-def _kind(answer: Any) -> str:
-    from_type = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
+def _floor(found: Iterable[tuple[str, bool]]) -> dict[str, dict[str, int]]:
+    rows = list(found)
+    return {
+        level: {
+            "solved": sum(solved for name, solved in rows if name == level),
+            "of": sum(name == level for name, _ in rows),
+        }
+        for level in TOOLS
+        if any(name == level for name, _ in rows)
     }
-    return from_type.get(type_of(answer), "null")
-
-
-def _offered(blueprint: Blueprint, used: Sequence[str], rng: Random) -> tuple[str, ...]:
-    """The tools that the agent sees: the gold's, near misses, and others of the category, shuffled."""
-    size = rng.randint(*TOOLS[blueprint.difficulty])
-    names = list(dict.fromkeys([*used, *blueprint.neighbours]))
-    if len(names) > size:
-        names = [*used, *rng.sample([name for name in names if name not in used], max(0, size - len(used)))]
-    others = [
-        name for name, tool in catalog.load().items() if tool.category == blueprint.category and name not in names
-    ]
-    names += rng.sample(others, size - len(names))
-    rng.shuffle(names)
-    return tuple(names)
 
 
 def statistics(tasks: Sequence[Task], tests: Sequence[Sequence[Example]]) -> dict[str, Any]:

@@ -1,47 +1,184 @@
-"""The dataset card of a built benchmark."""
+"""The dataset card of a built benchmark, and its figures."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+from xml.sax.saxutils import escape
+
+from flowbench_synth.floor import BUDGET
+from flowbench_synth.instance import TOOLS, Stage, stage_table
+from flowmind.task import Task
 
 CANARY = "flowbench_synth canary 6f0d2c1e-7b0a-4a53-9c55-7f1f2f3b9a41"
 _TEXT = """\
 # flowbench_synth, seed {seed}
 
 Tasks for agents that call tools, and for workflows made of what the agents did. Built by `flowbench_synth build
---seed {seed}` (version {version}); the same seed gives the same bytes, another seed other constants, inputs and
-wordings.
+--seed {seed}` (version {version}, backend {backend}); the same seed gives the same bytes, another seed other constants,
+inputs, tools and wordings.
 
-| | instances | tests | examples | tools offered (average) | words in the text (average) |
-| --- | --- | --- | --- | --- | --- |
-{rows}
+## Composition
 
-{tools} different tools are offered in all. Each task has held-out tests that no agent sees; a workflow solves a task
-if it gives the golden answer on every test, compared exactly. Golden answers were computed by the gold workflow and
-confirmed by an independent calculation.
+{composition}
+
+{tools} different tools are offered in all. Difficulties: easy tasks are linear, with 2 to 4 calls; medium ones branch
+or iterate; hard ones do both. The numbers of instances, tests, examples and tools follow the FlowMind paper (appendix
+A, tables 3 and 4); the tasks are written anew.
+
+![Tools offered, by difficulty](tools_by_difficulty.svg)
+![Words in the text, by difficulty](words_by_difficulty.svg)
+
+## What a task is
+
+A text, named inputs, tools known by their documentation, and examples; its held-out tests are seen by no agent. A
+workflow solves a task if it gives the golden answer on every test, compared exactly. Golden answers were computed by
+the gold workflow in the sandbox{oracle}.
 
 Files: `instances.jsonl` (task text, inputs, tools, examples), `tests.jsonl` (held-out tests), `gold.jsonl` (gold
 workflow and its trace on the first example), `tools.jsonl` (tool specs), `manifest.json` (seed, version, sha256 of
-each file, statistics).
+each file, statistics, yields, audit of each task).
 
-Licence: Apache-2.0. The benchmark is synthetic: no record in it is about a real person or company. Do not train on
-it; this line is there to find it in training data: {canary}
+## How it was made
+
+{stages}
+
+## Audit
+
+`flowbench_synth check` repeats it. Each gold workflow passes its tests twice, in two workers, with equal traces; no
+test's input equals an example's; the tests take every branch; no text names a tool. Mutants are small wrong versions
+of a gold workflow: a call dropped, another tool in its place, a constant or comparison changed, a branch swapped.
+
+{audit}
+
+## Search floor
+
+What the embedded `search` model solves (at most {budget} tool calls tried a task, mode es-react): it is no language
+model and reads hardly more of a text than its numbers, so this much needs no language.
+
+{floor}
+
+## Known limits
+
+The tasks are synthetic and in English; every tool is a pure function without noise, failures or side effects. Answers
+are compared exactly, so a right procedure with another format of the answer fails. Two or three examples do not settle
+every rule: the text does. Examples and tests are chosen from drawn inputs so that they tell the gold from its mutants;
+they are no random sample of what could occur.
+
+## Licence and citation
+
+Apache-2.0. No record is about a real person or company. Cite it as: flowbench_synth, seed {seed}, version {version}, of
+the FlowMind project, after the benchmark of the FlowMind paper ("Execute-Summarize").
+
+Do not train on it. This line is there to find it in training data: {canary}
 """
 
 
 def card(manifest: dict[str, Any]) -> str:
     """The card as Markdown."""
-    statistics = manifest["statistics"]
-    groups = {"all": statistics["all"], **statistics["by_category"], **statistics["by_difficulty"]}
-    rows = "\n".join(
-        f"| {name} | {group['instances']} | {group['tests']} | {group['examples']} | {group['tools_avg']} "
-        f"| {group['words_avg']} |"
-        for name, group in groups.items()
-    )
     return _TEXT.format(
         seed=manifest["seed"],
         version=manifest["version"],
-        rows=rows,
-        tools=statistics["tools"],
+        backend=manifest["backend"],
+        composition=composition_table(manifest["statistics"]),
+        tools=manifest["statistics"]["tools"],
+        oracle=" and confirmed by an independent calculation" if manifest["backend"] == "blueprints" else "",
+        stages=stage_table(Stage.model_validate(row) for row in manifest["stages"]),
+        audit=audit_table(manifest["audit"]),
+        budget=f"{BUDGET:,}",
+        floor=floor_table(manifest["search_floor"]),
         canary=CANARY,
     )
+
+
+def composition_table(statistics: dict[str, Any]) -> str:
+    """Counts by category and difficulty, as a Markdown table."""
+    groups = {"all": statistics["all"], **statistics["by_category"], **statistics["by_difficulty"]}
+    lines = [
+        "| | instances | tests | examples | tools offered (average) | words in the text (average) |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, group in groups.items():
+        counts = [group[key] for key in ("instances", "tests", "examples", "tools_avg", "words_avg")]
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
+    return "\n".join(lines)
+
+
+def audit_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Mutants killed and what trivial agents pass, by difficulty, as a Markdown table; then the survivors."""
+    agents = list(rows[0]["trivial"]) if rows else []
+    head = ["", "tasks", "with problems", "mutants", "killed %", *(f"{name}: tests % / tasks" for name in agents)]
+    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
+    levels = [level for level in TOOLS if any(row["difficulty"] == level for row in rows)]
+    for level in ["all", *levels]:
+        group = [row for row in rows if level in ("all", row["difficulty"])]
+        total, killed = (sum(row[key] for row in group) for key in ("mutants", "killed"))
+        cells = [level, len(group), sum(bool(row["problems"]) for row in group), total]
+        cells.append(f"{100 * killed / total:.1f}" if total else "-")
+        for name in agents:
+            passed = [row["trivial"].get(name, 0.0) for row in group]
+            cells.append(f"{sum(passed) / len(passed):.1f} / {sum(share == 100.0 for share in passed)}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    survivors = [f"- {row['id']}: {what}" for row in rows for what in row["survivors"]]
+    return "\n".join([*lines, "", "Mutants that survive the tests:", "", *(survivors or ["- none"])])
+
+
+def floor_table(floor: dict[str, Any]) -> str:
+    """What `search` solves, by difficulty, as a Markdown table."""
+    lines = ["| difficulty | solved | of | % |", "| --- | --- | --- | --- |"]
+    rows = {**floor, "all": {key: sum(row[key] for row in floor.values()) for key in ("solved", "of")}}
+    for name, row in rows.items():
+        lines.append(f"| {name} | {row['solved']} | {row['of']} | {100 * row['solved'] / (row['of'] or 1):.1f} |")
+    return "\n".join(lines)
+
+
+def figures(tasks: Sequence[Task]) -> dict[str, str]:
+    """The composition as drawings: file name → SVG."""
+    return {
+        "tools_by_difficulty.svg": _strip("Tools offered", tasks, lambda task: len(task.tools)),
+        "words_by_difficulty.svg": _strip("Words in the text", tasks, lambda task: len(task.query.split())),
+    }
+
+
+_COLOURS = {"easy": "#4c9f70", "medium": "#d9a441", "hard": "#c0504d"}
+_WIDTH, _ROW, _LEFT, _TOP = 640, 70, 80, 40
+
+
+def _strip(title: str, tasks: Sequence[Task], measure: Callable[[Task], int]) -> str:
+    """A row for each difficulty: how many tasks have each value, and the mean as a line."""
+    levels = [level for level in TOOLS if any(task.difficulty == level for task in tasks)]
+    values = {level: [measure(task) for task in tasks if task.difficulty == level] for level in levels}
+    top = max(max(row) for row in values.values())
+    scale = (_WIDTH - _LEFT - 30) / top
+    height = _TOP + _ROW * len(levels) + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" '
+        f'font-size="13" role="img" aria-label="{escape(title)} by difficulty">',
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="22" font-size="15">{escape(title)}, by difficulty (bars: tasks; line: mean)</text>',
+    ]
+    for row, level in enumerate(levels):
+        base = _TOP + _ROW * (row + 1) - 12
+        found = values[level]
+        most = max(found.count(value) for value in set(found))
+        parts.append(f'<text x="8" y="{base - 18}">{level}</text>')
+        parts.append(f'<line x1="{_LEFT}" y1="{base}" x2="{_WIDTH - 30}" y2="{base}" stroke="#999999"/>')
+        for value in sorted(set(found)):
+            tall = 46 * found.count(value) / most
+            parts.append(
+                f'<rect x="{_LEFT + value * scale - 2.5:.1f}" y="{base - tall:.1f}" width="5" height="{tall:.1f}" '
+                f'fill="{_COLOURS[level]}"><title>{value}: {found.count(value)} tasks</title></rect>'
+            )
+        mean = sum(found) / len(found)
+        x = f"{_LEFT + mean * scale:.1f}"
+        parts.append(f'<line x1="{x}" y1="{base - 50}" x2="{x}" y2="{base}" stroke="#222222" stroke-dasharray="3 2"/>')
+        parts.append(f'<text x="{x}" y="{base - 52}" text-anchor="middle" font-size="11">{mean:.1f}</text>')
+    for tick in _ticks(top):
+        x = f"{_LEFT + tick * scale:.1f}"
+        parts.append(f'<text x="{x}" y="{height - 14}" text-anchor="middle" font-size="11">{tick}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _ticks(top: int) -> list[int]:
+    step = next(step for step in cast(tuple[int, ...], (5, 10, 20, 50, 100, 200)) if top / step <= 10 or step == 200)
+    return list(range(0, top + 1, step))

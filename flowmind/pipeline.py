@@ -95,7 +95,7 @@ async def solve(task: Task, business: Sandbox, model: ChatModel, settings: Setti
         for rollout in range(settings.rollouts)
     ]
     chosen = select_traces(task, traces, settings)
-    draft = DraftSandbox(business.specs, task.inputs, task.id, [trace.inputs for trace in chosen])
+    draft = DraftSandbox(business.specs, task.inputs, task.id, [trace.inputs for trace in chosen], task.query)
     summary = None
     if chosen:
         brief = summarize_brief(shown(task, 0), chosen, business.specs)
@@ -106,7 +106,7 @@ async def solve(task: Task, business: Sandbox, model: ChatModel, settings: Setti
 async def _single_stage(task: Task, business: Sandbox, model: ChatModel, settings: Settings) -> Solution:
     """Business and graph tools at once; `finish` ends the stage whatever the draft looks like."""
     letter = "p" if settings.mode == "pe" else "r"
-    draft = DraftSandbox(business.specs, task.inputs, task.id, [task.examples[0].input])
+    draft = DraftSandbox(business.specs, task.inputs, task.id, [task.examples[0].input], task.query)
     brief = execute_brief(task, 0, business.specs).model_copy(
         update={"stage": "single", "must_build": settings.mode == "enhanced-react"}
     )

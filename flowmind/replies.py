@@ -60,6 +60,15 @@ def read_plan(text: str) -> tuple[Plan, How]:
     return _read(text, _as_plan)
 
 
+def read_object(text: str, *fields: str) -> dict[str, Any]:
+    """The first object of a reply that has all these fields.
+
+    Raises:
+        Unreadable: If no stage finds one.
+    """
+    return _read(text, lambda value: (value, True) if value.keys() >= set(fields) else None)[0]
+
+
 def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]) -> tuple[Any, How]:
     if len(text) > MAX_REPLY:
         raise Unreadable(f"the reply has {len(text)} characters, at most {MAX_REPLY} are read")

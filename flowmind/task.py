@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ from pydantic import Field, model_validator
 
 from flowmind.errors import InputError
 from flowmind.files import dump_json, read_lines
+from tools_registry import catalog
+from tools_registry.sandbox import ToolSource
 from tools_registry.schema import JSONSchema, check_schema, type_label, validator
-from tools_registry.spec import Record
+from tools_registry.spec import Record, ToolSpec
 
 
 class Example(Record):
@@ -74,6 +77,29 @@ class HeldOut(Record):
 
     id: str
     tests: tuple[Example, ...]
+
+
+class SourceRow(Record):
+    """A line of `tool_sources.jsonl`."""
+
+    name: str
+    source: str
+
+
+def benchmark_tools(folder: Path) -> Mapping[str, ToolSource]:
+    """The tools of a benchmark: the catalog, or those that lie beside the tasks with their sources.
+
+    Raises:
+        InputError: With file, line, field and reason.
+    """
+    path = folder / "tool_sources.jsonl"
+    if not path.exists():
+        return catalog.load()
+    sources = {row.name: row.source for row in read_lines(path, SourceRow)}
+    specs = list(read_lines(folder / "tools.jsonl", ToolSpec))
+    if missing := [spec.name for spec in specs if spec.name not in sources]:
+        raise InputError(f"{path}: no source of {missing[0]!r}")
+    return {spec.name: ToolSource(spec=spec, source=sources[spec.name]) for spec in specs}
 
 
 class Benchmark(Record):

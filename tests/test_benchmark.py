@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
 import json
+import math
 import os
 import re
 import shutil
@@ -13,15 +15,19 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from reference_interpreter import compute as node
 from reference_interpreter import condition, end, sketch
 
-from flowbench_synth.builder import FILES, all_blueprints, make_instance
+from flowbench_synth import blueprints
+from flowbench_synth.builder import FILES
 from flowbench_synth.cli import main
+from flowbench_synth.composition import plan, tool_counts
 from flowbench_synth.coverage import signature, tool_calls
+from flowbench_synth.filtering import TaskAudit, audit_task
 from flowbench_synth.flow import (
     answer,
     call,
@@ -36,28 +42,34 @@ from flowbench_synth.flow import (
     var,
     when,
 )  # fmt: skip
+from flowbench_synth.quality import check_tools
 from flowbench_synth.structure import control_flow
+from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance
 from flowmind.checking import check
-from flowmind.executor.running import run
-from flowmind.task import Benchmark
+from flowmind.executor.running import run, run_batch
+from flowmind.task import Benchmark, Example, Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
 from tools_registry import catalog
+from tools_registry.catalog import tools_in
 from tools_registry.sandbox import FunctionSandbox, LocalSandbox, WorkerPool
+from tools_registry.schema import json_equal
 
 Rows = list[dict[str, Any]]
+MODULES = sorted(path.stem for path in Path(blueprints.__path__[0]).glob("[a-z]*.py"))
+FIGURES = {"tools_by_difficulty.svg", "words_by_difficulty.svg"}
 CATEGORIES = ["mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning"]
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The benchmark of seed 0, built once even if several processes run the tests."""
+    """A small benchmark of seed 0, built once even if several processes run the tests."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with (base / "benchmark.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (base / "benchmark").exists():
-            assert main(["build", "--seed", "0", "--out", str(base / "building")]) == 0
+            assert main(["build", "--seed", "0", "--size", "18", "--out", str(base / "building")]) == 0
             (base / "building").rename(base / "benchmark")
     return base / "benchmark"
 
@@ -70,7 +82,7 @@ def rows(folder: Path, name: str) -> Rows:
 
 
 def test_a_build_has_its_files_and_their_hashes(built: Path) -> None:
-    assert {path.name for path in built.iterdir()} == {*FILES, "manifest.json", "README.md"}
+    assert {path.name for path in built.iterdir()} == {*FILES, "manifest.json", "README.md", *FIGURES}
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["seed"] == 0
     assert manifest["sha256"] == {name: hashlib.sha256((built / name).read_bytes()).hexdigest() for name in FILES}
@@ -78,9 +90,7 @@ def test_a_build_has_its_files_and_their_hashes(built: Path) -> None:
 
 def test_every_category_has_tasks_of_every_difficulty(built: Path) -> None:
     tasks = rows(built, "instances")
-    assert len(tasks) >= 32
-    assert len({task["id"] for task in tasks}) == len(tasks)
-    assert all(count >= 8 for count in Counter(task["category"] for task in tasks).values())
+    assert len({task["id"] for task in tasks}) == len(tasks) == 18
     assert {(task["category"], task["difficulty"]) for task in tasks} == {
         (category, difficulty) for category in CATEGORIES for difficulty in ("easy", "medium", "hard")
     }
@@ -95,12 +105,12 @@ def test_difficulty_is_the_control_flow_and_the_number_of_tools(built: Path) -> 
         assert len(set(task["tools"])) == len(task["tools"])
 
 
-def test_every_task_has_two_or_three_examples_and_five_other_tests(built: Path) -> None:
+def test_every_task_has_two_or_three_examples_and_four_or_five_other_tests(built: Path) -> None:
     tests = {row["id"]: row["tests"] for row in rows(built, "tests")}
     for task in rows(built, "instances"):
         shown = [json.dumps(example["input"], sort_keys=True) for example in task["examples"]]
         held = [json.dumps(test["input"], sort_keys=True) for test in tests[task["id"]]]
-        assert (len(shown) in (2, 3), len(held)) == (True, 5), task["id"]
+        assert (len(shown) in (2, 3), len(held) in (4, 5)) == (True, True), task["id"]
         assert len({*shown, *held}) == len(shown) + len(held), task["id"]
         assert len({json.dumps(test["output"]) for test in tests[task["id"]]}) > 1, task["id"]
 
@@ -140,7 +150,7 @@ def test_the_statistics_count_what_is_there(built: Path) -> None:
     tasks = rows(built, "instances")
     statistics = json.loads((built / "manifest.json").read_text(encoding="utf-8"))["statistics"]
     assert statistics["all"]["instances"] == len(tasks)
-    assert statistics["all"]["tests"] == 5 * len(tasks)
+    assert statistics["all"]["tests"] == sum(len(row["tests"]) for row in rows(built, "tests"))
     assert statistics["all"]["examples"] == sum(len(task["examples"]) for task in tasks)
     assert statistics["tools"] == len(rows(built, "tools")) == len({name for task in tasks for name in task["tools"]})
     for group, field in (("by_category", "category"), ("by_difficulty", "difficulty")):
@@ -149,7 +159,7 @@ def test_the_statistics_count_what_is_there(built: Path) -> None:
 
 
 def test_stats_prints_the_statistics(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stats", str(built)]) == 0
+    assert main(["stats", "--json", str(built)]) == 0
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
     assert json.loads(capsys.readouterr().out) == manifest["statistics"]
 
@@ -163,22 +173,27 @@ def test_the_benchmark_is_read_as_tasks_with_tests(built: Path) -> None:
 # The same again
 
 
+BLUEPRINTS = {blueprint.id: blueprint for blueprint in all_blueprints()}
+SMALL = plan(all_blueprints(), 0, 18)
+CHOSEN = {slot.id: BLUEPRINTS[slot.blueprint] for slot in SMALL}
+
+
 def quick() -> list[str]:
     """A task of each category."""
-    easy = [blueprint for blueprint in all_blueprints() if blueprint.difficulty == "easy"]
-    return [next(blueprint.id for blueprint in easy if blueprint.category == name) for name in CATEGORIES]
+    easy = [slot.id for slot in SMALL if CHOSEN[slot.id].difficulty == "easy"]
+    return [next(name for name in easy if CHOSEN[name].category == category) for category in CATEGORIES]
 
 
 AGAIN = """
 import sys
-from flowbench_synth.builder import all_blueprints, make_instance
+from flowbench_synth.builder import construct
+from flowbench_synth.composition import plan
+from flowbench_synth.tasks import all_blueprints
 from flowmind.files import dump_json
-from tools_registry.sandbox import WorkerPool
-with WorkerPool(1) as pool:
-    for blueprint in all_blueprints():
-        if blueprint.id in sys.argv[1:]:
-            made = make_instance(blueprint, 0, pool)
-            print(dump_json([made.task.model_dump(mode="json"), made.gold.model_dump(mode="json")]))
+for slot in plan(all_blueprints(), 0, 18):
+    if slot.id in sys.argv[1:]:
+        made = construct(slot, 0).instance
+        print(dump_json([made.task.model_dump(mode="json"), made.gold.model_dump(mode="json")]))
 """
 
 
@@ -199,11 +214,11 @@ def test_another_process_makes_the_same_instances(built: Path) -> None:
 def test_another_seed_makes_other_instances(built: Path) -> None:
     tasks = {task["id"]: task for task in rows(built, "instances")}
     with WorkerPool(1) as pool:
-        for blueprint in all_blueprints():
-            if blueprint.id in quick():
-                other = make_instance(blueprint, 1, pool).task.model_dump(mode="json")
-                assert other["examples"] != tasks[blueprint.id]["examples"]
-                assert other["tools"] != tasks[blueprint.id]["tools"]
+        for slot in SMALL:
+            if slot.id in quick():
+                other = make_instance(CHOSEN[slot.id], 1, pool, slot).task.model_dump(mode="json")
+                assert other["examples"] != tasks[slot.id]["examples"]
+                assert other["tools"] != tasks[slot.id]["tools"]
 
 
 # Nothing goes unnoticed
@@ -247,7 +262,8 @@ def audited(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str,
     code = main(["check", str(folder)])
     seen = capsys.readouterr()
     errors = [line for line in seen.err.split("\n") if line.startswith("flowbench_synth:")]
-    return code, seen.out.replace(str(folder), "BENCH"), "\n".join(errors)
+    told = seen.out.replace(str(folder), "BENCH").partition("Mutants that survive the tests:")[2]
+    return code, re.sub(r"\A\n\n(- .*\n)+\n", "", told), "\n".join(errors)
 
 
 def test_the_built_benchmark_is_sound(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -474,3 +490,228 @@ def test_what_a_run_covers(here: FunctionSandbox) -> None:
     assert signature(run(made, {"n": 9, "xs": []}, here)) == {
         ("arm", "more", False), ("runs", "m", "one"), ("list", "m", 0),
     }  # fmt: skip
+
+
+# Composition
+
+
+@pytest.mark.parametrize("seed", [0, 20261121])
+def test_the_whole_benchmark_has_the_papers_composition(seed: int) -> None:
+    slots = plan(all_blueprints(), seed)
+    found = [BLUEPRINTS[slot.blueprint] for slot in slots]
+    assert Counter(item.category for item in found) == dict(zip(CATEGORIES, (43, 41, 30, 27), strict=True))
+    assert Counter(item.difficulty for item in found) == {"easy": 73, "medium": 45, "hard": 23}
+    for field, counts in (("tests", (206, 203, 150, 135)), ("examples", (103, 90, 81, 69))):
+        sums = Counter[str]()
+        for slot, item in zip(slots, found, strict=True):
+            sums[item.category] += getattr(slot, field)
+        assert sums == dict(zip(CATEGORIES, counts, strict=True))
+    for level, average in (("easy", 7.7), ("medium", 18.4), ("hard", 29.9)):
+        tools = [slot.tools for slot, item in zip(slots, found, strict=True) if item.difficulty == level]
+        assert round(sum(tools) / len(tools), 1) == average
+    assert {(item.category, item.difficulty) for item in found} == {
+        (category, level) for category in CATEGORIES for level in ("easy", "medium", "hard")
+    }
+    assert len({slot.id for slot in slots}) == 141
+
+
+@pytest.mark.parametrize("size", [1, 12, 100, 200])
+def test_other_sizes_keep_the_proportions(size: int) -> None:
+    slots = plan(all_blueprints(), 0, size)
+    assert len({slot.id for slot in slots}) == len(slots) == size
+    levels = Counter(BLUEPRINTS[slot.blueprint].difficulty for slot in slots)
+    assert abs(levels["easy"] - size * 73 / 141) <= 4
+
+
+def test_some_categories_fill_the_whole_size() -> None:
+    slots = plan(all_blueprints(), 0, 20, ["logical_reasoning"])
+    assert {BLUEPRINTS[slot.blueprint].category for slot in slots} == {"logical_reasoning"}
+    assert len(slots) == 20
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+@pytest.mark.parametrize("level", ["easy", "medium", "hard"])
+def test_offered_tools_stay_within_the_range(level: Any, count: int) -> None:
+    low, high = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}[level]
+    counts = tool_counts(level, count)
+    assert len(counts) == count
+    assert all(low <= number <= high for number in counts)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({path.stem for path in (Path(__file__).parents[1] / "flowbench_synth/blueprints").glob("[a-z]*.py")})
+)
+def test_every_blueprint_agrees_with_its_oracle(name: str) -> None:
+    module = importlib.import_module(f"flowbench_synth.blueprints.{name}")
+    with WorkerPool(1) as pool:
+        for blueprint in module.BLUEPRINTS:
+            rng = Random(blueprint.id)
+            params = {key: rng.choice(list(values)) for key, values in blueprint.params.items()}
+            workflow = gold_workflow(blueprint, params)
+            assert control_flow(workflow) == blueprint.control_flow
+            cases = [blueprint.sample(rng, params) for _ in range(25)]
+            tools = [catalog.load()[node.tool] for node in {node.tool: node for node in tool_calls(workflow)}.values()]
+            for case, trace in zip(cases, run_batch(workflow, cases, LocalSandbox(tools, pool)), strict=True):
+                assert trace.ok, (blueprint.id, case, trace.error)
+                assert json_equal(trace.answer, blueprint.oracle(case, params)), (blueprint.id, params, case)
+
+
+def test_two_seeds_have_few_texts_in_common() -> None:
+    same = [
+        1 / (len(blueprint.texts) * math.prod(map(len, blueprint.params.values()))) for blueprint in all_blueprints()
+    ]
+    assert sum(same) < 0.05 * len(same)
+
+
+# What the audit says against a task
+
+
+def copied(built: Path, edit: Callable[[dict[str, Any], list[dict[str, Any]]], object]) -> TaskAudit:
+    """The audit of the first easy task after a change to it and its tests."""
+    row = next(row for row in rows(built, "instances") if row["difficulty"] == "easy")
+    tests = next(held for held in rows(built, "tests") if held["id"] == row["id"])["tests"]
+    gold = next(gold for gold in rows(built, "gold") if gold["id"] == row["id"])
+    edit(row, tests)
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        return audit_task(
+            Task.model_validate(row),
+            [Example.model_validate(test) for test in tests],
+            Workflow.model_validate(gold["workflow"]),
+            catalog.load(),
+            (first, second),
+        )
+
+
+def test_the_audit_of_a_sound_task_says_nothing_against_it(built: Path) -> None:
+    found = copied(built, lambda row, tests: None)
+    assert found.problems == ()
+    assert found.mutants > 3
+    assert set(found.trivial) == {"nothing", "constant", "copy", "echo", "one_tool"}
+    assert max(found.trivial.values()) < 100
+
+
+def test_an_agent_that_knows_nothing_is_found(built: Path) -> None:
+    def blind(row: dict[str, Any], tests: list[dict[str, Any]]) -> None:
+        for test in tests:
+            test["output"] = None
+
+    def repeat(row: dict[str, Any], tests: list[dict[str, Any]]) -> None:
+        for test in tests:
+            test["output"] = row["examples"][0]["output"]
+
+    assert "an agent that knows nothing solves it (nothing)" in copied(built, blind).problems
+    assert "an agent that knows nothing solves it (copy)" in copied(built, repeat).problems
+
+
+def test_tests_that_miss_mutants_are_found(built: Path) -> None:
+    found = copied(built, lambda row, tests: tests.__setitem__(slice(1, None), []))
+    assert found.killed + len(found.survivors) == found.mutants
+    assert "all tests have one answer" in found.problems
+
+
+def test_a_text_that_names_a_tool_is_found(built: Path) -> None:
+    found = copied(built, lambda row, tests: row.update(query="Use sum_numbers."))
+    assert "the text names the tool 'sum_numbers'" in found.problems
+
+
+def test_a_part_is_built_again_byte_for_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        arguments = ["--seed", "3", "--size", "3", "--categories", "logical_reasoning"]
+        assert main(["build", *arguments, "--out", str(tmp_path / name)]) == 0
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == sorted([*FILES, "manifest.json", "README.md", *FIGURES])
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert "| instance filtering | " in capsys.readouterr().out
+
+
+def test_the_manifest_tells_how_it_was_made(built: Path) -> None:
+    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
+    assert [stage["stage"] for stage in manifest["stages"]] == [
+        "tool synthesis", "tool quality checks", "task and workflow synthesis", "instance filtering",
+    ]  # fmt: skip
+    assert manifest["stages"][0]["kept"] == 358
+    assert {row["id"] for row in manifest["audit"]} == {task["id"] for task in rows(built, "instances")}
+    assert sum(row["of"] for row in manifest["search_floor"].values()) == 18
+    card = (built / "README.md").read_text(encoding="utf-8")
+    assert "canary" in card
+    assert "## Search floor" in card
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--size", "0"], "a benchmark has at least 1 instance"),
+        (["--categories", "poetry"], "'poetry' is none of mathematical_computation"),
+        (["--categories", ","], "name at least one"),
+        (["--backend", "llm"], "needs --model"),
+        (["--model", "x"], "goes with --backend llm"),
+    ],
+)
+def test_bad_options_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", *arguments, "--out", "nowhere"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+# Tools that are not good enough
+
+GOOD = '''
+def add_fee(cents: int, fee: int) -> int:
+    """Add a fee to a price.
+
+    Args:
+        cents: The price in cents.
+        fee: The fee in cents.
+
+    Returns:
+        The sum.
+
+    >>> add_fee(1, 2)
+    3
+    >>> add_fee(0, 0)
+    0
+    >>> add_fee(-1, 1)
+    0
+    """
+    return cents + fee
+'''
+POOR = {
+    "the result is not described": GOOD.replace("Returns:", "Note:"),
+    "a parameter is not described": GOOD.replace("        fee: The fee in cents.\n", ""),
+    "fewer than 3 examples": GOOD.replace("    >>> add_fee(0, 0)\n    0\n", ""),
+    "an example does not hold": GOOD.replace("    3\n", "    4\n"),
+    "an example does not fit the parameters": GOOD.replace("add_fee(0, 0)", "add_fee('', 0)"),
+    "the source is refused by the policy": GOOD.replace("return cents", "return cents.__class__"),
+}
+
+
+@pytest.mark.parametrize("reason", POOR)
+def test_a_poor_tool_is_dropped_with_its_reason(reason: str) -> None:
+    tools = [tool for tool in tools_in(POOR[reason], "data_processing", "t") if not isinstance(tool, tuple)]
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        assert check_tools(tools, (first, second)) == ([], [("add_fee", reason)])
+
+
+def test_of_two_tools_with_one_name_or_description_the_first_is_kept() -> None:
+    source = (
+        GOOD
+        + GOOD.replace("cents + fee", "fee + cents")
+        + GOOD.replace("def add_fee", "def add_more").replace(">>> add_fee", ">>> add_more")
+    )
+    tools = [tool for tool in tools_in(source, "data_processing", "t") if not isinstance(tool, tuple)]
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        kept, dropped = check_tools(tools, (first, second))
+    assert [tool.spec.name for tool in kept] == ["add_fee"]
+    assert dropped == [
+        ("add_fee", "the name is taken"),
+        ("add_more", "another tool has the same description"),
+    ]
+
+
+def test_what_cannot_be_read_as_a_tool_is_named() -> None:
+    assert list(tools_in("def broken(:", "data_processing", "t")) == [("source", "it does not parse")]
+    assert list(tools_in("def odd(x: complex) -> int: ...", "data_processing", "t")) == [
+        ("odd", "a parameter or result has no JSON type")
+    ]

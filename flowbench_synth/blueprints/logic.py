@@ -393,7 +393,7 @@ BLUEPRINTS: list[Blueprint] = [
             )
         },
         sample=sample_votes,
-        params={"minimum": [2, 3, 4]},
+        params={"minimum": [2, 3, 4, 5, 6]},
         steps=lambda params: [
             call("yes", "count_true", values=var("votes")),
             call("more_than_half", "is_majority_true", values=var("votes")),
@@ -554,7 +554,7 @@ BLUEPRINTS: list[Blueprint] = [
             },
         },
         sample=sample_features,
-        params={"full": [20, 50, 80]},
+        params={"full": [20, 40, 50, 60, 80, 90, 120]},
         steps=lambda params: [
             call("share", "coverage_ratio", required=var("demanded"), available=var("present")),
             call("exact", "multiply", first=var("share"), second=params["full"]),
@@ -639,7 +639,7 @@ BLUEPRINTS: list[Blueprint] = [
             )
         },
         sample=sample_shifts,
-        params={"limit": [2, 3, 4]},
+        params={"limit": [2, 3, 4, 5]},
         steps=lambda params: [
             let("board", var("wishes")),
             let("evenings", 0),
@@ -689,7 +689,7 @@ BLUEPRINTS: list[Blueprint] = [
             ),
         },
         sample=sample_parcels,
-        params={"default": ["cage", "counter"], "limit": [20, 25]},
+        params={"default": ["cage", "counter", "desk", "trolley"], "limit": [15, 18, 20, 25, 30]},
         steps=lambda params: [
             each(
                 "lanes",
@@ -748,7 +748,7 @@ BLUEPRINTS: list[Blueprint] = [
             },
         },
         sample=sample_throws,
-        params={"out": [1, 3, 6]},
+        params={"out": [1, 2, 3, 4, 5, 6]},
         steps=lambda params: [
             let("circle", var("players")),
             let("points", {}),
@@ -811,7 +811,7 @@ BLUEPRINTS: list[Blueprint] = [
             )
         },
         sample=sample_sessions,
-        params={"gap": [10, 15, 20]},
+        params={"gap": [5, 10, 15, 20, 25, 30]},
         steps=lambda params: [
             let("granted", []),
             let("refused", []),

@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers, records, texts
+from flowbench_synth.blueprint import Blueprint, Params, integer, integers, numbers, records, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -135,12 +135,13 @@ def oracle_flashes(inputs: dict[str, Any], params: Params) -> int:
 
 
 def sample_commission(rng: Random, params: Params) -> dict[str, Any]:
-    """No sale to eight sales, in whole euros; totals in every bracket, at times right on a border."""
+    """No sale to eight sales, in steps of 20 cents, which leaves no halves to round; totals in every bracket, at
+    times right on a border."""
     if rng.random() < 0.1:
         half = rng.randint(50, 350)
         return {"prices": [half, rng.choice([params["low"], params["high"]]) - half]}
     top = rng.choice([90, 400, 900])
-    return {"prices": [rng.randint(20, top) for _ in range(rng.randint(0, 8))]}
+    return {"prices": [rng.randint(100, 5 * top) / 5 for _ in range(rng.randint(0, 8))]}
 
 
 def steps_commission(params: Params) -> Sequence[Step]:
@@ -161,13 +162,13 @@ def steps_commission(params: Params) -> Sequence[Step]:
 
 
 def oracle_commission(inputs: dict[str, Any], params: Params) -> float:
-    """Hundredths of euros, in whole numbers."""
-    total = sum(inputs["prices"])
-    low, high = params["low"], params["high"]
+    """In whole numbers: fifths of euros, then five-hundredths."""
+    total = sum(round(5 * price) for price in inputs["prices"])
+    low, high = 5 * params["low"], 5 * params["high"]
     kept = min(total, low) * (100 - params["first"])
     kept += max(min(total, high) - low, 0) * (100 - params["second"])
     kept += max(total - high, 0) * (100 - params["third"])
-    return kept / 100
+    return (2 * kept + 5) // 10 / 100
 
 
 # Easy: the wait that a hotline promises
@@ -513,7 +514,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_mirror,
         steps=steps_mirror,
         oracle=oracle_mirror,
-        params={"base": [3, 8, 12, 16]},
+        params={"base": [3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16]},
         neighbours=("subtract", "digit_sum", "digits_of", "format_with_thousands"),
     ),
     Blueprint(
@@ -541,7 +542,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_flashes,
         steps=steps_flashes,
         oracle=oracle_flashes,
-        params={"third": [6, 8, 10, 12]},
+        params={"third": [6, 8, 10, 12, 14, 15, 16, 18]},
         neighbours=("greatest_common_divisor", "remainder", "multiply", "next_prime"),
     ),
     Blueprint(
@@ -561,7 +562,7 @@ BLUEPRINTS: list[Blueprint] = [
             "above {high} euros, {third} percent. Work out what is paid to the potter for the pieces sold, "
             "in euros, to 2 decimals (nothing sold means 0).",
         ],
-        inputs={"prices": integers("What each sold piece brought in, in whole euros; empty if nothing was sold.")},
+        inputs={"prices": numbers("What each sold piece brought in, in euros; empty if nothing was sold.")},
         sample=sample_commission,
         steps=steps_commission,
         oracle=oracle_commission,
@@ -625,7 +626,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_batch,
         steps=steps_batch,
         oracle=oracle_batch,
-        params={"least": [4, 5]},
+        params={"least": [3, 4, 5, 6]},
         neighbours=(
             "population_standard_deviation",
             "sample_variance",
@@ -660,7 +661,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_loan,
         steps=steps_loan,
         oracle=oracle_loan,
-        params={"percent": [2, 3, 4]},
+        params={"percent": [1, 2, 3, 4, 5, 6]},
         neighbours=("loan_payment_step", "simple_interest", "compound_balance", "ceil_to_integer"),
     ),
     Blueprint(
@@ -688,7 +689,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_bills,
         steps=steps_bills,
         oracle=oracle_bills,
-        params={"service": [4, 6, 9, 12]},
+        params={"service": [3, 4, 6, 7, 8, 9, 11, 12]},
         neighbours=("percent_of", "floor_to_integer", "floor_divide", "cumulative_sums", "remainder"),
     ),
     Blueprint(
@@ -728,7 +729,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_lorry,
         steps=steps_lorry,
         oracle=oracle_lorry,
-        params={"run": [2, 3], "limit": [6, 7, 8]},
+        params={"run": [2, 3], "limit": [4, 5, 6, 7, 8, 9]},
         neighbours=("celsius_to_fahrenheit", "truncate_decimals", "floor_to_integer", "mean", "filter_above"),
     ),
     Blueprint(
@@ -755,7 +756,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_exhibit,
         steps=steps_exhibit,
         oracle=oracle_exhibit,
-        params={"goal": [10, 12, 15]},
+        params={"goal": [8, 9, 10, 11, 12, 13, 14, 15]},
         neighbours=(
             "next_prime",
             "list_divisors",

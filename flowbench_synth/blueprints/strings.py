@@ -402,7 +402,7 @@ BLUEPRINTS: list[Blueprint] = [
             "search gives an empty text.",
         ],
         inputs={"link": text("The full web address of the search, with exactly one question mark.")},
-        params={"field": ["q", "find", "search", "term"]},
+        params={"field": ["q", "find", "search", "term", "query", "words", "item", "name"]},
         sample=sample_link,
         steps=lambda params: [
             call("query", "text_after_first", text=var("link"), separator="?"),
@@ -474,7 +474,7 @@ BLUEPRINTS: list[Blueprint] = [
             "title": text("The title: words with single spaces in between."),
             "small_words": texts("The small words to leave out, in lower case."),
         },
-        params={"count": [2, 3, 4]},
+        params={"count": [2, 3, 4, 5]},
         sample=sample_spine,
         steps=lambda params: [
             call("words", "remove_listed_words", text=var("title"), unwanted=var("small_words")),
@@ -520,7 +520,7 @@ BLUEPRINTS: list[Blueprint] = [
             "first": text("The first player's entry: a word or phrase with at least one letter."),
             "second": text("The second player's entry: a word or phrase with at least one letter."),
         },
-        params={"bonus": [2, 3, 5]},
+        params={"bonus": [2, 3, 4, 5, 6, 8]},
         sample=sample_duel,
         steps=lambda params: [
             call("first_key", "anagram_key", text=var("first")),
@@ -576,7 +576,7 @@ BLUEPRINTS: list[Blueprint] = [
             "number, and if there are no others the text is empty.",
         ],
         inputs={"rows": texts("The motif of each row in order, one letter per stitch; a motif may be empty.")},
-        params={"times": [2, 3, 4]},
+        params={"times": [2, 3, 4, 5]},
         sample=sample_rows,
         steps=lambda params: [
             each(
@@ -749,7 +749,7 @@ BLUEPRINTS: list[Blueprint] = [
                 "may be no songs."
             )
         },
-        params={"minutes": [9, 10, 12], "word": ["LIVE", "DEMO"]},
+        params={"minutes": [8, 9, 10, 11, 12], "word": ["LIVE", "DEMO"]},
         sample=sample_songs,
         steps=lambda params: [
             let("titles", []),

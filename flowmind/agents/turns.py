@@ -34,6 +34,8 @@ class Budget(Record):
     """Failed calls in a row."""
     identical: int = 2
     """Times that one graph tool call fails in the same words."""
+    repeats: int = 4
+    """Times that one business tool is called in a row with the same arguments."""
     reprompts: int = 5
     """Corrective prompts for one unreadable reply."""
     reply_tokens: int = 1_024
@@ -230,13 +232,34 @@ async def act(state: State, world: World) -> dict[str, Any]:
         if action.call.tool == FINISH:
             return {**update, "stop": "finish"}
         text = f"Observation: {_show(observation.value)}"
-        return {**update, "failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
+        again = 1 + _again(state["steps"], step) if _reads(world, action.call) else 1
+        if again > 1:
+            text += "\nYou have made this call before, and its result stays the same. Take the next step, or finish."
+        update |= {"failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
+        if again >= world.budget.repeats:
+            error = ToolError(type="repeated", message=f"the same call {again} times in a row")
+            return {**update, "stop": "failures", "error": error}
+        return update
     failures = state["failures"] + 1
     repeated = 1 + (state["repeated"] if _same_failure(state["steps"], step) else 0)
     stop = failures >= world.budget.failures or (action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical)
     text = _failure(action.call, observation, failures, world)
     update |= {"failures": failures, "repeated": repeated, "messages": _answered(state, action, text)}
     return {**update, "stop": "failures", "error": observation.error} if stop else update
+
+
+def _reads(world: World, call: ToolCall) -> bool:
+    return call.tool not in GRAPH_TOOLS and world.sandbox.specs[call.tool].effect == "read"
+
+
+def _again(steps: list[Step], step: ToolStep) -> int:
+    """How many of the last steps made the same call."""
+    count = 0
+    for before in reversed(steps):
+        if not isinstance(before, ToolStep) or before.call != step.call or before.phase != step.phase:
+            break
+        count += 1
+    return count
 
 
 def _same_failure(steps: list[Step], step: ToolStep) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Any, Literal, cast
 
@@ -106,9 +108,18 @@ def _advice(info: ModelInfo) -> str:
     return "check OPENAI_BASE_URL"
 
 
+_BUSY = 30.0
+"""Seconds for the reply of a server that takes connections: some answer one request after the other."""
+
+
 def _list(url: str, key: str, timeout: float) -> list[str]:
+    """The models that a server lists. A server that is there may be busy, so its reply has more time."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.hostname and parts.scheme not in urllib.request.getproxies():
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), timeout).close()
     request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
-    with urllib.request.urlopen(request, timeout=timeout) as response:
+    with urllib.request.urlopen(request, timeout=_BUSY) as response:
         body = json.loads(response.read(1_000_000))
     listed = cast(dict[str, Any], body).get("data") if isinstance(body, dict) else None
     entries = cast(list[Any], listed) if isinstance(listed, list) else []

@@ -33,10 +33,14 @@ def summarize_brief(task: Task, traces: Sequence[Trace], specs: Mapping[str, Too
 
 
 def show_trace(trace: Trace, number: int) -> list[str]:
-    """A trace as text: its input, a line for each call, its answer."""
+    """A trace as text: its input, a line for each call (not for one made again right away), its answer."""
     status = "finished" if trace.ok else f"not finished: {trace.stop}"
     lines = [f"Trace {number} ({status})", f"Input: {dump_json(trace.inputs)}"]
+    before = None
     for index, step in enumerate(trace.tool_steps, 1):
+        if (step.call, step.observation) == before:
+            continue
+        before = (step.call, step.observation)
         seen = step.observation
         result = _cut(dump_json(seen.value)) if seen.error is None else f"error {seen.error.type}: {seen.error.message}"
         lines.append(f"{index}. {step.call.tool}({_cut(dump_json(step.call.args))}) -> {result}")

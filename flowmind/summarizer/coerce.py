@@ -10,6 +10,8 @@ from typing import Any, cast
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.schema import json_equal
 
+_WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBER_WORDS = {str(number): word for number, word in enumerate(_WORDS, 1)}
 _LONG = 12
 """Characters of a text that hardly is a constant and an input's value by chance."""
 
@@ -27,6 +29,8 @@ class Reader:
     """The variable that each node sets: a node's id stands for it."""
     cases: Sequence[Mapping[str, Any]] = ()
     """Inputs that were worked on: a constant that was copied out of one stands for the input."""
+    said: Collection[str] = ()
+    """The words and numbers of the task's text: a short constant among them is one of the task's own."""
     coerced: int = 0
     """How many values were read as something other than they strictly are."""
 
@@ -39,11 +43,20 @@ class Reader:
         return found
 
     def _copied(self, value: Any) -> str | None:
-        """The input that had this value in a case; short values are constants as likely as not."""
-        if not value or not isinstance(value, list | dict | str) or (isinstance(value, str) and len(value) < _LONG):
+        """The input that had this value in a case.
+
+        A number or a short text is taken for one only if the task's text does not name it, and if it is one input's
+        alone: else it is a constant as likely as not.
+        """
+        if not value or isinstance(value, bool):
             return None
-        names = (name for case in self.cases for name, given in case.items() if json_equal(given, value))
-        return next((name for name in names if name in self.scope and name not in self.outputs.values()), None)
+        names = {name for case in self.cases for name, given in case.items() if json_equal(given, value)}
+        found = sorted(name for name in names if name in self.scope and name not in self.outputs.values())
+        if not isinstance(value, list | dict) and len(text := str(value).lower()) < _LONG:
+            named = text in self.said or _NUMBER_WORDS.get(text) in self.said
+            if named or len(found) > 1:
+                return None
+        return found[0] if found else None
 
     def _read(self, value: Any) -> Binding:
         if isinstance(value, dict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -42,8 +43,8 @@ class DraftSandbox:
         tools: The business tools that nodes may name (they cannot be called here).
         inputs: JSON Schema of the workflow's inputs.
         name: The workflow's name.
-        cases: The inputs that the traces worked on: a list, an object or a long text that a model copies out of
-            one is read as the input.
+        cases: The inputs that the traces worked on: a value that a model copies out of one is read as the input.
+        query: The task's text: numbers and words that it names are constants of the task.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class DraftSandbox:
         inputs: JSONSchema,
         name: str = "workflow",
         cases: Sequence[Mapping[str, Any]] = (),
+        query: str = "",
     ) -> None:
         self.specs: Mapping[str, ToolSpec] = GRAPH_TOOLS
         self.tools = tools
@@ -60,6 +62,7 @@ class DraftSandbox:
         self.coerced = 0
         """Values that were read as something other than they strictly are."""
         self._cases = cases
+        self._said = {word.strip("'\".,;:!?()").lower() for word in re.split(r"\s+|(?<=\w)[-'](?=\w)", query)}
         self._history: list[Workflow] = []
         self._last = "start"
         self._count: int = 0
@@ -219,7 +222,7 @@ class DraftSandbox:
         if not isinstance(item, str) or not item.isidentifier():
             raise Refused('say in "item" what the element is called, such as "item": "x"')
         over = reader.binding(_take(given, "over", "list", "items", "foreach"))
-        inner = Reader({*reader.scope, item}, reader.outputs, self._cases)
+        inner = Reader({*reader.scope, item}, reader.outputs, self._cases, self._said)
         tool = str(_take(given, "tool", "function", "name") or "")
         args = self._arguments(tool, given, inner)
         reader.coerced += inner.coerced
@@ -288,7 +291,11 @@ class DraftSandbox:
         same = (node.tool, node.args) == (before.tool, before.args)
         read = {name for binding in node.args.values() for name in reads(binding)}
         if same and before.output not in read and self.tools[node.tool].effect == "read":
-            raise Refused(f"{before.id} does this already: its result is the variable {before.output}")
+            end = _send("add_end_node", {"output": before.output})
+            raise Refused(
+                f"{before.id} does this already: its result is the variable {before.output}. "
+                f"If that is the answer, send: {end}"
+            )
 
     def _commit(self, nodes: list[Node], edges: list[Edge]) -> None:
         """Takes the new draft unless it has a problem that no later edit could mend."""
@@ -305,6 +312,11 @@ class DraftSandbox:
         node: Node | None = draft.by_id.get(name)
         if isinstance(node, Map):
             node = next((part for part in node.body if part.id == step), None)
+        if problem.code == "bad_expression" and isinstance(node, Condition):
+            called = [name for name in self.tools if re.search(rf"\b{re.escape(name)}\(", node.expr)]
+            if called:
+                form = {"tool": called[0], "args": {name: f"<{name}>" for name in self.tools[called[0]].required}}
+                return f". Call {called[0]} before, and compare its output: {_send('add_function_node', form)}"
         if problem.code not in ("missing_argument", "unknown_argument", "wrong_type") or not isinstance(node, ToolNode):
             return ""
         spec = self.tools[node.tool]
@@ -326,7 +338,7 @@ class DraftSandbox:
         return places, self._reader()
 
     def _reader(self) -> Reader:
-        return Reader(self._scope(), self._outputs(), self._cases)
+        return Reader(self._scope(), self._outputs(), self._cases, self._said)
 
     def _default_place(self) -> list[tuple[str, bool | None]]:
         """Behind the node added last; if nothing can follow it, at the only loose end that is left."""

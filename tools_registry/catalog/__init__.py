@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tools_registry.sandbox import ToolSource
-from tools_registry.spec import Record, ToolSpec, spec_from_ast
+from tools_registry.spec import Record, SpecError, ToolSpec, spec_from_ast
 
 Category = Literal["mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -64,14 +64,7 @@ class Catalog(Mapping[str, CatalogTool]):
     def __getitem__(self, name: str) -> CatalogTool:
         if name not in self._read:
             path, category, node, imports = self._found[name]
-            spec = spec_from_ast(node)
-            self._read[name] = CatalogTool(
-                spec=spec,
-                source="\n".join([*_used(imports, node), _without_docstring(node)]) + "\n",
-                category=category,
-                theme=path.stem,
-                examples=_examples(ast.get_docstring(node) or "", spec),
-            )
+            self._read[name] = _tool(node, imports, category, path.stem)
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -106,6 +99,35 @@ def load() -> Catalog:
 def specs() -> Specs:
     """The specs of all tools."""
     return Specs(load())
+
+
+def tools_in(source: str, category: Category, theme: str) -> Iterator[CatalogTool | tuple[str, str]]:
+    """The functions of a source text as tools; of one that cannot be a tool its name and the reason."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        yield "source", "it does not parse"
+        return
+    imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            try:
+                yield _tool(node, imports, category, theme)
+            except SpecError:
+                yield node.name, "a parameter or result has no JSON type"
+            except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+                yield node.name, "an example cannot be read"
+
+
+def _tool(node: ast.FunctionDef, imports: list[str], category: Category, theme: str) -> CatalogTool:
+    spec = spec_from_ast(node)
+    return CatalogTool(
+        spec=spec,
+        source="\n".join([*_used(imports, node), _without_docstring(node)]) + "\n",
+        category=category,
+        theme=theme,
+        examples=_examples(ast.get_docstring(node) or "", spec),
+    )
 
 
 def _used(imports: list[str], node: ast.FunctionDef) -> list[str]:

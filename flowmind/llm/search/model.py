@@ -104,7 +104,10 @@ class SearchModel:
             if error is not None:
                 return None
             results.append(value)
-        return _resolve(program.answer, program, given, results)
+        try:
+            return _resolve(program.answer, program, given, results)
+        except (KeyError, TypeError):
+            return None
 
 
 _READINGS = 64

@@ -1,0 +1,1326 @@
+"""Tasks on measures and money: lengths, temperatures, areas, routes, interest, discounts, taxes and shares."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from flowbench_synth.blueprint import Blueprint, Params, integer, integers, number, numbers, records, text, texts
+from flowbench_synth.flow import (
+    Step,
+    answer,
+    call,
+    compute,
+    each,
+    let,
+    listing,
+    loop_while,
+    record,
+    var,
+    when,
+)
+
+CREWS = ("Heron", "Otter", "Swan", "Pike", "Kingfisher", "Beaver", "Dipper", "Teal")
+HALF = Fraction(1, 2)
+
+
+def is_tie(value: Fraction) -> bool:
+    """Whether a number lies exactly halfway between two whole numbers."""
+    return value % 1 == HALF
+
+
+def raised(value: int, percent: int) -> list[float]:
+    """A whole number raised by a percentage (lowered if it is negative), worked out in the usual ways."""
+    return [
+        value * (100 + percent) / 100,
+        value * (1 + percent / 100),
+        value + value * percent / 100,
+        value + value * (percent / 100),
+    ]
+
+
+def steady_floor(value: int, percent: int) -> bool:
+    """Whether all usual ways to change a number by a percentage give the same whole number, fraction dropped."""
+    return len({math.floor(way) for way in raised(value, percent)}) == 1
+
+
+def steady_nearest(value: int, percent: int, step: int) -> bool:
+    """Whether all usual ways to change a number by a percentage lead to the same nearest multiple."""
+    return len({math.floor(way / step + 0.5) for way in raised(value, percent)}) == 1
+
+
+def nearest(value: Fraction, step: int) -> int:
+    """The nearest multiple of a step, halfway values going up."""
+    return math.floor(value / step + HALF) * step
+
+
+# Easy: cloth for curtains
+
+
+def sample_curtains(rng: Random, params: Params) -> dict[str, Any]:
+    """One to eight panels; never a total that is an exact multiple of the step."""
+    while True:
+        length, panels = rng.randint(30, 120), rng.randint(1, 8)
+        if (length + params["hem"]) * panels * 254 % (100 * params["step"]):
+            return {"length": length, "panels": panels}
+
+
+def steps_curtains(params: Params) -> Sequence[Step]:
+    """One panel, all panels, other unit, multiple."""
+    return [
+        call("cut", "add", first=var("length"), second=params["hem"]),
+        call("inches", "multiply", first=var("cut"), second=var("panels")),
+        call("exact", "convert_length", value=var("inches"), from_unit="inch", to_unit="cm"),
+        call("ordered", "ceil_to_multiple", value=var("exact"), step=params["step"]),
+        answer("ordered"),
+    ]
+
+
+def oracle_curtains(inputs: dict[str, Any], params: Params) -> int:
+    """Tenths of millimetres in whole numbers, piece after piece until it is enough."""
+    needed = (inputs["length"] + params["hem"]) * inputs["panels"] * 254
+    ordered = 0
+    while ordered * 100 < needed:
+        ordered += params["step"]
+    return ordered
+
+
+# Easy: how many koi a pond can take
+
+
+def sample_pond(rng: Random, params: Params) -> dict[str, Any]:
+    """Round ponds from a tub to a large pool."""
+    return {"diameter": rng.randint(8, 99) / 10}
+
+
+def steps_pond(params: Params) -> Sequence[Step]:
+    """Radius, surface, share, whole fish."""
+    return [
+        call("radius", "divide", dividend=var("diameter"), divisor=2),
+        call("surface", "circle_area", radius=var("radius")),
+        call("exact", "divide", dividend=var("surface"), divisor=params["room"]),
+        call("fish", "floor_to_integer", value=var("exact")),
+        answer("fish"),
+    ]
+
+
+def oracle_pond(inputs: dict[str, Any], params: Params) -> int:
+    """Fish by fish, as long as there is room."""
+    surface = math.pi / 4 * inputs["diameter"] ** 2
+    fish = 0
+    while (fish + 1) * params["room"] <= surface:
+        fish += 1
+    return fish
+
+
+# Easy: takings compared with last week
+
+
+def sample_takings(rng: Random, params: Params) -> dict[str, Any]:
+    """No day to six days of whole euros; last week's surplus near this week's or far from it."""
+    while True:
+        takings = [rng.choice([0, rng.randint(5, 60), rng.randint(40, 220)]) for _ in range(rng.randint(0, 6))]
+        now = sum(takings) - params["fee"]
+        before = rng.choice([rng.randint(20, 600), max(now + rng.randint(-40, 40), rng.randint(15, 90))])
+        if not is_tie(Fraction((now - before) * 1000, before)):
+            return {"takings": takings, "last_week": before}
+
+
+def steps_takings(params: Params) -> Sequence[Step]:
+    """Sum, less the fee, change, one decimal."""
+    return [
+        call("total", "sum_numbers", numbers=var("takings")),
+        call("surplus", "subtract", first=var("total"), second=params["fee"]),
+        call("exact", "percent_change", old=var("last_week"), new=var("surplus")),
+        call("change", "round_half_up", value=var("exact"), decimals=1),
+        answer("change"),
+    ]
+
+
+def oracle_takings(inputs: dict[str, Any], params: Params) -> float:
+    """Tenths of percents as a fraction."""
+    surplus = sum(inputs["takings"]) - params["fee"]
+    tenths = Fraction(1000 * surplus, inputs["last_week"]) - 1000
+    return math.floor(tenths + HALF) / 10
+
+
+# Easy: an American recipe and a European oven
+
+
+def sample_oven(rng: Random, params: Params) -> dict[str, Any]:
+    """From drying herbs to pizza, some around the border of two marks; none that hangs on a float's last digit."""
+    step: int = params["step"]
+    while True:
+        kind = rng.random()
+        if kind < 0.4:
+            border = rng.randrange(50 + step, params["top"], step) - step / 2 + params["less"]
+            degrees = math.floor(border * 9 / 5 + 32) + rng.randint(-1, 1)
+        elif kind < 0.5:
+            degrees = rng.randint(95, 120)
+        elif kind < 0.62:
+            degrees = math.floor((params["top"] + params["less"]) * 9 / 5 + 32) + rng.randint(1, 50)
+        else:
+            degrees = rng.randint(130, 440)
+        ways = [(degrees - 32) * 5 / 9, (degrees - 32) / 1.8, (degrees - 32) * (5 / 9)]
+        if len({math.floor((way - params["less"]) / step + 0.5) for way in ways}) == 1:
+            return {"fahrenheit": degrees}
+
+
+def steps_oven(params: Params) -> Sequence[Step]:
+    """Other unit, less for the fan, mark, ends of the dial."""
+    return [
+        call("celsius", "fahrenheit_to_celsius", degrees=var("fahrenheit")),
+        call("gentle", "subtract", first=var("celsius"), second=params["less"]),
+        call("mark", "nearest_multiple", value=var("gentle"), step=params["step"]),
+        call("setting", "clamp", value=var("mark"), low=50, high=params["top"]),
+        answer("setting"),
+    ]
+
+
+def oracle_oven(inputs: dict[str, Any], params: Params) -> int:
+    """The closest mark of the dial, the higher one of two."""
+    wanted = Fraction(5 * (inputs["fahrenheit"] - 32), 9) - params["less"]
+    marks = range(50, params["top"] + 1, params["step"])
+    return min(marks, key=lambda mark: (abs(mark - wanted), -mark))
+
+
+# Easy: tax in the receipts of a van
+
+
+def sample_receipts(rng: Random, params: Params) -> dict[str, Any]:
+    """No receipt to six receipts, in euros and cents; never a tax halfway between two cents."""
+    while True:
+        cents = [rng.choice([rng.randint(150, 2_500), rng.randint(2_000, 9_000)]) for _ in range(rng.randint(0, 6))]
+        if not is_tie(Fraction(sum(cents) * params["rate"] * params["share"], (100 + params["rate"]) * 100)):
+            return {"receipts": [amount / 100 for amount in cents]}
+
+
+def steps_receipts(params: Params) -> Sequence[Step]:
+    """Sum, tax in it, business part, cents."""
+    return [
+        call("paid", "sum_numbers", numbers=var("receipts")),
+        call("tax", "tax_included_in_gross", gross=var("paid"), percent=params["rate"]),
+        call("part", "percent_of", percent=params["share"], whole=var("tax")),
+        call("refund", "round_half_up", value=var("part"), decimals=2),
+        answer("refund"),
+    ]
+
+
+def oracle_receipts(inputs: dict[str, Any], params: Params) -> float:
+    """The price without tax first, then the difference, in cents."""
+    gross = sum(round(amount * 100) for amount in inputs["receipts"])
+    net = gross / Fraction(100 + params["rate"], 100)
+    return math.floor((gross - net) * params["share"] / 100 + HALF) / 100
+
+
+# Easy: a printer's quantity discount
+
+
+def sample_printing(rng: Random, params: Params) -> dict[str, Any]:
+    """Orders in every bracket, now and then right at a border; never a price halfway between two yen."""
+    while True:
+        price = rng.choice([8, 10, 12, 17, 20, 23, 25, 31, 40, 47])
+        goal = rng.choice([params["low"], params["high"]])
+        copies = goal // price if rng.random() < 0.15 else rng.randint(500, 34_000) // price
+        total = price * copies
+        rate = params["more"] if total >= params["high"] else params["some"] if total >= params["low"] else 0
+        if not is_tie(Fraction(total * rate, 100)):
+            return {"copies": copies, "price": price}
+
+
+def steps_printing(params: Params) -> Sequence[Step]:
+    """Full price, discount on all of it, difference, whole yen."""
+    return [
+        call("full", "multiply", first=var("copies"), second=var("price")),
+        call(
+            "discount",
+            "flat_bracket_tax",
+            income=var("full"),
+            thresholds=listing(0, params["low"], params["high"]),
+            percents=listing(0, params["some"], params["more"]),
+        ),
+        call("exact", "subtract", first=var("full"), second=var("discount")),
+        call("bill", "round_half_up", value=var("exact"), decimals=0),
+        answer("bill"),
+    ]
+
+
+def oracle_printing(inputs: dict[str, Any], params: Params) -> int:
+    """Hundredths of yen in whole numbers."""
+    full = inputs["copies"] * inputs["price"]
+    hundredths = 100 * full
+    if full >= params["high"]:
+        hundredths -= full * params["more"]
+    elif full >= params["low"]:
+        hundredths -= full * params["some"]
+    return (hundredths + 50) // 100
+
+
+# Easy: a deposit that comes back with interest
+
+
+def sample_deposit(rng: Random, params: Params) -> dict[str, Any]:
+    """Whole euros for none to 40 months; never a sum halfway between two cents."""
+    while True:
+        amount, months = rng.randint(120, 3_000), rng.choice([0, *range(1, 41)])
+        if not is_tie(amount * Fraction(str(params["percent"])) * months / 12):
+            return {"amount": amount, "months": months}
+
+
+def steps_deposit(params: Params) -> Sequence[Step]:
+    """Years, interest, sum, cents."""
+    return [
+        call("years", "divide", dividend=var("months"), divisor=12),
+        call("interest", "simple_interest", principal=var("amount"), percent=params["percent"], periods=var("years")),
+        call("sum", "add", first=var("amount"), second=var("interest")),
+        call("repaid", "round_half_up", value=var("sum"), decimals=2),
+        answer("repaid"),
+    ]
+
+
+def oracle_deposit(inputs: dict[str, Any], params: Params) -> float:
+    """The same interest every month, in cents."""
+    monthly = inputs["amount"] * Fraction(str(params["percent"])) / 12
+    return math.floor(100 * inputs["amount"] + monthly * inputs["months"] + HALF) / 100
+
+
+# Easy: a growing stock of fish
+
+
+def sample_stock(rng: Random, params: Params) -> dict[str, Any]:
+    """Lakes of all sizes, now to ten years ahead; never close to halfway between two multiples."""
+    while True:
+        stock, years = rng.choice([rng.randint(150, 999), rng.randint(900, 9_000)]), rng.randint(0, 10)
+        exact = stock * Fraction(100 + params["growth"], 100) ** years / params["step"]
+        if abs(exact % 1 - HALF) > Fraction(1, 10**6):
+            return {"stock": stock, "years": years}
+
+
+def steps_stock(params: Params) -> Sequence[Step]:
+    """Growth, multiple, text."""
+    return [
+        call("exact", "compound_balance", principal=var("stock"), percent=params["growth"], periods=var("years")),
+        call("estimate", "nearest_multiple", value=var("exact"), step=params["step"]),
+        call("printed", "format_with_thousands", number=var("estimate")),
+        answer("printed"),
+    ]
+
+
+def oracle_stock(inputs: dict[str, Any], params: Params) -> str:
+    """Year after year as a fraction; commas counted from the right."""
+    fish = Fraction(inputs["stock"])
+    for _ in range(inputs["years"]):
+        fish += fish * params["growth"] / 100
+    digits = str(nearest(fish, params["step"]))
+    groups: list[str] = []
+    while digits:
+        groups.insert(0, digits[-3:])
+        digits = digits[:-3]
+    return ",".join(groups)
+
+
+# Easy: where two boats meet
+
+
+def sample_boats(rng: Random, params: Params) -> dict[str, Any]:
+    """Two boats anywhere on the chart, now and then on the same spot."""
+    first = [rng.randint(-20, 40), rng.randint(-20, 40)]
+    second = first if rng.random() < 0.06 else [rng.randint(-20, 40), rng.randint(-20, 40)]
+    return {"first_boat": first, "second_boat": second}
+
+
+def steps_boats(params: Params) -> Sequence[Step]:
+    """Middle, straight line, other unit, one decimal."""
+    return [
+        call("meeting", "midpoint", first=var("first_boat"), second=var("second_boat")),
+        call("way", "euclidean_distance", first=listing(params["east"], params["north"]), second=var("meeting")),
+        call("exact", "convert_length", value=var("way"), from_unit="km", to_unit="mile"),
+        call("miles", "round_half_up", value=var("exact"), decimals=1),
+        answer("miles"),
+    ]
+
+
+def oracle_boats(inputs: dict[str, Any], params: Params) -> float:
+    """Twice the vector to the middle, then Pythagoras and 1609.344 metres a mile."""
+    sums = [a + b for a, b in zip(inputs["first_boat"], inputs["second_boat"], strict=True)]
+    double = math.hypot(sums[0] - 2 * params["east"], sums[1] - 2 * params["north"])
+    return math.floor(double * 5 / 1.609344 + 0.5) / 10
+
+
+# Medium, branch: a snow report for guests from two worlds
+
+
+def sample_snow(rng: Random, params: Params) -> dict[str, Any]:
+    """Fresh snow on either side of the limit, also right at it; no temperature that gives half a degree."""
+    least: int = params["least"]
+    fresh = least if rng.random() < 0.15 else rng.choice([rng.randint(0, least - 1), rng.randint(least, least + 30)])
+    tenths = rng.randint(-240, 70)
+    while tenths % 50 == 25:
+        tenths = rng.randint(-240, 70)
+    return {
+        "depth": rng.randint(15, 240),
+        "fresh": fresh,
+        "temperature": tenths / 10,
+        "units": rng.choice(["metric", "imperial"]),
+    }
+
+
+def steps_snow(params: Params) -> Sequence[Step]:
+    """Fresh snow counts or not; then one of two systems of units."""
+    return [
+        when(
+            f"fresh >= {params['least']}",
+            [call("snow", "add", first=var("depth"), second=var("fresh"))],
+            [let("snow", var("depth"))],
+        ),
+        when(
+            "units == 'imperial'",
+            [
+                call("inches", "convert_length", value=var("snow"), from_unit="cm", to_unit="inch"),
+                call("shown", "round_half_up", value=var("inches"), decimals=0),
+                call("exact", "celsius_to_fahrenheit", degrees=var("temperature")),
+                call("degrees", "round_half_up", value=var("exact"), decimals=0),
+            ],
+            [
+                call("shown", "floor_to_multiple", value=var("snow"), step=params["step"]),
+                let("degrees", var("temperature")),
+            ],
+        ),
+        answer(record(snow=var("shown"), temperature=var("degrees"))),
+    ]
+
+
+def oracle_snow(inputs: dict[str, Any], params: Params) -> dict[str, Any]:
+    """Whole numbers of millimetre tenths and of hundredths of degrees."""
+    snow = inputs["depth"] + (inputs["fresh"] if inputs["fresh"] >= params["least"] else 0)
+    if inputs["units"] == "metric":
+        return {"snow": snow - snow % params["step"], "temperature": inputs["temperature"]}
+    hundredths = round(inputs["temperature"] * 10) * 18 + 3200
+    return {"snow": (200 * snow + 254) // 508, "temperature": (hundredths + 50) // 100}
+
+
+# Medium, branch: can this sail be sewn?
+
+
+def sample_sail(rng: Random, params: Params) -> dict[str, Any]:
+    """Triangles, flat ones, and three edges that do not close; the longest edge anywhere."""
+    kind = rng.random()
+    short, middle = rng.randint(2, 12), rng.randint(2, 12)
+    if kind < 0.12:
+        long = short + middle
+    elif kind < 0.42:
+        long = short + middle + rng.randint(1, 7)
+    else:
+        long = rng.randint(abs(short - middle) + 1, short + middle - 1)
+    edges = [short, middle, long]
+    rng.shuffle(edges)
+    return {"edges": edges}
+
+
+def steps_sail(params: Params) -> Sequence[Step]:
+    """The longest edge against the others; area and seam, or the excess."""
+    return [
+        call("longest", "largest", numbers=var("edges")),
+        call("total", "sum_numbers", numbers=var("edges")),
+        call("others", "subtract", first=var("total"), second=var("longest")),
+        when(
+            "longest < others",
+            [
+                call(
+                    "area",
+                    "triangle_area_from_sides",
+                    first=var("edges", 0),
+                    second=var("edges", 1),
+                    third=var("edges", 2),
+                ),
+                call("cloth", "increase_by_percent", value=var("area"), percent=params["seam"]),
+                call("figure", "round_half_up", value=var("cloth"), decimals=2),
+                let("possible", True),
+            ],
+            [
+                call("figure", "subtract", first=var("longest"), second=var("others")),
+                let("possible", False),
+            ],
+        ),
+        answer(record(possible=var("possible"), figure=var("figure"))),
+    ]
+
+
+def oracle_sail(inputs: dict[str, Any], params: Params) -> dict[str, Any]:
+    """Heron with an integer root: the area in hundredths is root(product) * (100 + seam) / 4."""
+    a, b, c = sorted(inputs["edges"])
+    if c >= a + b:
+        return {"possible": False, "figure": c - a - b}
+    product = (a + b + c) * (a + b - c) * (a - b + c) * (b + c - a) * (100 + params["seam"]) ** 2
+    hundredths = (math.isqrt(product * 4 // 16) + 1) // 2
+    return {"possible": True, "figure": hundredths / 100}
+
+
+# Medium, branch: the prize money of a regatta
+
+
+def sample_regatta(rng: Random, params: Params) -> dict[str, Any]:
+    """One to eight crews, around the limit; amounts that do not hang on a float's last digit."""
+    least: int = params["least"]
+    crews = rng.choice([rng.randint(1, least - 1), least - 1, least, rng.randint(least, 8)])
+    while True:
+        pool = rng.randint(1_000, 60_000)
+        if steady_floor(pool, params["share"] - 100) and math.floor(pool * (params["share"] / 100)) == (
+            pool * params["share"] // 100
+        ):
+            return {"pool": pool, "crews": rng.sample(CREWS, crews)}
+
+
+def steps_regatta(params: Params) -> Sequence[Step]:
+    """A large field rewards the first three, a small one everybody."""
+    return [
+        when(
+            f"len(crews) >= {params['least']}",
+            [
+                call("exact", "percent_of", percent=params["share"], whole=var("pool")),
+                call("winner", "floor_to_integer", value=var("exact")),
+                call("rest", "subtract", first=var("pool"), second=var("winner")),
+                call("pair", "split_amount_in_cents", cents=var("rest"), parts=2),
+                compute("paid", "[winner] + pair"),
+            ],
+            [
+                compute("count", "len(crews)"),
+                call("paid", "split_amount_in_cents", cents=var("pool"), parts=var("count")),
+            ],
+        ),
+        answer("paid"),
+    ]
+
+
+def oracle_regatta(inputs: dict[str, Any], params: Params) -> list[int]:
+    """Whole cents throughout."""
+    pool, count = inputs["pool"], len(inputs["crews"])
+    if count >= params["least"]:
+        winner = pool * params["share"] // 100
+        third = (pool - winner) // 2
+        return [winner, pool - winner - third, third]
+    return [-((rank - pool) // count) for rank in range(count)]
+
+
+# Medium, iteration: the sale of a farm shop
+
+
+def sample_basket(rng: Random, params: Params) -> dict[str, Any]:
+    """No line to six lines; prices whose new tag does not hang on a float's last digit."""
+    basket: list[dict[str, Any]] = []
+    for _ in range(rng.randint(0, 6)):
+        cents = rng.randint(45, 999)
+        while not steady_nearest(cents, -params["off"], params["step"]):
+            cents = rng.randint(45, 999)
+        basket.append({"cents": cents, "pieces": rng.randint(1, 6)})
+    return {"basket": basket}
+
+
+def steps_basket(params: Params) -> Sequence[Step]:
+    """Line by line: reduced price, tag, all pieces; then everything."""
+    return [
+        each(
+            "amounts",
+            "basket",
+            "line",
+            [
+                call("reduced", "apply_discount_percent", price=var("line", "cents"), percent=params["off"]),
+                call("tag", "nearest_multiple", value=var("reduced"), step=params["step"]),
+                call("amount", "multiply", first=var("tag"), second=var("line", "pieces")),
+            ],
+            "amount",
+        ),
+        call("total", "sum_numbers", numbers=var("amounts")),
+        answer("total"),
+    ]
+
+
+def oracle_basket(inputs: dict[str, Any], params: Params) -> int:
+    """Piece by piece."""
+    total = 0
+    for line in inputs["basket"]:
+        for _ in range(line["pieces"]):
+            total += nearest(line["cents"] * (1 - Fraction(params["off"], 100)), params["step"])
+    return total
+
+
+# Medium, iteration: plants that conquer a meadow
+
+
+def sample_orchids(rng: Random, params: Params) -> dict[str, Any]:
+    """A few plants, only seedlings at times, now and then enough or exactly enough of them already or later."""
+    kind = rng.random()
+    goal: int = params["goal"]
+    if kind < 0.1:
+        flowering = rng.randint(20, 60)
+        return {"seedlings": goal - flowering + rng.choice([0, 0, rng.randint(1, 30)]), "flowering": flowering}
+    if kind < 0.18:
+        return {"seedlings": rng.randint(1, 6), "flowering": 0}
+    inputs = {"seedlings": rng.randint(0, 25), "flowering": rng.randint(1, 15)}
+    if kind < 0.28:  # the second year's plants, exactly enough
+        inputs["flowering"] = rng.randint(goal // 12, goal // 5)
+        inputs["seedlings"] = goal - inputs["flowering"] * (1 + params["young"])
+        if inputs["seedlings"] < 0:
+            inputs = {"seedlings": goal % (1 + params["young"]), "flowering": goal // (1 + params["young"])}
+    return inputs
+
+
+def steps_orchids(params: Params) -> Sequence[Step]:
+    """Year after year a row of two counts times a square of rates."""
+    return [
+        let("plants", listing(listing(var("seedlings"), var("flowering")))),
+        call("total", "sum_numbers", numbers=var("plants", 0)),
+        let("years", 0),
+        loop_while(
+            f"total < {params['goal']}",
+            [
+                call(
+                    "plants",
+                    "multiply_matrices",
+                    left=var("plants"),
+                    right=listing(listing(0, 1), listing(params["young"], 1)),
+                ),
+                call("total", "sum_numbers", numbers=var("plants", 0)),
+                compute("years", "years + 1"),
+            ],
+        ),
+        answer(record(years=var("years"), flowering=var("plants", 0, 1))),
+    ]
+
+
+def oracle_orchids(inputs: dict[str, Any], params: Params) -> dict[str, int]:
+    """Two counts, side by side."""
+    small, large, years = inputs["seedlings"], inputs["flowering"], 0
+    while small + large < params["goal"]:
+        small, large, years = params["young"] * large, small + large, years + 1
+    return {"years": years, "flowering": large}
+
+
+# Hard: a month in a car park
+
+
+def stay_fee(minutes: int, params: Params) -> int:
+    """What a stay costs before any reduction."""
+    return min(-(-minutes // params["block"]) * params["rate"], params["cap"])
+
+
+def sample_garage(rng: Random, params: Params) -> dict[str, Any]:
+    """No stay to nine stays, some exact multiples of the block, some reaching the limit exactly; steady fees."""
+    block: int = params["block"]
+    stays: list[int] = []
+    if rng.random() < 0.25:
+        count = rng.randint(1, 3)
+        blocks = params["quota"] // params["rate"]
+        while blocks:
+            taken = min(blocks, rng.randint(4, 5))
+            stays.append(block * taken - rng.choice([0, rng.randint(0, block - 1)]))
+            blocks -= taken
+        count += len(stays)
+    else:
+        count = rng.choice([0, 1, *range(2, 9), *range(4, 9)])
+    while len(stays) < count:
+        kind = rng.random()
+        if kind < 0.25:
+            minutes = block * rng.randint(1, 6)
+        elif kind < 0.4:
+            minutes = rng.randint(5 * block, 20 * block)
+        else:
+            minutes = rng.randint(1, 6 * block)
+        if steady_floor(stay_fee(minutes, params), -params["off"]):
+            stays.append(minutes)
+    return {"stays": stays}
+
+
+def steps_garage(params: Params) -> Sequence[Step]:
+    """Stay by stay: blocks, fee, cap, and the reduction once enough has been paid."""
+    return [
+        let("total", 0),
+        let("reduced", 0),
+        let("place", 0),
+        loop_while(
+            "place < len(stays)",
+            [
+                compute("minutes", "stays[place]"),
+                call("units", "divide", dividend=var("minutes"), divisor=params["block"]),
+                call("blocks", "ceil_to_integer", value=var("units")),
+                call("full", "multiply", first=var("blocks"), second=params["rate"]),
+                call("fee", "smallest", numbers=listing(var("full"), params["cap"])),
+                when(
+                    f"total >= {params['quota']}",
+                    [
+                        call("exact", "apply_discount_percent", price=var("fee"), percent=params["off"]),
+                        call("fee", "floor_to_integer", value=var("exact")),
+                        compute("reduced", "reduced + 1"),
+                    ],
+                ),
+                call("total", "add", first=var("total"), second=var("fee")),
+                compute("place", "place + 1"),
+            ],
+        ),
+        answer(record(total=var("total"), reduced=var("reduced"))),
+    ]
+
+
+def oracle_garage(inputs: dict[str, Any], params: Params) -> dict[str, int]:
+    """The running account as a list."""
+    account: list[int] = []
+    cheap = 0
+    for minutes in inputs["stays"]:
+        fee = stay_fee(minutes, params)
+        if sum(account) >= params["quota"]:
+            fee = fee * (100 - params["off"]) // 100
+            cheap += 1
+        account.append(fee)
+    return {"total": sum(account), "reduced": cheap}
+
+
+# Hard: a robot between the shelves
+
+
+def sample_robot(rng: Random, params: Params) -> dict[str, Any]:
+    """No stop to seven stops, all close enough to the dock, some at the very limit."""
+    reach: int = params["reach"] // 2
+    east, north = rng.randint(0, 9), rng.randint(0, 9)
+    stops: list[list[int]] = []
+    for _ in range(rng.choice([0, 1, *range(2, 8), *range(3, 8)])):
+        far = reach if rng.random() < 0.12 else rng.randint(1, reach)
+        across = rng.randint(0, far)
+        stops.append([east + rng.choice([-1, 1]) * across, north + rng.choice([-1, 1]) * (far - across)])
+    return {"dock": [east, north], "stops": stops}
+
+
+def steps_robot(params: Params) -> Sequence[Step]:
+    """Stop by stop, with a way round by the dock where the charge does not last."""
+    return [
+        let("at", var("dock")),
+        let("left", params["reach"]),
+        let("seconds", 0),
+        let("charges", 0),
+        let("place", 0),
+        loop_while(
+            "place < len(stops)",
+            [
+                compute("goal", "stops[place]"),
+                call("leg", "manhattan_distance", first=var("at"), second=var("goal")),
+                call("home", "manhattan_distance", first=var("goal"), second=var("dock")),
+                call("needed", "add", first=var("leg"), second=var("home")),
+                when(
+                    "needed > left",
+                    [
+                        call("back", "manhattan_distance", first=var("at"), second=var("dock")),
+                        call("seconds", "add", first=var("seconds"), second=var("back")),
+                        call("seconds", "add", first=var("seconds"), second=params["pause"]),
+                        compute("charges", "charges + 1"),
+                        let("left", params["reach"]),
+                        let("leg", var("home")),
+                    ],
+                ),
+                call("seconds", "add", first=var("seconds"), second=var("leg")),
+                call("left", "subtract", first=var("left"), second=var("leg")),
+                let("at", var("goal")),
+                compute("place", "place + 1"),
+            ],
+        ),
+        call("back", "manhattan_distance", first=var("at"), second=var("dock")),
+        call("seconds", "add", first=var("seconds"), second=var("back")),
+        answer(record(seconds=var("seconds"), charges=var("charges"))),
+    ]
+
+
+def oracle_robot(inputs: dict[str, Any], params: Params) -> dict[str, int]:
+    """Tours that begin and end at the dock: a stop joins a tour if the tour stays short enough with it."""
+    dock: list[int] = inputs["dock"]
+
+    def length(tour: list[list[int]]) -> int:
+        points = [dock, *tour, dock]
+        return sum(abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in itertools.pairwise(points))
+
+    tours: list[list[list[int]]] = [[]]
+    for stop in inputs["stops"]:
+        if length([*tours[-1], stop]) > params["reach"]:
+            tours.append([])
+        tours[-1].append(stop)
+    charges = len(tours) - 1
+    return {"seconds": sum(map(length, tours)) + charges * params["pause"], "charges": charges}
+
+
+# Hard: bread prices that follow the price of flour
+
+
+def firm_change(old: int, new: int, limit: float) -> bool:
+    """Whether the usual ways to work out a change agree on which side of the limits it lies."""
+    ways = [(new - old) * 100 / old, (new - old) / old * 100, (new / old - 1) * 100, new / old * 100 - 100]
+    return len({(way >= limit, way <= -limit) for way in ways}) == 1
+
+
+def sample_flour(rng: Random, params: Params) -> dict[str, Any]:
+    """One to eight quotations that rise and fall, at times by exactly the limit."""
+    limit: float = params["limit"]
+    most = round(limit * 1.6)
+    while True:
+        quotes = [rng.choice([400, 480, 560, 640, 720, 800])]
+        base = quotes[0]
+        for _ in range(rng.choice([0, *range(1, 8), *range(3, 8)])):
+            swing = rng.choice([limit, -limit]) if rng.random() < 0.3 else rng.randint(-most, most)
+            quotes.append(base + math.floor(base * swing / 100))
+            base = quotes[-1] if abs(quotes[-1] - base) * 100 >= limit * base else base
+        bread = rng.randint(40, 120) * params["step"]
+        inputs = {"quotes": quotes, "bread": bread}
+        firm = all(firm_change(old, new, limit) for place, new in enumerate(quotes) for old in quotes[:place])
+        prices = oracle_flour(inputs, params)
+        if firm and all(
+            steady_nearest(price, percent, params["step"])
+            for price in prices
+            for percent in (params["up"], -params["down"])
+        ):
+            return inputs
+
+
+def steps_flour(params: Params) -> Sequence[Step]:
+    """Quotation by quotation against the one that last led to a new price."""
+    return [
+        compute("reference", "quotes[0]"),
+        let("price", var("bread")),
+        call("prices", "append_item", items=listing(), item=var("price")),
+        let("place", 1),
+        loop_while(
+            "place < len(quotes)",
+            [
+                compute("quote", "quotes[place]"),
+                call("change", "percent_change", old=var("reference"), new=var("quote")),
+                when(
+                    f"change >= {params['limit']}",
+                    [
+                        call("exact", "increase_by_percent", value=var("price"), percent=params["up"]),
+                        call("price", "nearest_multiple", value=var("exact"), step=params["step"]),
+                        let("reference", var("quote")),
+                    ],
+                    [
+                        when(
+                            f"change <= -{params['limit']}",
+                            [
+                                call("exact", "apply_discount_percent", price=var("price"), percent=params["down"]),
+                                call("price", "nearest_multiple", value=var("exact"), step=params["step"]),
+                                let("reference", var("quote")),
+                            ],
+                        )
+                    ],
+                ),
+                call("prices", "append_item", items=var("prices"), item=var("price")),
+                compute("place", "place + 1"),
+            ],
+        ),
+        answer("prices"),
+    ]
+
+
+def oracle_flour(inputs: dict[str, Any], params: Params) -> list[int]:
+    """Hundredfold differences in whole numbers."""
+    kept: int = inputs["quotes"][0]
+    prices: list[int] = [inputs["bread"]]
+    for quote in inputs["quotes"][1:]:
+        now = prices[-1]
+        if 100 * abs(quote - kept) >= params["limit"] * kept:
+            percent = params["up"] if quote > kept else -params["down"]
+            now = nearest(now * Fraction(100 + percent, 100), params["step"])
+            kept = quote
+        prices.append(now)
+    return prices
+
+
+BLUEPRINTS: list[Blueprint] = [
+    Blueprint(
+        id="math_curtain_cloth",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "Yasmin sews curtains for a theatre. Each panel is cut as long as she measured the finished panel, in "
+            "inches, plus {hem} inches for the hems of that panel, and all panels come, one behind the other, from a "
+            "single piece of cloth. The mill delivers cloth only in whole multiples of {step} centimetres. What is "
+            "the shortest piece, in centimetres, that she can order and that is long enough?",
+            "For a boat cover our workshop needs a number of equal strips of canvas, cut off a roll one after "
+            "another. A strip takes its visible length, given in inches, and {hem} inches more that are folded under. "
+            "Our supplier cuts the roll at every {step} centimetres and nowhere else, so we always get a multiple of "
+            "{step} centimetres. How many centimetres do we have to buy to get all strips, and no more than "
+            "necessary?",
+        ],
+        inputs={
+            "length": integer("Finished (visible) length of one panel or strip, in inches."),
+            "panels": integer("How many panels or strips are needed; at least one."),
+        },
+        sample=sample_curtains,
+        steps=steps_curtains,
+        oracle=oracle_curtains,
+        params={"hem": [5, 6, 8, 9], "step": [10, 25, 50]},
+        neighbours=("nearest_multiple", "floor_to_multiple", "increase_by_percent", "divide"),
+    ),
+    Blueprint(
+        id="math_koi_pond",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A garden club digs perfectly round ponds for koi. Its rule is that every single fish needs {room} square "
+            "metres of water surface for itself. How many koi may live in a pond at most, if the distance from one "
+            "bank straight across the middle to the opposite bank is known?",
+            "A zoo's keepers put a circular tank for rays into service and know how wide it is, measured through its "
+            "centre. Each ray has a right to at least {room} square metres of the tank's surface. Tell the keepers "
+            "the largest number of rays that they can put in.",
+        ],
+        inputs={"diameter": number("The width of the pond or tank through its centre, in metres, with 1 decimal.")},
+        sample=sample_pond,
+        steps=steps_pond,
+        oracle=oracle_pond,
+        params={"room": [0.6, 0.7, 0.8, 0.9, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 2.4, 2.6, 3.5]},
+        neighbours=("ceil_to_integer", "multiply", "power", "euclidean_distance"),
+    ),
+    Blueprint(
+        id="math_charity_change",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A charity runs a book stall. What the stall takes on the days of a week, less {fee} euros rent for the "
+            "whole week, is the week's surplus, which can be negative; the rent is also due if the stall never opened. "
+            "The treasurer wants to know by how many percent the surplus differs from last week's surplus, seen from "
+            "last week: positive if it is higher now, negative if it is lower. Round to 1 decimal.",
+            "Leo's lemonade stand costs him {fee} euros a week, whether he sells anything or not. He notes the takings "
+            "of each day on which he is there, and at the weekend he compares what is left of the week's takings, "
+            "after these costs, with what was left the week before. Give him the change in percent of the earlier "
+            "week's figure, to 1 decimal, with a minus sign if things got worse.",
+        ],
+        inputs={
+            "takings": integers("This week's takings, a whole number of euros for each open day; empty if none."),
+            "last_week": integer("What was left last week after the same costs, in euros; greater than 0."),
+        },
+        sample=sample_takings,
+        steps=steps_takings,
+        oracle=oracle_takings,
+        params={"fee": [15, 18, 20, 24, 25, 28, 30, 35, 36, 40, 45, 48]},
+        neighbours=("mean", "percent_of", "absolute_difference", "floor_to_integer"),
+    ),
+    Blueprint(
+        id="math_oven_dial",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "Ruth bakes from her American grandmother's recipes, which give the temperature in degrees Fahrenheit for "
+            "an ordinary oven. Her own oven has a fan, so she bakes at {less} degrees Celsius less than the recipe "
+            "wants. Its dial has marks from 50 to {top} degrees Celsius, one every {step} degrees, and she chooses "
+            "the mark closest to the temperature that she needs, the higher one if two are equally close. Which mark "
+            "does she choose?",
+            "A pottery school dries and hardens modelling clay in a kitchen oven. The clay's instructions are in "
+            "Fahrenheit, the oven's controls in Celsius: it can be set to 50, to {top}, and in between in steps of "
+            "{step} degrees. As the oven runs too hot, the school aims {less} degrees Celsius below the instructions "
+            "and takes the nearest setting there is; exactly between two settings it takes the hotter one. What is "
+            "the oven set to?",
+        ],
+        inputs={"fahrenheit": integer("The temperature in the recipe or instructions, in degrees Fahrenheit.")},
+        sample=sample_oven,
+        steps=steps_oven,
+        oracle=oracle_oven,
+        params={"less": [5, 10, 15, 20], "step": [5, 10, 25], "top": [200, 250]},
+        neighbours=("celsius_to_fahrenheit", "ceil_to_multiple", "floor_to_multiple", "apply_discount_percent"),
+    ),
+    Blueprint(
+        id="math_van_receipts",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A carpenter keeps the receipts for his van. All amounts on them include {rate} percent sales tax, which "
+            "was added to the net prices. He uses the van for his business {share} percent of the time, and the tax "
+            "office pays back that percentage of the tax in the receipts. How many euros does he get back for all "
+            "receipts together? Round only the final amount, to 2 decimals; without a receipt it is 0.",
+            "Our choir hires a bus and collects the bills, all of which contain value added tax at {rate} percent of "
+            "the price before tax. Since {share} percent of the trips are charged concerts, we may reclaim {share} "
+            "percent of the tax contained in the bills. Please work out the sum that we reclaim for all bills "
+            "together, in euros, rounded once at the end to 2 decimals (0 if there are no bills).",
+        ],
+        inputs={"receipts": numbers("The amounts of the receipts or bills, tax included, in euros with cents.")},
+        sample=sample_receipts,
+        steps=steps_receipts,
+        oracle=oracle_receipts,
+        params={"rate": [7, 10, 19, 21], "share": [35, 40, 60, 75]},
+        neighbours=("increase_by_percent", "apply_discount_percent", "mean", "truncate_decimals"),
+    ),
+    Blueprint(
+        id="math_print_discount",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A print shop in Osaka charges its customers by the copy. If an order comes to {low} yen or more at this "
+            "price, the customer pays {some} percent less for the whole order; if it comes to {high} yen or more, the "
+            "customer pays {more} percent less for the whole order instead. What does the customer pay, rounded to "
+            "the nearest whole yen?",
+            "Hana orders paper lanterns for a street festival, all at the same price. The maker grants a rebate on "
+            "the complete order, from its first lantern on: {some} percent once the undiscounted sum reaches {low} "
+            "yen, and {more} percent, in place of that, once it reaches {high} yen; smaller orders get none. Round "
+            "her bill to whole yen. How much is it?",
+        ],
+        inputs={
+            "copies": integer("How many copies or lanterns are ordered; at least one."),
+            "price": integer("The price of one copy or lantern, in whole yen."),
+        },
+        sample=sample_printing,
+        steps=steps_printing,
+        oracle=oracle_printing,
+        params={"low": [6000, 8000, 10000], "high": [15000, 20000, 24000], "some": [4, 6], "more": [9, 11, 13]},
+        neighbours=("progressive_tax", "apply_discount_percent", "add", "percent_of"),
+    ),
+    Blueprint(
+        id="math_deposit_back",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "A housing association keeps its tenants' deposits. For every year it owes {percent} percent interest on "
+            "the deposit, and interest itself never earns any interest; each month counts as a twelfth of a year. "
+            "When tenants move out, they get the deposit and all the interest at once. How many euros is that, "
+            "rounded to 2 decimals?",
+            "Members of a village shop lend money to it and get it back on demand, together with interest. The "
+            "interest is {percent} percent of the sum lent for a whole year and the same fraction of it for a "
+            "fraction of a year (12 equal months), and it is paid out only at the end, without interest on interest. "
+            "State what the shop pays a member altogether, in euros, to 2 decimals.",
+        ],
+        inputs={
+            "amount": integer("The deposit or the sum lent, in whole euros."),
+            "months": integer("How many whole months the money is kept; at least 0."),
+        },
+        sample=sample_deposit,
+        steps=steps_deposit,
+        oracle=oracle_deposit,
+        params={"percent": [1.2, 1.4, 1.5, 1.8, 2.1, 2.4, 2.5, 2.7, 3.2, 3.5, 3.6, 4.2]},
+        neighbours=("compound_balance", "increase_by_percent", "multiply", "floor_divide"),
+    ),
+    Blueprint(
+        id="math_fish_stock",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "Biologists count the fish of a lake. They expect the stock to grow by {growth} percent every year, "
+            "always of what was there a year before, and they do not round in between. For their leaflet they want "
+            "the number expected after some years, to the nearest multiple of {step}, as text with a comma between "
+            "groups of three digits, such as '12,350'; numbers below 1000 have no comma. What is printed?",
+            "A town's planners know how many people live in a new district and assume that from each year to the next "
+            "the number increases by {growth} percent of itself. Fractions of people are kept all the way. Only the "
+            "forecast for the last year is brought to the nearest multiple of {step} and written down, with commas "
+            "marking the thousands ('980', '4,560'). Give the text of the forecast.",
+        ],
+        inputs={
+            "stock": integer("How many fish or people there are now."),
+            "years": integer("How many years ahead the forecast is; 0 means now."),
+        },
+        sample=sample_stock,
+        steps=steps_stock,
+        oracle=oracle_stock,
+        params={"growth": [4, 6, 8, 12], "step": [10, 50, 100]},
+        neighbours=("simple_interest", "floor_to_multiple", "ceil_to_multiple", "format_fixed_decimals"),
+    ),
+    Blueprint(
+        id="math_boats_meeting",
+        category="mathematical_computation",
+        difficulty="easy",
+        control_flow="linear",
+        texts=[
+            "Two fishing boats in trouble steer straight towards each other at the same speed and meet exactly "
+            "halfway. The lifeboat lies in a harbour {east} km east and {north} km north of the chart's origin, and "
+            "it goes to the meeting point in a straight line. How many miles (land miles of 1760 yards) is that, "
+            "rounded to 1 decimal?",
+            "On a plain, two hiking parties agree to camp exactly midway between the places where they are now. Their "
+            "cook sets out from a farm whose position on the map is [{east}, {north}], in kilometres east and north "
+            "of the origin. As the crow flies, how far is it from the farm to the camp? Give the answer in statute "
+            "miles, with 1 decimal.",
+        ],
+        inputs={
+            "first_boat": integers(
+                "Position of one boat or party: [km east, km north] of the origin; may be negative."
+            ),
+            "second_boat": integers("Position of the other boat or party, given in the same way."),
+        },
+        sample=sample_boats,
+        steps=steps_boats,
+        oracle=oracle_boats,
+        params={"east": [3, 7, 12, 18], "north": [4, 9, 15, 22]},
+        neighbours=("manhattan_distance", "absolute_difference", "polygon_area", "truncate_decimals"),
+    ),
+    Blueprint(
+        id="math_snow_report",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="branch",
+        texts=[
+            "A ski resort shows the snow and the temperature of the morning on a screen, for guests who think in "
+            "metric units and for guests who think in imperial units. Fresh snow of {least} cm or more is added to "
+            "the depth measured before the snowfall; less than that blows away and is ignored. Metric guests see the "
+            "snow in centimetres, rounded down to a multiple of {step}, and the temperature in degrees Celsius as it "
+            "was measured. Imperial guests see the snow in inches and the temperature in degrees Fahrenheit, each "
+            "rounded to the nearest whole number. Give what is shown as an object with 'snow' and 'temperature'.",
+            "The warden of a mountain hut answers calls about the snow. If at least {least} cm fell overnight, she "
+            "tells the old depth and the fresh snow together, otherwise the old depth alone. Callers with metric "
+            "units hear a depth in centimetres that is a multiple of {step} (she rather goes down than up, and exact "
+            "multiples stay) and the unchanged temperature in Celsius. To callers with imperial units she tells "
+            "inches and Fahrenheit, both to the nearest whole number. Write down her answer with the fields 'snow' "
+            "and 'temperature'.",
+        ],
+        inputs={
+            "depth": integer("Depth of the snow before the last snowfall, in whole cm."),
+            "fresh": integer("How much fresh snow fell in the night, in whole cm; at least 0."),
+            "temperature": number("Temperature in the morning in degrees Celsius, with 1 decimal."),
+            "units": text("What the guest or caller thinks in: 'metric' or 'imperial'."),
+        },
+        sample=sample_snow,
+        steps=steps_snow,
+        oracle=oracle_snow,
+        params={"least": [4, 6, 8, 10], "step": [5, 10, 15, 20]},
+        neighbours=("fahrenheit_to_celsius", "nearest_multiple", "truncate_decimals", "subtract", "ceil_to_multiple"),
+    ),
+    Blueprint(
+        id="math_sail_cloth",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="branch",
+        texts=[
+            "A sailmaker gets orders for sails with three straight edges, and some customers measure badly. If the "
+            "longest edge is as long as the other two together or longer, no such sail can be sewn, and the answer "
+            "to the customer has 'possible' false and, as 'figure', by how many metres the longest edge exceeds the "
+            "other two together (0 if they are equal). Otherwise 'possible' is true, and 'figure' is the cloth needed "
+            "in square metres: the area of the sail and {seam} percent of it on top for seams, rounded to 2 decimals.",
+            "Three garden paths are to enclose a triangular flower bed, and the gardener knows how long its sides "
+            "shall be. First check that the sides close to a real triangle with some area: the two shorter sides "
+            "must together be longer than the longest. If so, report 'possible' as true and as 'figure' the square "
+            "metres of turf to order, which is the bed's area plus {seam} percent for waste, to 2 decimals. If not, "
+            "report 'possible' as false and as 'figure' how many metres the two shorter sides together fall short "
+            "of the longest side, which is 0 when both are equal.",
+        ],
+        inputs={
+            "edges": integers("The lengths of the three edges or sides in whole metres, in no order; all above 0.")
+        },
+        sample=sample_sail,
+        steps=steps_sail,
+        oracle=oracle_sail,
+        params={"seam": [3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 16, 18]},
+        neighbours=("smallest", "polygon_area", "percent_of", "median_high", "ceil_to_integer"),
+    ),
+    Blueprint(
+        id="math_regatta_prize",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="branch",
+        texts=[
+            "A regatta's prize money depends on the size of the field. If {least} crews or more reach the finish, "
+            "only three of them are paid: the winner gets {share} percent of the pool, a fraction of a cent being "
+            "dropped, and what is left goes in equal parts to the second and the third crew; if one cent remains, "
+            "the second crew gets it. With fewer crews, the whole pool is divided among all of them as equally as "
+            "whole cents allow, and cents left over go one each to the crews that finished first. List the amounts "
+            "in cents that are paid, in the order of the finish.",
+            "After a cooking contest the jury hands out the money from the entry fees, in whole cents. With less than "
+            "{least} teams in the ranking everybody gets the same, except that single cents that cannot be shared "
+            "evenly are given to the best-placed teams, one to each. From {least} teams on, there are just three "
+            "payments: {share} percent of the money, rounded down to a whole cent, for the first place, and half of "
+            "the remainder each for the second and third, where an odd cent goes to the second. Which amounts are "
+            "paid out, beginning with the first place?",
+        ],
+        inputs={
+            "pool": integer("The money to be paid out, in cents."),
+            "crews": texts("The crews or teams that are ranked, the best one first; at least one."),
+        },
+        sample=sample_regatta,
+        steps=steps_regatta,
+        oracle=oracle_regatta,
+        params={"least": [4, 5, 6], "share": [42, 45, 55, 62]},
+        neighbours=("ceil_to_integer", "floor_divide", "apply_discount_percent", "remainder", "normalize_to_sum"),
+    ),
+    Blueprint(
+        id="math_farm_sale",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="iteration",
+        texts=[
+            "Before the winter, a farm shop sells everything {off} percent cheaper. The reduced price of a single "
+            "piece is brought to the nearest multiple of {step} cents, upwards if it lies exactly in the middle, and "
+            "that is what each piece costs at the till. How many cents does a customer pay for a basket with several "
+            "lines? An empty basket costs 0.",
+            "A museum shop clears its shelves and puts new stickers on its postcards and toys. The number on a "
+            "sticker is the old price less {off} percent, rounded to a multiple of {step} cents (to the nearer one, "
+            "and to the higher one if both are equally near). Visitors pay the sticker's price for every piece that "
+            "they take. Work out the sum in cents for one visitor, which is 0 for nothing taken.",
+        ],
+        inputs={
+            "basket": records(
+                "One line for each kind of article: the old price of one piece in 'cents', and how many 'pieces' are "
+                "bought, at least one.",
+                cents="integer",
+                pieces="integer",
+            )
+        },
+        sample=sample_basket,
+        steps=steps_basket,
+        oracle=oracle_basket,
+        params={"off": [12, 15, 25, 35], "step": [5, 10, 20]},
+        neighbours=("floor_to_multiple", "ceil_to_multiple", "percent_of", "add", "mean"),
+    ),
+    Blueprint(
+        id="math_orchid_meadow",
+        category="mathematical_computation",
+        difficulty="medium",
+        control_flow="iteration",
+        texts=[
+            "A botanist models the orchids of a meadow, which are either seedlings or flowering plants. From one year "
+            "to the next every seedling becomes a flowering plant, every flowering plant stays one, and each plant "
+            "that was already flowering gives {young} new seedlings. After how many years are there {goal} or more "
+            "plants of both kinds together for the first time, and how many of them are flowering then? Answer with "
+            "'years' and 'flowering'; a meadow with enough plants today has 'years' 0.",
+            "In a strategy game, a colony consists of larvae, which the game calls seedlings, and of grown insects, "
+            "which it calls flowering. In each round three things happen at the same time: all seedlings turn into "
+            "flowering ones, the flowering ones remain, and each of those that were flowering at the start of the "
+            "round brings {young} seedlings into the world. Count in 'years' the rounds until the colony has at "
+            "least {goal} members in all (none if it has them at the beginning), and report as 'flowering' how many "
+            "flowering ones it then has.",
+        ],
+        inputs={
+            "seedlings": integer("Seedlings at the beginning; at least 0."),
+            "flowering": integer("Flowering ones at the beginning; at least 0. Both together are at least 1."),
+        },
+        sample=sample_orchids,
+        steps=steps_orchids,
+        oracle=oracle_orchids,
+        params={"young": [2, 3, 4], "goal": [150, 250, 400, 600]},
+        neighbours=("transpose_matrix", "compound_balance", "power", "scale_each", "largest"),
+    ),
+    Blueprint(
+        id="math_garage_month",
+        category="mathematical_computation",
+        difficulty="hard",
+        control_flow="branch+iteration",
+        texts=[
+            "A car park settles up with its regular customers once a month. Each stay costs {rate} cents for every "
+            "{block} minutes, a begun {block} minutes counting in full, but never more than {cap} cents a stay. The "
+            "stays are billed in their order. Once the stays billed so far in the month have come to {quota} cents or "
+            "more in all, every further stay is reduced: {off} percent is taken off what it would cost otherwise "
+            "(that is, after the limit of {cap} cents), and a fraction of a cent in the result is dropped. Give "
+            "'total', the cents that the customer pays for the month, and 'reduced', the number of stays that were "
+            "reduced; without a stay both are 0.",
+            "Kim rents a desk in a shared workshop and gets one bill for all her visits of a month. The workshop "
+            "divides a visit into units of {block} minutes, the last of which may be incomplete and is charged like a "
+            "whole one; a unit costs {rate} cents, and a visit {cap} cents at most. It goes through the visits as "
+            "they are listed. If the earlier visits together have already brought in at least {quota} cents, counted "
+            "with the reductions given so far, the visit at hand gets {off} percent off, after the maximum per visit "
+            "was applied, rounded down to a whole cent. Kim wants to see the sum of the bill in cents as 'total', and "
+            "as 'reduced' how many visits got the reduction. A month without visits gives 0 for both.",
+        ],
+        inputs={"stays": integers("The lengths of the stays or visits in minutes, in order of time; each at least 1.")},
+        sample=sample_garage,
+        steps=steps_garage,
+        oracle=oracle_garage,
+        params={
+            "rate": [80, 90, 120],
+            "block": [20, 30],
+            "cap": [610, 650],
+            "quota": [720, 1440],
+            "off": [13, 16, 22],
+        },
+        neighbours=(
+            "ceil_to_multiple",
+            "floor_divide",
+            "nearest_multiple",
+            "percent_of",
+            "largest",
+            "split_amount_in_cents",
+        ),
+    ),
+    Blueprint(
+        id="math_shelf_robot",
+        category="mathematical_computation",
+        difficulty="hard",
+        control_flow="branch+iteration",
+        texts=[
+            "In a warehouse, a robot drives along aisles that run only east-west and north-south, always by a shortest "
+            "way, and needs one second for each metre. It starts at its dock, fully charged, which is enough for "
+            "{reach} metres, and calls at the given stops in their order; the stops themselves take no time. Before "
+            "it leaves for a stop, it checks whether its remaining charge is enough for the way to that stop and from "
+            "there back to the dock (just enough is enough). If not, it first drives back to the dock and charges "
+            "fully, which takes {pause} seconds, and goes on to that stop from there. After the last stop it returns "
+            "to the dock. Report as 'seconds' how long all of this takes, and as 'charges' how often it charged on "
+            "the way; without any stops both are 0.",
+            "A delivery trolley serves the rooms of a hospital in a fixed order. It moves one metre a second, only in "
+            "directions parallel to the walls, which lie on a grid, and never makes a detour. A full battery lasts for "
+            "{reach} metres, and the trolley begins with a full one at its base. Whenever the next room and after it "
+            "the way from that room straight to the base would together need more metres than the battery still has, "
+            "the trolley goes to the base first and spends {pause} seconds there on filling the battery completely; "
+            "only then does it set out for that room. Handing things over costs no time, and at the very end the "
+            "trolley drives to the base. State the total time as 'seconds' and the number of fillings as 'charges' "
+            "(0 and 0 if there is no room to serve).",
+        ],
+        inputs={
+            "dock": integers("Where the dock or base is: [metres east, metres north]."),
+            "stops": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "integer"}},
+                "description": "The stops or rooms in order, each [metres east, metres north]. None of them lies at "
+                "the dock, and each can be reached from there and back again with a full charge.",
+            },
+        },
+        sample=sample_robot,
+        steps=steps_robot,
+        oracle=oracle_robot,
+        params={"reach": [40, 50, 60, 80], "pause": [45, 75, 90]},
+        neighbours=(
+            "euclidean_distance",
+            "midpoint",
+            "absolute_difference",
+            "cumulative_sums",
+            "multiply",
+            "clamp",
+        ),
+    ),
+    Blueprint(
+        id="math_bread_price",
+        category="mathematical_computation",
+        difficulty="hard",
+        control_flow="branch+iteration",
+        texts=[
+            "A bakery lets the price of its bread follow the price of flour. The present bread price belongs to the "
+            "first flour quotation. Each later quotation is compared with a base quotation, which is the first one "
+            "to begin with. If the quotation is at least {limit} percent of the base higher than the base, bread "
+            "becomes {up} percent dearer; if it is at least {limit} percent of the base lower, bread becomes {down} "
+            "percent cheaper. In both cases the new bread price is rounded to the nearest multiple of {step} cents, "
+            "halfway values going up, and the quotation becomes the new base. Otherwise the bread price and the base "
+            "stay as they are. List the bread prices in cents, one for each quotation, beginning with the present "
+            "price for the first.",
+            "Marta's noodle bar adjusts the price of a bowl when wheat gets dearer or cheaper. She has one price of "
+            "wheat in mind, at first the oldest in her list, and reads on from there. A price that lies {limit} "
+            "percent or more above the one in her mind lets her raise the bowl by {up} percent; one that lies {limit} "
+            "percent or more below it lets her lower the bowl by {down} percent. Percentages of wheat refer to the "
+            "price in her mind, those of the bowl to its price at that moment. The changed price of the bowl is set "
+            "to the nearest multiple of {step} cents (the higher one if two are equally near), and from then on she "
+            "keeps the wheat price that caused the change in mind. All other wheat prices she forgets at once, "
+            "and the bowl costs what it did. Which prices does the bowl have, one for each wheat price in the list? "
+            "For the oldest it is the price at the beginning.",
+        ],
+        inputs={
+            "quotes": integers("The prices of flour or wheat in cents, the oldest first; at least one."),
+            "bread": integer("The price of the bread or bowl in cents at the time of the oldest quotation."),
+        },
+        sample=sample_flour,
+        steps=steps_flour,
+        oracle=oracle_flour,
+        params={"limit": [12.5, 25], "up": [6, 7], "down": [4, 5], "step": [5, 10]},
+        neighbours=(
+            "floor_to_multiple",
+            "ceil_to_multiple",
+            "absolute_difference",
+            "percent_of",
+            "consecutive_differences",
+            "compound_balance",
+        ),
+    ),
+]

@@ -1,0 +1,153 @@
+"""How many instances of what: the composition of FlowMind's benchmark (appendix A, tables 3 and 4), at any size."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+from flowbench_synth.blueprint import Blueprint, Difficulty
+from flowbench_synth.instance import NAME, TOOLS, BuildError
+from tools_registry.catalog import CATEGORIES, Category
+
+SIZE = 141
+STRATA: Mapping[Category, Mapping[Difficulty, int]] = {
+    "mathematical_computation": {"easy": 22, "medium": 14, "hard": 7},
+    "data_processing": {"easy": 21, "medium": 13, "hard": 7},
+    "string_manipulation": {"easy": 16, "medium": 9, "hard": 5},
+    "logical_reasoning": {"easy": 14, "medium": 9, "hard": 4},
+}
+"""Instances by category and difficulty. The sums are the paper's: 43, 41, 30, 27 by category (table 3); 73, 45, 23
+by difficulty (table 4). How a category divides into difficulties it does not say: proportionally."""
+TESTS: Mapping[Category, int] = {
+    "mathematical_computation": 206,
+    "data_processing": 203,
+    "string_manipulation": 150,
+    "logical_reasoning": 135,
+}
+EXAMPLES: Mapping[Category, int] = {
+    "mathematical_computation": 103,
+    "data_processing": 90,
+    "string_manipulation": 81,
+    "logical_reasoning": 69,
+}
+TOOLS_AVERAGE: Mapping[Difficulty, float] = {"easy": 7.7, "medium": 18.4, "hard": 29.9}
+
+
+class Slot(NamedTuple):
+    """An instance to be made."""
+
+    blueprint: str
+    number: int
+    """1 for the first instance of a blueprint, 2 for its second."""
+    tests: int
+    examples: int
+    tools: int
+
+    @property
+    def id(self) -> str:
+        """The instance's id."""
+        return self.blueprint if self.number == 1 else f"{self.blueprint}_{self.number}"
+
+
+def slots_for(size: int, categories: Sequence[Category] = CATEGORIES) -> list[Category]:
+    """The categories of so many tasks, in the proportions of the whole."""
+    wanted: Counts = {(name, "easy"): sum(STRATA[name].values()) for name in categories}
+    return [name for (name, _), count in _shared(wanted, size).items() for _ in range(count)]
+
+
+def plan(
+    blueprints: Sequence[Blueprint], seed: int, size: int = SIZE, categories: Sequence[Category] = CATEGORIES
+) -> list[Slot]:
+    """The instances of a benchmark, by category and difficulty.
+
+    Raises:
+        BuildError: If a category and difficulty that is needed has no blueprint.
+    """
+    wanted: Counts = {(name, level): count for name in categories for level, count in STRATA[name].items()}
+    counts = _shared(wanted, size)
+    chosen: list[tuple[Blueprint, int]] = []
+    for (category, level), count in counts.items():
+        pool = [item for item in blueprints if (item.category, item.difficulty) == (category, level)]
+        if count and not pool:
+            raise BuildError(f"there is no {level} blueprint of {category}")
+        chosen += _drawn(pool, count, Random(f"{NAME}/{seed}/{category}/{level}"))
+    extra_tests, extra_examples, tools = _extras(chosen, seed)
+    return [
+        Slot(
+            item.id,
+            number,
+            4 + (key in extra_tests),
+            2 + (key in extra_examples),
+            tools[key],
+        )
+        for item, number in chosen
+        for key in [(item.id, number)]
+    ]
+
+
+Key = tuple[str, int]
+Counts = dict[tuple[Category, Difficulty], int]
+
+
+def _extras(chosen: Sequence[tuple[Blueprint, int]], seed: int) -> tuple[set[Key], set[Key], dict[Key, int]]:
+    """Which instances have a fifth test, which a third example, and how many tools each offers.
+
+    Third examples go to the tasks with branches and loops first: there is more to show.
+    """
+    by_category: dict[Category, list[tuple[Blueprint, int]]] = defaultdict(list)
+    by_level: dict[Difficulty, list[Key]] = defaultdict(list)
+    for item, number in chosen:
+        by_category[item.category].append((item, number))
+        by_level[item.difficulty].append((item.id, number))
+    levels = list(TOOLS)
+    fifth: set[Key] = set()
+    third: set[Key] = set()
+    for category, items in by_category.items():
+        total = sum(STRATA[category].values())
+        order = [(item.id, number) for item, number in items]
+        Random(f"{NAME}/{seed}/{category}/tests").shuffle(order)
+        fifth.update(order[: round(len(items) * TESTS[category] / total) - 4 * len(items)])
+        rank = {(item.id, number): levels.index(item.difficulty) for item, number in items}
+        order.sort(key=lambda key: -rank[key])
+        third.update(order[: round(len(items) * EXAMPLES[category] / total) - 2 * len(items)])
+    tools: dict[Key, int] = {}
+    for level, keys in by_level.items():
+        order = sorted(keys)
+        Random(f"{NAME}/{seed}/{level}/tools").shuffle(order)
+        tools |= dict(zip(order, tool_counts(level, len(order)), strict=True))
+    return fifth, third, tools
+
+
+def tool_counts(level: Difficulty, count: int) -> list[int]:
+    """How many tools the instances of a difficulty offer: within the range, and on average as in the paper."""
+    low, high = TOOLS[level]
+    extra = round(count * (TOOLS_AVERAGE[level] - low))
+    most = min(max(extra - count + 1, extra // 3), extra // (high - low))
+    ones = extra - (high - low) * most
+    return [*[high] * most, *[low + 1] * ones, *[low] * (count - most - ones)]
+
+
+def _shared(wanted: Counts, size: int) -> Counts:
+    """A size shared out in given proportions: the largest remainders are rounded up."""
+    total = sum(wanted.values())
+    exact = {key: size * count / total for key, count in wanted.items()}
+    counts = {key: math.floor(share) for key, share in exact.items()}
+    order = sorted(exact, key=lambda key: counts[key] - exact[key])
+    for key in order[: size - sum(counts.values())]:
+        counts[key] += 1
+    return counts
+
+
+def _drawn(pool: Sequence[Blueprint], count: int, rng: Random) -> list[tuple[Blueprint, int]]:
+    """A number of instances of a pool: each blueprint once before any is taken again."""
+    found: list[tuple[Blueprint, int]] = []
+    number = 1
+    while len(found) < count:
+        left = count - len(found)
+        turn = list(pool) if left >= len(pool) else sorted(rng.sample(list(pool), left), key=lambda item: item.id)
+        found += [(item, number) for item in turn]
+        number += 1
+    return found

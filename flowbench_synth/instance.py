@@ -1,0 +1,72 @@
+"""What the pipeline passes on: instances, tests, gold workflows, and what each stage kept and dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from flowmind.task import Example, Task
+from tools_registry.spec import Record
+
+NAME = "flowbench_synth"
+TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
+"""Tools offered, by difficulty (FlowMind, appendix A, table 4)."""
+
+
+class BuildError(Exception):
+    """The benchmark cannot be built as asked."""
+
+
+class Gold(Record):
+    """The reference solution of an instance."""
+
+    id: str
+    workflow: dict[str, Any]
+    trace: dict[str, Any]
+    """The gold workflow's run on the first example."""
+
+
+class Instance(Record):
+    """Everything of one instance, before it is split over the files."""
+
+    task: Task
+    tests: tuple[Example, ...]
+    gold: Gold
+
+
+class Stage(Record):
+    """What one stage of the pipeline was given, kept, and dropped for which reason."""
+
+    stage: str
+    unit: str
+    given: int
+    kept: int
+    dropped: dict[str, int] = Field(default_factory=dict[str, int])
+    """How many, by reason."""
+    notes: tuple[str, ...] = ()
+    """What was dropped, one line each."""
+
+
+def stage(name: str, unit: str, kept: int, dropped: Iterable[tuple[str, str]] = ()) -> Stage:
+    """The report of a stage; `dropped` has what was dropped, with its reason."""
+    lost: Sequence[tuple[str, str]] = list(dropped)
+    return Stage(
+        stage=name,
+        unit=unit,
+        given=kept + len(lost),
+        kept=kept,
+        dropped=dict(Counter(reason for _, reason in lost)),
+        notes=tuple(f"{what}: {reason}" for what, reason in lost),
+    )
+
+
+def stage_table(stages: Iterable[Stage]) -> str:
+    """The yields as a Markdown table."""
+    lines = ["| stage | given | kept | dropped for |", "| --- | --- | --- | --- |"]
+    for report in stages:
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in report.dropped.items()) or "nothing"
+        lines.append(f"| {report.stage} | {report.given} {report.unit} | {report.kept} | {reasons} |")
+    return "\n".join(lines)

@@ -1,0 +1,229 @@
+"""Stage 3, task and workflow synthesis from blueprints: parameters, wording, inputs, golden answers, offered tools."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+from functools import cache
+from random import Random
+from typing import Any
+
+from flowbench_synth import blueprints
+from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.composition import Slot
+from flowbench_synth.coverage import Part, signature, tool_calls
+from flowbench_synth.filtering import MUTANT_BUDGET
+from flowbench_synth.flow import flow
+from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
+from flowbench_synth.mutants import mutants
+from flowmind.checking import check
+from flowmind.executor.compiler import compile_workflow
+from flowmind.executor.running import run_batch
+from flowmind.files import dump_json
+from flowmind.task import Example, Task
+from flowmind.trace import Trace
+from flowmind.workflow import Workflow
+from tools_registry import catalog
+from tools_registry.sandbox import LocalSandbox, WorkerPool
+from tools_registry.schema import JSONSchema, json_equal, type_of
+
+ATTEMPTS = 4
+"""How often an instance is drawn before its blueprint counts as unsound."""
+CANDIDATES = 80
+"""Inputs drawn for each instance, of which examples and tests are chosen."""
+
+
+@cache
+def all_blueprints() -> tuple[Blueprint, ...]:
+    """The authored tasks, in a fixed order."""
+    found: list[Blueprint] = []
+    for module in sorted(pkgutil.iter_modules(blueprints.__path__), key=lambda module: module.name):
+        found += importlib.import_module(f"flowbench_synth.blueprints.{module.name}").BLUEPRINTS
+    order = {name: rank for rank, name in enumerate(catalog.CATEGORIES)}
+    levels = {name: rank for rank, name in enumerate(TOOLS)}
+    return tuple(sorted(found, key=lambda item: (order[item.category], levels[item.difficulty], item.id)))
+
+
+def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot, attempt: int = 0) -> Instance:
+    """An instance of a blueprint.
+
+    Args:
+        blueprint: The task as it was written.
+        seed: The benchmark's seed.
+        pool: Workers for the gold workflow and its mutants.
+        slot: Its number among the instances of the blueprint; how many tests, examples and tools it has.
+        attempt: A number for each new draw.
+
+    Raises:
+        BuildError: If the gold workflow is not sound, or too few different inputs come up.
+    """
+    rng = Random(f"{NAME}/{seed}/{slot.id}/{attempt}")
+    params: Params = {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
+    query = rng.choice(list(blueprint.texts)).format(**params)
+    workflow = gold_workflow(blueprint, params)
+    used = sorted({node.tool for node in tool_calls(workflow)})
+    sandbox = LocalSandbox([catalog.load()[name] for name in used], pool)
+    cases = _draw(blueprint, params, rng)
+    traces = run_batch(workflow, cases, sandbox)
+    for case, trace in zip(cases, traces, strict=True):
+        expected = blueprint.oracle(case, params)
+        if not trace.ok or not json_equal(trace.answer, expected):
+            got = trace.answer if trace.ok else trace.error
+            raise BuildError(f"{slot.id}: on {dump_json(case)} gold gives {got!r}, the oracle {expected!r}")
+    offered, parts = _offered(blueprint, workflow, (cases, traces), slot.tools, rng, pool)
+    order = list(range(len(cases)))
+    rng.shuffle(order)
+    shown = cover(sorted(order, key=lambda index: idle_steps(traces[index])), traces, parts, slot.examples)
+    held = cover([index for index in order if index not in shown], traces, parts, slot.tests)
+    shown = [shown[1], shown[0], *shown[2:]]  # the agent works the first and sees the others
+    task = Task(
+        id=slot.id,
+        category=blueprint.category,
+        difficulty=blueprint.difficulty,
+        control_flow=blueprint.control_flow,
+        query=query,
+        inputs=workflow.inputs,
+        output=answer_schema([trace.answer for trace in traces]),
+        tools=offered,
+        examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in shown),
+    )
+    tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in held)
+    gold = Gold(id=slot.id, workflow=workflow.dump(), trace=traces[shown[0]].dump())
+    return Instance(task=task, tests=tests, gold=gold)
+
+
+def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
+    """The gold workflow for given parameters.
+
+    Raises:
+        BuildError: If it does not pass `check`.
+    """
+    workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
+    if problems := check(workflow, catalog.specs()):
+        raise BuildError(f"{blueprint.id}: {'; '.join(map(str, problems))}")
+    return workflow
+
+
+def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, Any]]:
+    """Different inputs, in the order drawn."""
+    found: dict[str, dict[str, Any]] = {}
+    for _ in range(10 * CANDIDATES):
+        case = blueprint.sample(rng, params)
+        found.setdefault(dump_json(case), case)
+        if len(found) == CANDIDATES:
+            break
+    if len(found) < CANDIDATES // 4:
+        raise BuildError(f"{blueprint.id}: only {len(found)} different inputs came up")
+    return list(found.values())
+
+
+Runs = tuple[Sequence[dict[str, Any]], Sequence[Trace]]
+
+
+def _offered(
+    blueprint: Blueprint, workflow: Workflow, runs: Runs, size: int, rng: Random, pool: WorkerPool
+) -> tuple[tuple[str, ...], list[frozenset[Part]]]:
+    """The tools that the agent sees, shuffled, and what each input covers with them.
+
+    They are the gold's, the near misses that the author named, and others of the category. A tool that can stand in
+    for one of the gold's without any drawn input showing a difference is as right as that one, and not offered.
+    """
+    used = sorted({node.tool for node in tool_calls(workflow)})
+    near = [name for name in blueprint.neighbours if name not in used]
+    rng.shuffle(near)
+    others = [
+        name
+        for name, tool in catalog.load().items()
+        if tool.category == blueprint.category and name not in used and name not in near
+    ]
+    rng.shuffle(others)
+    waiting = [*near, *others]
+    names = [*used, *waiting[: max(0, size - len(used))]]
+    del waiting[: max(0, size - len(used))]
+    while True:
+        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool))
+        if not twins or not waiting:
+            break
+        names = [name for name in names if name not in twins]
+        names += waiting[: size - len(names)]
+        del waiting[: len(twins)]
+    rng.shuffle(names)
+    return tuple(names), parts
+
+
+def parts_of(workflow: Workflow, runs: Runs, sandbox: LocalSandbox) -> tuple[list[frozenset[Part]], set[str]]:
+    """What each input covers: what the gold's run on it does, and the mutants that answer it differently.
+
+    Also the tools that can take the place of another without any difference.
+    """
+    cases, traces = runs
+    covered = [set(signature(trace)) for trace in traces]
+    used = {node.tool for node in tool_calls(workflow)}
+    twins: set[str] = set()
+    for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
+        outcomes = sandbox.run(compile_workflow(mutant.workflow, traced=False), cases, MUTANT_BUDGET)
+        told = [
+            index
+            for index, outcome in enumerate(outcomes)
+            if outcome.error or not json_equal(outcome.answer, traces[index].answer)
+        ]
+        for index in told:
+            covered[index].add(("kills", mutant.what, number))
+        if not told:
+            twins |= {node.tool for node in tool_calls(mutant.workflow)} - used
+    return [frozenset(parts) for parts in covered], twins
+
+
+def idle_steps(trace: Trace) -> int:
+    """The calls of a run that change nothing: their result equals an argument, or is empty.
+
+    An example in which a rule of the task has no effect does not show that rule, so examples with few idle steps
+    are preferred. Tests are drawn without regard to it.
+    """
+    return sum(
+        step.observation.value in ([], {}, "", 0)
+        or any(json_equal(step.observation.value, value) for value in step.call.args.values())
+        for step in trace.tool_steps
+    )
+
+
+def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int) -> list[int]:
+    """Greedily the inputs that add most: parts not covered yet, then answers not given yet.
+
+    Of equals the first in the order is taken.
+    """
+    chosen: list[int] = []
+    covered: set[Part] = set()
+    answers: set[str] = set()
+    while len(chosen) < count:
+        left = [index for index in order if index not in chosen]
+        best = max(
+            left,
+            key=lambda index: (len(parts[index] - covered), dump_json(traces[index].answer) not in answers),
+        )
+        chosen.append(best)
+        covered |= parts[best]
+        answers.add(dump_json(traces[best].answer))
+    return chosen
+
+
+def answer_schema(answers: Iterable[Any]) -> JSONSchema:
+    """The JSON types that answers have."""
+    kinds = {_kind(answer) for answer in answers}
+    if "number" in kinds:
+        kinds.discard("integer")
+    names = sorted(kinds)
+    return {"type": names[0] if len(names) == 1 else names}
+
+
+def _kind(answer: Any) -> str:
+    from_type = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "string",
+        list: "array",
+        dict: "object",
+    }
+    return from_type.get(type_of(answer), "null")
