@@ -11,14 +11,13 @@ from typing import Any
 
 import tqdm
 
-from flowbench_synth.builder import FILES
+from flowbench_synth.builder import FILES, own_pools
 from flowbench_synth.filtering import TaskAudit, audit_task
 from flowbench_synth.instance import Gold
 from flowmind.errors import InputError
 from flowmind.files import parse_json, read_lines, read_text, validate
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow import Workflow
-from tools_registry.sandbox import WorkerPool
 
 Item = tuple[Task, tuple[Example, ...], dict[str, Any] | None]
 
@@ -50,8 +49,7 @@ def _audit(folder: Path, sized: bool, item: Item) -> TaskAudit:
         workflow = validate(Workflow, gold)
     except ValueError as error:
         return TaskAudit(**about, problems=(f"the gold workflow is no workflow: {error}",))
-    with WorkerPool(1) as first, WorkerPool(1) as second:
-        return audit_task(task, tests, workflow, benchmark_tools(folder), (first, second), sized)
+    return audit_task(task, tests, workflow, benchmark_tools(folder), own_pools(), sized)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,16 +80,22 @@ def construct(slot: Slot, seed: int) -> Made:
     """The instance of a slot: drawn again, at most a few times, if its audit finds something."""
     blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
     rejected: list[str] = []
-    with WorkerPool(1) as first, WorkerPool(1) as second:
-        for attempt in range(ATTEMPTS):
-            instance = make_instance(blueprint, seed, first, slot, attempt)
-            workflow = Workflow.model_validate(instance.gold.workflow)
-            audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
-            if not audit.problems:
-                found = solved_by_search(instance.task, instance.tests, catalog.load(), first)
-                return Made(instance, audit, tuple(rejected), found)
-            rejected.append(audit.problems[0])
+    first, second = own_pools()
+    for attempt in range(ATTEMPTS):
+        instance = make_instance(blueprint, seed, first, slot, attempt)
+        workflow = Workflow.model_validate(instance.gold.workflow)
+        audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
+        if not audit.problems:
+            found = solved_by_search(instance.task, instance.tests, catalog.load(), first)
+            return Made(instance, audit, tuple(rejected), found)
+        rejected.append("; ".join([audit.problems[0], *audit.survivors]))
     return Made(None, None, tuple(rejected), False)
+
+
+@cache
+def own_pools() -> tuple[WorkerPool, WorkerPool]:
+    """Two pools of one worker each, for the life of this process."""
+    return WorkerPool(1), WorkerPool(1)
 
 
 def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:

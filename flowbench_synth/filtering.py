@@ -50,7 +50,8 @@ class TaskAudit(Record):
     killed: int = 0
     survivors: tuple[str, ...] = ()
     trivial: dict[str, float] = Field(default_factory=dict[str, float])
-    """For each trivial agent the percent of tests that its best attempt passes."""
+    """For each trivial agent the percent of tests that its best attempt passes; of single calls only those are
+    taken further that pass the first test."""
 
     @property
     def solved_by(self) -> tuple[str, ...]:
@@ -179,19 +180,28 @@ def _trivial(task: Task, tests: Sequence[Example], box: LocalSandbox) -> Iterato
     echoes = [[test.input[name] for test in tests] for name in names]
     yield "echo", _best([*echoes, [test.input for test in tests]], tests)
     attempts = [attempt for tool in task.tools for attempt in _single_calls(task, tool, names, box)]
-    calls = [
-        (tool, {field: test.input[source] if given else source for field, (given, source) in args.items()})
-        for tool, args in attempts
-        for test in tests
-    ]
-    values = iter(box.values(calls))
-    answers = [
-        [value if error is None else _NO_ANSWER for value, error in map(next, [values] * len(tests))] for _ in attempts
-    ]
+    first = _answers(attempts, tests[:1], box)
+    promising = [way for way, given in zip(attempts, first, strict=True) if _best([given], tests[:1])]
+    answers = _answers(promising, tests, box)
     yield "one_tool", _best(answers, tests)
 
 
 _NO_ANSWER = object()
+Way = tuple[str, dict[str, tuple[bool, Any]]]
+"""A tool, and for each parameter an input's name (True), or a value (False)."""
+
+
+def _answers(ways: Sequence[Way], tests: Sequence[Example], box: LocalSandbox) -> list[list[Any]]:
+    """What each way to call a tool gives on each test."""
+    calls = [
+        (tool, {field: test.input[source] if given else source for field, (given, source) in args.items()})
+        for tool, args in ways
+        for test in tests
+    ]
+    values = iter(box.values(calls))
+    return [
+        [value if error is None else _NO_ANSWER for _, (value, error) in zip(tests, values, strict=False)] for _ in ways
+    ]
 
 
 def _best(attempts: Sequence[Sequence[Any]], tests: Sequence[Example]) -> float:
@@ -206,9 +216,7 @@ def _best(attempts: Sequence[Sequence[Any]], tests: Sequence[Example]) -> float:
     return 100.0 * max(passed, default=0) / len(tests)
 
 
-def _single_calls(
-    task: Task, tool: str, names: Sequence[str], box: LocalSandbox
-) -> Iterator[tuple[str, dict[str, tuple[bool, Any]]]]:
+def _single_calls(task: Task, tool: str, names: Sequence[str], box: LocalSandbox) -> Iterator[Way]:
     """Ways to call one tool: each parameter gets an input, or a number or quoted text of the task's text."""
     spec = box.specs[tool]
     said: list[Any] = list(map(_number, re.findall(r"-?\d+(?:\.\d+)?", task.query)))

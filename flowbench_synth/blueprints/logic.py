@@ -271,13 +271,14 @@ def shift_board(inputs: Case, params: Params) -> Any:
 
 
 def sample_parcels(rng: Random, params: Params) -> Case:
-    """Up to 8 parcels and a table of up to 4 rules with 1 or 2 conditions."""
+    """Up to 8 parcels, many about as heavy as the limit, and a table of up to 4 rules with 1 or 2 conditions."""
+    limit = params["limit"]
     parcels = [
         {
             "size": rng.choice(SIZES),
             "zone": rng.choice(ZONES),
             "fragile": rng.random() < 0.4,
-            "kilos": rng.choice([1, 2, 5, 8, 10, 15, 19, 20, 21, 25, 26, 30]),
+            "kilos": rng.choice([1, 2, 5, 8, 10, limit - 1, limit, limit, limit + 1, limit + 1, limit + 7]),
         }
         for _ in range(rng.choice([0, 1, 2, 3, 4, 5, 6, 6, 7, 7, 8, 8]))
     ]
