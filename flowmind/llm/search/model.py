@@ -73,7 +73,7 @@ class SearchModel:
             constants=constants(reading),
             named=named(reading.text.split("\n\nInputs:")[0]),
             relevance=relevance(reading.text, documents),
-            budget=self._budget,
+            budget=round(self._budget * min(1.0, _FEW_TOOLS / len(business)) ** 2) if business else 0,
         )
         return search(question, self._probe)
 
@@ -110,6 +110,9 @@ class SearchModel:
             return None
 
 
+_FEW_TOOLS = 10
+"""With more tools the budget shrinks by their square: it would cover next to nothing of the sequences of three or
+four calls."""
 _READINGS = 64
 """Ways to read a trace that are tried on the other examples."""
 
