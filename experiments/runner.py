@@ -24,6 +24,7 @@ from flowmind.evaluation.metrics import Summary, failure_mode, summarize_records
 from flowmind.executor.running import run_batch
 from flowmind.files import dump_json, parse_json, read_text, validate, write_text
 from flowmind.llm.choosing import model_named
+from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.recorded import Recorded
 from flowmind.pipeline import Settings, Solution, solve
 from flowmind.protocols import ChatModel
@@ -260,6 +261,8 @@ async def _cases(
             for one in running:
                 one.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+            if isinstance(model, OpenAIChat):
+                await model.aclose()
 
 
 async def _case(

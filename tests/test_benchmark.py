@@ -69,7 +69,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (base / "benchmark.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (base / "benchmark").exists():
-            assert main(["build", "--seed", "0", "--size", "18", "--out", str(base / "building")]) == 0
+            assert main(["build", "--seed", "0", "--size", "24", "--out", str(base / "building")]) == 0
             (base / "building").rename(base / "benchmark")
     return base / "benchmark"
 
@@ -90,7 +90,7 @@ def test_a_build_has_its_files_and_their_hashes(built: Path) -> None:
 
 def test_every_category_has_tasks_of_every_difficulty(built: Path) -> None:
     tasks = rows(built, "instances")
-    assert len({task["id"] for task in tasks}) == len(tasks) == 18
+    assert len({task["id"] for task in tasks}) == len(tasks) == 24
     assert {(task["category"], task["difficulty"]) for task in tasks} == {
         (category, difficulty) for category in CATEGORIES for difficulty in ("easy", "medium", "hard")
     }
@@ -174,7 +174,7 @@ def test_the_benchmark_is_read_as_tasks_with_tests(built: Path) -> None:
 
 
 BLUEPRINTS = {blueprint.id: blueprint for blueprint in all_blueprints()}
-SMALL = plan(all_blueprints(), 0, 18)
+SMALL = plan(all_blueprints(), 0, 24)
 CHOSEN = {slot.id: BLUEPRINTS[slot.blueprint] for slot in SMALL}
 
 
@@ -190,7 +190,7 @@ from flowbench_synth.builder import construct
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints
 from flowmind.files import dump_json
-for slot in plan(all_blueprints(), 0, 18):
+for slot in plan(all_blueprints(), 0, 24):
     if slot.id in sys.argv[1:]:
         made = construct(slot, 0).instance
         print(dump_json([made.task.model_dump(mode="json"), made.gold.model_dump(mode="json")]))
@@ -632,7 +632,7 @@ def test_the_manifest_tells_how_it_was_made(built: Path) -> None:
     ]  # fmt: skip
     assert manifest["stages"][0]["kept"] == 358
     assert {row["id"] for row in manifest["audit"]} == {task["id"] for task in rows(built, "instances")}
-    assert sum(row["of"] for row in manifest["search_floor"].values()) == 18
+    assert sum(row["of"] for row in manifest["search_floor"].values()) == 24
     card = (built / "README.md").read_text(encoding="utf-8")
     assert "canary" in card
     assert "## Search floor" in card

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from flowbench_synth.builder import all_blueprints, make_instance
+from flowbench_synth.composition import plan
+from flowbench_synth.tasks import all_blueprints, make_instance
 from flowmind import cli
 from flowmind.files import dump_json
 from flowmind.record import CaseRecord
@@ -367,7 +368,14 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*words: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            command(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+            command(*words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.default_int_handler
+            ),  # a job in the background has none
         )
         running.append(process)
         return process
@@ -544,10 +552,11 @@ def test_no_reply_however_odd_ends_a_run(tmp_path: Path) -> None:
 
 def test_instances_of_the_builder_are_worked(tmp_path: Path) -> None:
     bench, run = tmp_path / "bench", tmp_path / "run"
-    easy = [blueprint for blueprint in all_blueprints() if blueprint.difficulty == "easy"]
-    chosen = {blueprint.category: blueprint for blueprint in reversed(easy)}
+    easy = {item.id: item for item in all_blueprints() if item.difficulty == "easy"}
+    slots = [slot for slot in plan(all_blueprints(), 3) if slot.blueprint in easy and slot.tests == 5]
+    chosen = {easy[slot.blueprint].category: slot for slot in reversed(slots)}
     with WorkerPool(1) as pool:
-        made = [make_instance(blueprint, 3, pool) for blueprint in chosen.values()]
+        made = [make_instance(easy[slot.blueprint], 3, pool, slot) for slot in chosen.values()]
     bench.mkdir()
     tasks = [instance.task.model_dump(mode="json") for instance in made]
     tests = [HeldOut(id=one.task.id, tests=one.tests).model_dump(mode="json") for one in made]
