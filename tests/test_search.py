@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -225,3 +228,24 @@ def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(rema
     wanted = TWO.model_copy(update={"query": f"{TWO.query}\n{remark}"})
     solution = solved(wanted, tools)
     assert [trace.stop for trace in solution.traces] == ["finish"]
+
+
+RELEVANCE = """
+from flowmind.llm.search.reading import relevance
+from tools_registry import catalog
+documents = {name: spec.description for name, spec in catalog.specs().items()}
+print(relevance(" ".join(list(documents.values())[::7]), documents))
+"""
+
+
+def test_every_process_finds_the_same_tools_relevant() -> None:
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", RELEVANCE],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -216,7 +217,10 @@ def _field_names(reading: Reading) -> list[str]:
 
 
 def relevance(text: str, documents: dict[str, str]) -> dict[str, float]:
-    """For each tool the share of its documentation's words that the task's text contains, rare words first."""
+    """For each tool the share of its documentation's words that the task's text contains, rare words first.
+
+    The sums are exact, because sets have another order in every process.
+    """
     words = set(map(_stem, re.findall(r"[a-z]+", text.lower())))
     stems = {name: set(map(_stem, re.findall(r"[a-z]+", doc.lower()))) for name, doc in documents.items()}
     spread: dict[str, int] = {}
@@ -224,7 +228,8 @@ def relevance(text: str, documents: dict[str, str]) -> dict[str, float]:
         for part in parts:
             spread[part] = spread.get(part, 0) + 1
     return {
-        name: sum(1 / spread[part] for part in parts & words) / max(1e-9, sum(1 / spread[part] for part in parts))
+        name: math.fsum(1 / spread[part] for part in parts & words)
+        / max(1e-9, math.fsum(1 / spread[part] for part in parts))
         for name, parts in stems.items()
     }
 
