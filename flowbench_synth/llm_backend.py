@@ -157,7 +157,8 @@ class _Writer:
         lost: list[tuple[str, str]] = []
 
         async def work(category: Category, number: int, count: int) -> None:
-            ask = f"Write {count} functions for {_THEMES[category]}. Make them different from one another."
+            ask = f"Write {count} functions for {_THEMES[category]}. Make them different from one another. "
+            ask += "End each docstring with three examples, each a line with >>> and a line with its result."
             known = ", ".join(tool.spec.name for tool in found if tool.category == category)
             ask += f" There are already: {known}." if known else ""
             example = ("Write 1 function for prices.", _prompt("write_tools_example"))
