@@ -603,10 +603,22 @@ def test_an_agent_that_knows_nothing_is_found(built: Path) -> None:
     assert "an agent that knows nothing solves it (copy)" in copied(built, repeat).problems
 
 
-def test_tests_that_miss_mutants_are_found(built: Path) -> None:
-    found = copied(built, lambda row, tests: tests.__setitem__(slice(1, None), []))
-    assert found.killed + len(found.survivors) == found.mutants
-    assert "all tests have one answer" in found.problems
+def test_tests_that_miss_mutants_are_found() -> None:
+    steps = [
+        call("double", "multiply", first=var("n"), second=2),
+        call("result", "multiply", first=var("double"), second=3),
+        answer("result"),
+    ]
+    workflow = flow("task", {"n": {"type": "integer"}}, steps)
+    about = {"id": "task", "difficulty": "easy", "control_flow": "linear", "query": "?", "tools": ["multiply"]}
+    task = Task.model_validate({**about, "inputs": workflow.inputs})
+    with WorkerPool(1) as first, WorkerPool(1) as second:
+        pools = first, second
+        weak = audit_task(task, [Example(input={"n": 0}, output=0)], workflow, catalog.load(), pools, sized=False)
+        strong = audit_task(task, [Example(input={"n": 5}, output=30)], workflow, catalog.load(), pools, sized=False)
+    assert f"tests kill {weak.killed} of {weak.mutants} mutants, at least 95 % are wanted" in weak.problems
+    assert weak.survivors
+    assert (strong.killed, strong.survivors) == (strong.mutants, ())
 
 
 def test_a_text_that_names_a_tool_is_found(built: Path) -> None:
