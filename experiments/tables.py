@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from flowmind.evaluation.metrics import Group, Rate, Summary
+from flowmind.evaluation.metrics import Group, Summary
+from flowmind.evaluation.statistics import Rate
 
 _NOTES = {"search": "`search` is no language model: it finds tool sequences by search over the examples."}
 
@@ -40,8 +41,8 @@ def summary_table(summaries: Sequence[Summary]) -> str:
     for item in summaries:
         if item.errors:
             lines.append(
-                f"{item.model} {item.mode}: {item.errors} cases failed for want of an answer from the model's "
-                "endpoint; they count as not passed, and the same command tries them again."
+                f"{item.model} {item.mode}: {item.errors} more cases were not tried to their end, for want of an "
+                "answer from the model's endpoint; they are in no rate, and the same command tries them again."
             )
     return "\n".join(lines) + "\n"
 

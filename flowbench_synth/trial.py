@@ -60,7 +60,7 @@ def try_blueprint(blueprint: Blueprint, pool: WorkerPool) -> list[str]:
         params = choose(blueprint, rng)
         try:
             workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
-        except Exception as error:
+        except Exception as error:  # the author of a blueprint may raise anything
             return [*problems, f"the steps cannot be built: {type(error).__name__}: {error}"]
         found = check(workflow, catalog.specs())
         if found:

@@ -301,22 +301,51 @@ def _models(options: argparse.Namespace) -> int:
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="qwen3-8b, qwen3-14b or qwen3-32b")
+    parser.usage = "flowmind serve MODEL [options] [-- FLAG ...]"
+    parser.add_argument("model", metavar="MODEL", help="such as qwen3-8b, a folder, or a name of the hub")
+    extra = parser.add_argument("extra", nargs="+", metavar="FLAG", default=(), help="after --: flags for vLLM")
+    extra.required = False  # nargs="*" would take nothing before the options, and then refuse what stands after --
+    parser.add_argument("--port", type=int, default=8000, help="of 127.0.0.1; 0 takes a free one (default 8000)")
+    names = ("--served-name", "--served-model-name")
+    parser.add_argument(*names, default=None, help="what requests call it (default MODEL, or MODEL-thinking)")
+    parser.add_argument("--max-model-len", type=int, default=None, help="tokens of a request with its reply")
+    parser.add_argument("--thinking", action=argparse.BooleanOptionalAction, default=False, help="think, then answer")
+    parser.add_argument("--dtype", default=None, help="of weights and activations (default: as the model's config)")
+    parser.add_argument("--gpu-memory-utilization", type=float, default=None, help="share of the GPU's memory")
+    parser.add_argument(
+        "--device", default="gpu", choices=("gpu", "cpu"), help="cpu: for checks, with vLLM built for it (default gpu)"
+    )
+    parser.add_argument("--wait", type=float, default=1800.0, help="seconds until it must be healthy (default 1800)")
+    parser.add_argument("--log", type=Path, default=None, metavar="FILE", help="for what vLLM prints")
+    parser.add_argument("--dry-run", action="store_true", help="print the command and do nothing")
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from flowmind.errors import InputError
-    from flowmind.llm.models import KNOWN, LOCAL_URL, find
+    """Serves until it is interrupted, which is how one stops it, or until the server ends by itself."""
+    import shlex
 
-    info = find(options.model)
-    if info.kind != "vllm":
-        known = ", ".join(known.name for known in KNOWN.values() if known.kind == "vllm")
-        raise InputError(f"model {options.model!r} is not served by vLLM; these are: {known}")
-    print("On a machine with a GPU, install the extra and start the server:")
-    print("  pip install 'flowmind-es[vllm]'")
-    print(f"  {info.note} --host 127.0.0.1 --port 8000 --enable-prefix-caching")
-    print(f"Then, in another shell: OPENAI_BASE_URL={LOCAL_URL} flowmind exp --model {info.name}")
-    return 0
+    from flowmind.errors import InputError, ModelUnavailable
+    from flowmind.llm import serving
+
+    if options.extra and not options.extra[0].startswith("-"):
+        raise InputError(f"serve takes one model; what is {options.extra[0]!r}? Flags for vLLM stand after --")
+    names = ("port", "max_model_len", "thinking", "dtype", "gpu_memory_utilization", "device", "wait")
+    settings = {name: getattr(options, name) for name in names}
+    wanted = serving.ServeOptions.of(options.model, options.served_name, extra=tuple(options.extra), **settings)
+    if options.dry_run:
+        print(shlex.join(serving.command(wanted)))
+        return 0
+    if (lacks := serving.missing(options.model, wanted.device)) is not None:
+        raise ModelUnavailable(lacks)
+
+    def report(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    with serving.Server(wanted, log=options.log, report=report) as server:
+        print(f"OPENAI_BASE_URL={server.base_url}\nOPENAI_API_KEY=none", flush=True)
+        use = f"OPENAI_BASE_URL={server.base_url} flowmind exp --model {wanted.served_name}"
+        report(f"in another shell: {use}\nCtrl-C stops the server")
+        server.wait()
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -337,7 +366,7 @@ COMMANDS: dict[str, Command] = {
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),
     "show": Command("print a workflow, a line a node", _workflow_argument, _show),
     "models": Command("list the known models", _no_arguments, _models),
-    "serve": Command("say how to serve a model with vLLM", _serve_arguments, _serve),
+    "serve": Command("serve a model with vLLM until Ctrl-C", _serve_arguments, _serve),
     "doctor": Command("say what works on this machine", _no_arguments, _doctor),
 }
 

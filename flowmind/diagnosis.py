@@ -6,10 +6,10 @@ import asyncio
 import importlib.util
 import os
 import platform
-import shutil
 import sys
 
 from flowmind.errors import ModelUnavailable
+from flowmind.llm import serving
 from flowmind.llm.models import LOCAL_URL, reach
 from tools_registry import catalog
 from tools_registry.sandbox import LocalSandbox
@@ -53,7 +53,7 @@ def _sandbox() -> Finding:
 
 def _optional() -> list[Finding]:
     vllm = importlib.util.find_spec("vllm") is not None
-    gpu = shutil.which("nvidia-smi") is not None
+    gpu = serving.gpu_found()
     url = os.environ.get("OPENAI_BASE_URL", LOCAL_URL)
     try:
         reach("any", url, timeout=1.0)
@@ -65,9 +65,15 @@ def _optional() -> list[Finding]:
         Finding(
             what="vllm",
             ok=vllm,
-            note="installed" if vllm else "pip install 'flowmind-es[vllm]'",
+            note=_versions() if vllm else "pip install 'flowmind-es[vllm]'",
             needed=False,
         ),
-        Finding(what="gpu", ok=gpu, note="nvidia-smi found" if gpu else "none found", needed=False),
+        Finding(what="gpu", ok=gpu, note="; ".join(serving.gpus()) or "found" if gpu else "none found", needed=False),
         Finding(what="endpoint", ok=answers, note=note, needed=False),
     ]
+
+
+def _versions() -> str:
+    """The versions of the packages that serve."""
+    found = serving.versions()
+    return ", ".join(f"{name} {found[name]}" for name in found if name != "python") or "installed"

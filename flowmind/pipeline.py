@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -46,6 +46,12 @@ class Settings(Record):
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     execute_budget: Budget = Budget()
     summarize_budget: Budget = Budget()
+    turn_limit: int | None = Field(default=None, ge=1)
+    """Replies of the model in a case, over all its stages."""
+    token_limit: int | None = Field(default=None, ge=1)
+    """Output tokens of a case."""
+    time_limit: float | None = Field(default=None, gt=0)
+    """Seconds that a case waits for the model."""
 
 
 class Solution(Record):
@@ -74,8 +80,17 @@ class Solution(Record):
         return self.workflow is not None and not self.problems
 
 
-async def solve(task: Task, business: Sandbox, model: ChatModel, settings: Settings) -> Solution:
+async def solve(
+    task: Task, business: Sandbox, model: ChatModel, settings: Settings, summarizer: ChatModel | None = None
+) -> Solution:
     """Solves a task: executes it on its examples, and turns what happened into a workflow.
+
+    Args:
+        task: With at least one example.
+        business: Its tools.
+        model: Who is asked, in the summarize stage too unless a `summarizer` is given.
+        settings: How.
+        summarizer: Who summarizes.
 
     Raises:
         InputError: If the task has no examples, or a business tool bears a graph tool's name.
@@ -88,18 +103,17 @@ async def solve(task: Task, business: Sandbox, model: ChatModel, settings: Setti
     if settings.mode in ("react", "pe", "enhanced-react"):
         return await _single_stage(task, business, model, settings)
     execute, summarize = _letters(settings.mode)
-    traces = [
-        await _agent(execute, model, settings.execute_budget, settings, rollout).execute(
-            execute_brief(task, rollout, business.specs), business
-        )
-        for rollout in range(settings.rollouts)
-    ]
+    traces: list[Trace] = []
+    for rollout in range(settings.rollouts):
+        agent = _agent(execute, model, _left(settings.execute_budget, settings, traces), settings, rollout)
+        traces.append(await agent.execute(execute_brief(task, rollout, business.specs), business))
     chosen = select_traces(task, traces, settings)
     draft = DraftSandbox(business.specs, task.inputs, task.id, [trace.inputs for trace in chosen], task.query)
     summary = None
     if chosen:
         brief = summarize_brief(shown(task, 0), chosen, business.specs)
-        summary = await _agent(summarize, model, settings.summarize_budget, settings, 0).execute(brief, draft)
+        budget = _left(settings.summarize_budget, settings, traces)
+        summary = await _agent(summarize, summarizer or model, budget, settings, 0).execute(brief, draft)
     return _solution(task, traces, draft, summary)
 
 
@@ -110,7 +124,7 @@ async def _single_stage(task: Task, business: Sandbox, model: ChatModel, setting
     brief = execute_brief(task, 0, business.specs).model_copy(
         update={"stage": "single", "must_build": settings.mode == "enhanced-react"}
     )
-    agent = _agent(letter, model, settings.execute_budget, settings, 0)
+    agent = _agent(letter, model, _left(settings.execute_budget, settings, []), settings, 0)
     trace = await agent.execute(brief, JointSandbox(business, draft))
     return _solution(task, [trace], draft, None)
 
@@ -121,9 +135,24 @@ def _letters(mode: Mode) -> tuple[str, str]:
     return letters[0], letters[1]
 
 
+def _left(budget: Budget, settings: Settings, done: Sequence[Trace]) -> Budget:
+    """A stage's budget within what the stages before have left of the case's limits."""
+    turns = [turn for trace in done for turn in trace.turns]
+    update: dict[str, Any] = {}
+    if settings.turn_limit is not None:
+        update["turns"] = min(budget.turns, max(0, settings.turn_limit - len(turns)))
+    if settings.token_limit is not None:
+        left = max(0, settings.token_limit - sum(turn.output_tokens or 0 for turn in turns))
+        update["output_tokens"] = left if budget.output_tokens is None else min(budget.output_tokens, left)
+    if settings.time_limit is not None:
+        waited = max(0.0, settings.time_limit - sum(turn.seconds for turn in turns))
+        update["seconds"] = waited if budget.seconds is None else min(budget.seconds, waited)
+    return budget.model_copy(update=update)
+
+
 def _agent(letter: str, model: ChatModel, budget: Budget, settings: Settings, rollout: int) -> Agent:
     kind = PlanExecuteAgent if letter == "p" else ReActAgent
-    return kind(model, budget, settings.seed + rollout, settings.temperature)
+    return kind(model, budget, settings.seed + rollout, settings.temperature, rollout)
 
 
 def shown(task: Task, rollout: int) -> Task:

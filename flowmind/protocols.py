@@ -36,6 +36,8 @@ class ChatRequest(Record):
     max_tokens: int = 2_048
     temperature: float = 0.0
     seed: int | None = None
+    rollout: int = 0
+    """Which execution of the task asks; replies are never shared between rollouts."""
 
 
 class Reply(Record):
@@ -49,6 +51,8 @@ class Reply(Record):
     """As the server reports them; None if it does not, never a guess."""
     finish: Literal["stop", "length"] = "stop"
     """`length`: cut off by `max_tokens`."""
+    seconds: float | None = None
+    """How long it took, where whoever asked has measured it: a reply that is replayed keeps its time."""
 
 
 class ChatModel(Protocol):

@@ -12,12 +12,38 @@ FailureMode = Literal["none", "exec_only", "graph_only", "both_partial", "empty"
 """What a case lacks: nothing; a graph; an execution; something of both; everything (or an error ended it)."""
 
 
+Integrity = Literal["complete", "errors", "incomplete"]
+"""Of an execution: it ended by `finish` and no call failed; it did and some failed; it did not end by `finish`."""
+
+
 class Score(Base):
-    """One held-out test."""
+    """One held-out test. It is written when the case is over; no agent sees it."""
 
     passed: bool
+    input: dict[str, Any] = Field(default_factory=dict)
+    expected: Any = None
     actual: Any = None
     error: str | None = None
+
+
+class TaskFacts(Base):
+    """What of a task the analyses count."""
+
+    control_flow: str = ""
+    words: int = 0
+    """Of its text."""
+    tools: int = 0
+    """Offered."""
+    examples: int = 0
+
+
+class CallCounts(Base):
+    """The tool calls of a case, in all its stages."""
+
+    business: int = 0
+    business_failed: int = 0
+    graph: int = 0
+    graph_failed: int = 0
 
 
 class ParseCounts(Base):
@@ -44,6 +70,8 @@ class StageUsage(Base):
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     """As the server reported them; None if it did not for some turn."""
+    seconds: float = 0.0
+    """Waited for the model."""
     stop: tuple[str, ...] = ()
     """How each trace of the stage ended."""
 
@@ -55,6 +83,7 @@ class CaseRecord(Base):
     """The instance's."""
     category: str = ""
     difficulty: str = ""
+    task: TaskFacts = Field(default_factory=TaskFacts)
     exec_complete: bool = False
     exec_correct: bool = False
     graph_valid: bool = False
@@ -62,6 +91,9 @@ class CaseRecord(Base):
     passed: bool = False
     """All tests passed."""
     problems: tuple[str, ...] = ()
+    integrity: Integrity = "incomplete"
+    """The best of its rollouts."""
+    calls: CallCounts = Field(default_factory=CallCounts)
     mti: str | None = None
     failure_mode: FailureMode = "none"
     coerced: int = 0
@@ -69,7 +101,8 @@ class CaseRecord(Base):
     execute: StageUsage = Field(default_factory=StageUsage)
     summarize: StageUsage = Field(default_factory=StageUsage)
     error: str | None = None
-    """What kept the case from being tried at all, such as a failing endpoint; never a wrong answer."""
+    """What kept the case from being tried to its end, such as a failing endpoint; never a wrong answer."""
     started_at: float = 0.0
     """Seconds since the epoch."""
     seconds: float = 0.0
+    """From the start of the case to its last test; what an earlier attempt had waited for is counted, too."""

@@ -46,7 +46,14 @@ class ScriptedChat:
 
 
 class Fault:
-    """How a server answers one request: a status, a body, headers, a delay, or a connection cut short."""
+    """How a server answers one request: a status, a body, headers, a delay, or a connection cut short.
+
+    Args:
+        delay: Seconds before the answer.
+        cut: Announce the whole body, send half of it, and close.
+        chunked: Send the body in chunks instead of announcing its length; one that is `cut` has no end.
+        drop: Close the connection without a word.
+    """
 
     def __init__(
         self,
@@ -55,13 +62,23 @@ class Fault:
         headers: dict[str, str] | None = None,
         delay: float = 0.0,
         cut: bool = False,
+        chunked: bool = False,
+        drop: bool = False,
     ) -> None:
         self.status = status
         self.body = body if isinstance(body, bytes) else body.encode()
         self.headers = headers or {}
         self.delay = delay
         self.cut = cut
-        """Announce the whole body, send half of it, and close."""
+        self.chunked = chunked
+        self.drop = drop
+
+    def wire(self) -> bytes:
+        """The body as it is sent."""
+        sent = self.body[: len(self.body) // 2] if self.cut else self.body
+        if not self.chunked:
+            return sent
+        return b"%x\r\n%s\r\n" % (len(sent), sent) + (b"" if self.cut else b"0\r\n\r\n")
 
 
 def completion(text: str, usage: dict[str, int] | None = None) -> str:
@@ -76,6 +93,11 @@ def completion(text: str, usage: dict[str, int] | None = None) -> str:
     return dump_json(body)
 
 
+class _Listener(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Connections that may wait to be accepted; with Python's 5, one of 64 at once can be a second late."""
+
+
 class FaultyServer:
     """An OpenAI-compatible server on loopback whose answers a function decides.
 
@@ -86,10 +108,14 @@ class FaultyServer:
 
     def __init__(self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)) -> None:
         self.requests: list[dict[str, Any]] = []
+        """The bodies of the completions that it was asked for."""
+        self.heads: list[tuple[str, dict[str, str]]] = []
+        """Their targets and their headers, names in lower case."""
+        self.connections = 0
         self._answer = answer
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler(models))
+        self._http = _Listener(("127.0.0.1", 0), self._handler(models))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
@@ -103,11 +129,12 @@ class FaultyServer:
         self._http.server_close()
         self._thread.join()
 
-    def decide(self, body: dict[str, Any]) -> Fault:
+    def decide(self, body: dict[str, Any], target: str = "", headers: dict[str, str] | None = None) -> Fault:
         """The answer to a request."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(body)
+            self.heads.append((target, headers or {}))
         made = self._answer(number, body)
         if isinstance(made, Fault):
             return made
@@ -120,26 +147,34 @@ class FaultyServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self) -> None:
+                super().setup()
+                with server._lock:
+                    server.connections += 1
+
             def do_GET(self) -> None:
                 listed = dump_json({"object": "list", "data": [{"id": name} for name in models]})
                 self.send(Fault(body=listed, headers={"Content-Type": "application/json"}))
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                self.send(server.decide(body))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                self.send(server.decide(body, self.path, headers))
 
             def send(self, fault: Fault) -> None:
                 if server._stopping.wait(fault.delay) if fault.delay else False:
                     return
+                if fault.cut or fault.drop:
+                    self.close_connection = True
+                if fault.drop:
+                    return
                 self.send_response(fault.status)
-                headers = {"Content-Type": "application/json"} | fault.headers
+                size = ("Transfer-Encoding", "chunked") if fault.chunked else ("Content-Length", str(len(fault.body)))
+                headers = {"Content-Type": "application/json"} | fault.headers | dict([size])
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(fault.body)))
                 self.end_headers()
-                self.wfile.write(fault.body[: len(fault.body) // 2] if fault.cut else fault.body)
-                if fault.cut:
-                    self.close_connection = True
+                self.wfile.write(fault.wire())
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

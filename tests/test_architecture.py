@@ -44,10 +44,13 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic_core": ("tools_registry.sandbox", "tools_registry.spec"),
     "docstring_parser": ("tools_registry.spec",),
     "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
-    "json_repair": ("flowmind.replies",),
+    "json_repair": ("flowmind.replies", "experiments.bench"),
     "networkx": ("flowmind.graph",),
-    "langgraph": ("flowmind.agents",),
-    "openai": ("flowmind.llm",),
+    "langgraph": ("flowmind.agents", "experiments.bench"),
+    "openai": ("flowmind.llm", "experiments.bench"),
+    "aiohttp": ("flowmind.llm", "experiments.bench"),
+    "httpx": ("experiments.bench",),
+    "pydantic_monty": ("experiments.bench",),
     "tqdm": ("flowbench_synth", "experiments"),
 }
 

@@ -22,7 +22,7 @@ import pytest
 from reference_interpreter import compute as node
 from reference_interpreter import condition, end, sketch
 
-from flowbench_synth import blueprints
+from flowbench_synth import blueprints, cli, composition
 from flowbench_synth.builder import FILES
 from flowbench_synth.cli import main
 from flowbench_synth.composition import plan, tool_counts
@@ -727,3 +727,8 @@ def test_what_cannot_be_read_as_a_tool_is_named() -> None:
     assert list(tools_in("def odd(x: complex) -> int: ...", "data_processing", "t")) == [
         ("odd", "a parameter or result has no JSON type")
     ]
+
+
+def test_the_command_line_says_the_sizes_and_categories_that_there_are() -> None:
+    """It repeats them, so that --help loads nothing."""
+    assert (cli.SIZE, cli.CATEGORIES) == (composition.SIZE, catalog.CATEGORIES)

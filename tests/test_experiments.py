@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
-import os
-import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tiny import (
+    FIRST_TEST,
+    NUMBERS,
+    ORDER,
+    UNSOLVABLE,
+    Done,
+    Row,
+    answer,
+    called,
+    capable,
+    command,
+    environment,
+    executing,
+    files,
+    records,
+    summary,
+    task_in,
+    tiny_benchmark,
+    told_last,
+    typed,
+    with_server,
+)
 
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints, make_instance
-from flowmind import cli
 from flowmind.files import dump_json
 from flowmind.record import CaseRecord
 from flowmind.task import HeldOut
@@ -30,145 +45,6 @@ from flowmind.trace import Trace
 from flowmind.workflow import Workflow
 from tools_registry.catalog import CATEGORIES
 from tools_registry.sandbox import WorkerPool
-
-Done = subprocess.CompletedProcess[str]
-Row = dict[str, Any]
-
-# Add a number, multiply by another: (added, factor) of each task, by its id.
-NUMBERS = {f"task_{number}": (number + 2, 2 * number + 3) for number in range(8)}
-UNSOLVABLE = ("task_3", "task_6")
-"""Their answers are off by one from what the text says."""
-FIRST_TEST = 7_731_000
-"""Inputs of held-out tests are as large as no other number is."""
-
-
-def answer(id: str, n: int) -> int:
-    added, factor = NUMBERS[id]
-    return (n + added) * factor
-
-
-def tiny_benchmark(folder: Path, unsolvable: tuple[str, ...] = ()) -> Path:
-    """Eight tasks of two categories, with three tests each."""
-    tasks: list[Row] = []
-    tests: list[Row] = []
-    for number, (id, (added, factor)) in enumerate(NUMBERS.items()):
-        off = 1 if id in unsolvable else 0
-        shown = [{"input": {"n": n}, "output": answer(id, n) + off} for n in (4, 11, 25)]
-        held = [{"input": {"n": n}, "output": answer(id, n) + off} for n in range(FIRST_TEST, FIRST_TEST + 3)]
-        query = f"Add {added} to n, then multiply the sum by {factor}."
-        tasks.append(
-            {
-                "id": id,
-                "category": "adding" if number < 4 else "multiplying",
-                "difficulty": "easy" if number % 2 else "hard",
-                "control_flow": "linear",
-                "query": query,
-                "inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-                "tools": ["add", "multiply"],
-                "examples": shown,
-            }
-        )
-        tests.append({"id": id, "tests": held})
-    folder.mkdir(parents=True)
-    for name, rows in (("instances.jsonl", tasks), ("tests.jsonl", tests)):
-        (folder / name).write_text("".join(dump_json(row) + "\n" for row in rows))
-    manifest = {"name": "tiny", "seed": 0, "sha256": {"instances.jsonl": "0" * 64}}
-    (folder / "manifest.json").write_text(dump_json(manifest))
-    return folder
-
-
-ORDER = ["task_0", "task_4", "task_1", "task_5"]
-"""The first four: the categories in turn."""
-
-
-def task_in(body: Row) -> str:
-    """The task that a request is about."""
-    text = [message["content"] for message in body["messages"] if "Task:\n" in message["content"]][-1]
-    pair = re.search(r"Add (\d+) to n, then multiply the sum by (\d+)", text)
-    assert pair
-    return next(id for id, numbers in NUMBERS.items() if numbers == (int(pair[1]), int(pair[2])))
-
-
-def capable(body: Row) -> str:
-    """What a capable model says in the mode es-rr."""
-    messages = body["messages"]
-    at = max(index for index, message in enumerate(messages) if "Task:\n" in message["content"])
-    turn = sum(message["role"] == "assistant" for message in messages[at:])
-    added, factor = NUMBERS[task_in(body)]
-    given = re.findall(r"^Work on this input: \{\"n\":(\d+)\}$", messages[at]["content"], re.MULTILINE)
-    if given:
-        n = int(given[-1])
-        script: list[tuple[str, Row]] = [
-            ("add", {"first": n, "second": added}),
-            ("multiply", {"first": n + added, "second": factor}),
-            ("finish", {"answer": (n + added) * factor}),
-        ]
-    else:
-        sums = {"tool": "add", "args": {"first": "n", "second": added}, "output": "sum"}
-        product = {"tool": "multiply", "args": {"first": "sum", "second": factor}, "output": "product"}
-        script = [
-            ("add_function_node", sums),
-            ("add_function_node", product),
-            ("add_end_node", {"output": "product"}),
-            ("finish", {}),
-        ]
-    action, args = script[turn]
-    return dump_json({"reasoning": "", "action": action, "action_input": args})
-
-
-def executing(body: Row) -> bool:
-    return "\nWork on this input: " in [m["content"] for m in body["messages"] if "Task:\n" in m["content"]][-1]
-
-
-def called(*words: object) -> Done:
-    """The command in this process; a traceback would come out as the exception."""
-    out, told = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(told):
-        code = cli.main([*map(str, words)])
-    return Done(words, code, out.getvalue(), told.getvalue())
-
-
-def environment() -> dict[str, str]:
-    steering = ("FLOWMIND_", "OPENAI_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(steering)}
-
-
-def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "flowmind.cli", *map(str, words)]
-
-
-def typed(*words: object) -> Done:
-    """The command in a fresh interpreter; whatever happens, no traceback reaches the user."""
-    done = subprocess.run(command(*words), capture_output=True, text=True, env=environment(), timeout=120, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-def with_server(server: FaultyServer, bench: Path, out: Path, *more: object) -> tuple[object, ...]:
-    """The words of a run of four cases that asks a server."""
-    words = ("exp", "--model", "m", "--mode", "es-rr", "--base-url", server.url, "--concurrency", "1")
-    return (*words, "--limit", 4, "--bench", bench, "--out", out, *more)
-
-
-def records(run: Path) -> list[Row]:
-    return [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
-
-
-def summary(run: Path) -> Row:
-    """The summary without what may differ from run to run."""
-    found = json.loads((run / "summary.json").read_text())
-    found.pop("wall_s")
-    return found
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def told_last(done: Done) -> str:
-    """The last line on stderr, after the progress bar."""
-    return done.stderr.splitlines()[-1]
-
 
 # With the embedded model
 
@@ -287,12 +163,12 @@ def test_report_makes_the_tables_again_from_the_records(searched: tuple[Path, Pa
     copy = shutil.copytree(run, tmp_path / "copy")
     (copy / "summary.json").unlink()
     (copy / "summary.md").unlink()
-    report = called("report", copy)
+    report = called("report", copy, "--tables")
     assert report.returncode == 0
     assert done.stdout.split("\n\n")[0] == report.stdout.split("\n\n")[0]
     assert (copy / "summary.json").read_bytes() == (run / "summary.json").read_bytes()
     assert (copy / "summary.md").read_bytes() == (run / "summary.md").read_bytes()
-    two = called("report", run, copy).stdout
+    two = called("report", run, copy, "--tables").stdout
     assert two.count("| search (no LLM) | es-pe |") == 2
 
 
@@ -301,7 +177,7 @@ def test_a_damaged_record_in_the_middle_is_named(searched: tuple[Path, Path, Don
     copy = shutil.copytree(run, tmp_path / "copy")
     lines = (copy / "records.jsonl").read_text().splitlines(keepends=True)
     (copy / "records.jsonl").write_text("".join([*lines[:2], '{"id": 3}\n', *lines[2:]]))
-    done = called("report", copy)
+    done = called("report", copy, "--tables")
     assert done.returncode == 2
     assert done.stderr.startswith(f"flowmind: {copy / 'records.jsonl'}, line 3: id: ")
 
@@ -316,7 +192,7 @@ def test_report_does_not_touch_the_records_of_a_run_that_is_going_on(
         file.write('{"id": "task_9", "half a li')
         file.flush()
         before = (copy / "records.jsonl").read_bytes()
-        assert called("report", copy).returncode == 0
+        assert called("report", copy, "--tables").returncode == 0
         assert (copy / "records.jsonl").read_bytes() == before
 
 
@@ -500,11 +376,11 @@ def test_failures_of_the_endpoint_are_counted_apart_and_tried_again(tmp_path: Pa
         "task_1": True,
         "task_5": False,
     }
-    assert (told["errors"], told["failure_modes"]) == (2, {"empty": 2, "none": 2})
-    assert "2 cases failed for want of an answer from the model's endpoint" in first.stdout
-    assert (told["case_pass_rate"], told["intervals"]["case_pass_rate"]["count"]) == (50.0, 2)
+    assert (told["cases"], told["errors"], told["failure_modes"]) == (2, 2, {"none": 2})
+    assert "2 more cases were not tried to their end, for want of an answer" in first.stdout
+    assert (told["case_pass_rate"], told["intervals"]["case_pass_rate"]["count"]) == (100.0, 2)
     assert tried_again == {"task_4", "task_1"}
-    assert [row["id"] for row in records(run)] == [*ORDER, "task_4", "task_1"]
+    assert [row["id"] for row in records(run)] == ORDER
     assert (summary(run)["cases"], summary(run)["errors"], summary(run)["case_pass_rate"]) == (4, 0, 100.0)
     assert "for want of an answer" not in second.stdout
 

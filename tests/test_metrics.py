@@ -10,42 +10,17 @@ import pytest
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import (
     Group,
-    Rate,
     StageTokens,
     Summary,
     failure_mode,
+    integrity,
     mixed_tool_invocation,
-    rate,
     summarize_records,
-    wilson,
 )
+from flowmind.evaluation.statistics import rate
 from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage
 from flowmind.trace import StopReason, ToolStep, Trace
 from tools_registry.spec import Observation, ToolCall, ToolError
-
-
-@pytest.mark.parametrize(
-    ("count", "of", "low", "high"),
-    [
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-        (20, 20, 0.8389, 1.0),
-        (5, 10, 0.2366, 0.7634),
-    ],
-)
-def test_wilson_gives_the_published_intervals(count: int, of: int, low: float, high: float) -> None:
-    assert wilson(count, of) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_no_trials_tell_nothing() -> None:
-    assert wilson(0, 0) == (0.0, 1.0)
-    assert rate(0, 0) == Rate(percent=0.0, count=0, of=0, low=0.0, high=100.0)
-
-
-def test_a_rate_is_in_percent_with_its_count() -> None:
-    assert rate(1, 3) == Rate(percent=33.33, count=1, of=3, low=6.15, high=79.23)
 
 
 def steps(letters: str, ok: bool = True) -> tuple[ToolStep, ...]:
@@ -84,6 +59,20 @@ def test_mixed_tool_invocation_is_told_by_its_kind(letters: str, stop: StopReaso
 
 def test_failed_calls_mix_as_much_as_good_ones() -> None:
     assert mixed_tool_invocation(Trace(steps=steps("BGB", ok=False), stop="finish")) == "interleaved"
+
+
+@pytest.mark.parametrize(
+    ("letters", "ok", "stop", "kind"),
+    [
+        ("BB", True, "finish", "complete"),
+        ("BB", False, "finish", "errors"),
+        ("BB", True, "turns", "incomplete"),
+        ("BB", False, "failures", "incomplete"),
+        ("GG", False, "finish", "complete"),
+    ],
+)
+def test_integrity_is_of_the_business_calls_alone(letters: str, ok: bool, stop: StopReason, kind: str) -> None:
+    assert integrity(Trace(steps=steps(letters, ok), stop=stop)) == kind
 
 
 @pytest.mark.parametrize(
@@ -160,16 +149,26 @@ RECORDS = [
         difficulty="easy",
         tests=(False, False),
         failure_mode="empty",
-        error="HTTP 500",
         execute=StageUsage(output_tokens=0),
         summarize=StageUsage(output_tokens=0),
         started_at=200.5,
         seconds=0.1,
     ),
+    case(
+        "e",
+        category="logic",
+        difficulty="easy",
+        tests=(False, False),
+        failure_mode="empty",
+        error="HTTP 500",
+        execute=StageUsage(output_tokens=70),
+        started_at=200.5,
+        seconds=0.2,
+    ),
 ]
 
 
-def test_a_summary_of_four_cases() -> None:
+def test_a_summary_of_four_cases_and_one_that_the_infrastructure_failed() -> None:
     summary = summarize_records(RECORDS, "m", "es-rr", "bench")
     strings = Group(
         cases=2,

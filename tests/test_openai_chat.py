@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gc
+import gzip
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flowmind.errors import ModelFailure, ModelUnavailable
+from flowmind.llm.limiting import AdaptiveLimit, FixedLimit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatRequest, Message, Reply
@@ -104,6 +111,10 @@ def test_a_request_carries_messages_limits_and_seed() -> None:
         pytest.param(Fault(500, "boom"), id="500"),
         pytest.param(Fault(503, "<html>down</html>", {"Content-Type": "text/html"}), id="503 page"),
         pytest.param(Fault(body=completion("hello"), cut=True), id="cut body"),
+        pytest.param(Fault(body=completion("hello"), cut=True, chunked=True), id="cut stream"),
+        pytest.param(Fault(drop=True), id="dropped connection"),
+        pytest.param(Fault(body="hello", headers={"Content-Encoding": "gzip"}), id="no gzip"),
+        pytest.param(Fault(307, headers={"Location": "http://127.0.0.1:1/"}), id="dead end"),
         pytest.param(Fault(body='{"id": "c", "choi'), id="invalid JSON"),
         pytest.param(Fault(), id="empty body"),
         pytest.param(Fault(body="<html>hello</html>", headers={"Content-Type": "text/html"}), id="200 page"),
@@ -144,6 +155,32 @@ def test_a_body_of_any_shape_is_a_reply_or_a_failure(body: Fault) -> None:
     assert (reply.text, reply.output_tokens) == ("hello", 3)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(body=completion("hello", {"prompt_tokens": 7, "completion_tokens": 3}), chunked=True),
+        Fault(
+            body=gzip.compress(completion("hello", {"prompt_tokens": 7, "completion_tokens": 3}).encode()),
+            headers={"Content-Encoding": "gzip"},
+        ),
+        Fault(
+            body=completion("hello", {"prompt_tokens": 7, "completion_tokens": 3}),
+            headers={"Content-Type": "text/plain; charset=latin-1"},
+        ),
+    ],
+    ids=["chunked", "gzip", "odd type"],
+)
+def test_a_completion_is_read_however_it_is_sent(fault: Fault) -> None:
+    assert ask(fault) == (Reply(text="hello", input_tokens=7, output_tokens=3), 1)
+
+
+def test_a_redirect_is_followed() -> None:
+    def answer(number: int, body: dict[str, Any]) -> Fault | str:
+        return Fault(307, headers={"Location": "/elsewhere"}) if number == 0 else "fine"
+
+    assert ask(answer, attempts=1) == (FINE, 2)
+
+
 @pytest.mark.parametrize("fault", [Fault(500, "boom"), Fault(body="not json"), Fault(429)])
 def test_a_fault_that_stays_is_a_failure_after_all_attempts(fault: Fault) -> None:
     assert refused(fault, ModelFailure, "m failed 4 times", attempts=4) == 4
@@ -162,6 +199,13 @@ def test_a_server_that_cannot_serve_at_all_is_unavailable(status: int, reason: s
 
 def test_a_wait_that_goes_past_the_deadline_is_not_waited_for() -> None:
     assert refused(Fault(429, "", {"Retry-After": "50"}), ModelFailure, "429", deadline=20.0) == 1
+
+
+def test_a_fault_that_stays_is_named_with_what_the_server_said_on_one_line() -> None:
+    fault = Fault(500, '{"error": {"message": "out of\\nmemory"}}')
+    refused(fault, ModelFailure, "failed 2 times, last with HTTP 500: out of memory$", attempts=2)
+    refused(Fault(drop=True), ModelFailure, "last with ServerDisconnectedError: ", attempts=2)
+    refused(Fault(delay=60.0), ModelFailure, "last with no reply within 0.1 s", attempts=2, timeout=0.1)
 
 
 def test_a_stalled_server_runs_into_the_timeout() -> None:
@@ -257,6 +301,194 @@ def test_one_client_serves_two_event_loops_one_after_the_other() -> None:
         chat = OpenAIChat("m", server.url, "key", attempts=1)
         assert [asyncio.run(converse(chat)) for _ in range(2)] == [FINE, FINE]
     assert complaints == []
+
+
+def test_a_client_needs_no_closing_where_its_event_loop_ends() -> None:
+    complaints: list[str] = []
+
+    async def converse(chat: OpenAIChat) -> Reply:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context["message"]))
+        return await chat.complete(HELLO)
+
+    with FaultyServer(lambda number, body: "fine") as server:
+        chat = OpenAIChat("m", server.url, "key", attempts=1)
+        assert [asyncio.run(converse(chat)) for _ in range(2)] == [FINE, FINE]
+        del chat
+        gc.collect()
+    assert complaints == []
+
+
+async def say(url: str | None, times: int = 1, **options: Any) -> OpenAIChat:
+    """Asks one after the other."""
+    chat = OpenAIChat("m", url, attempts=1, **options)
+    for _ in range(times):
+        await chat.complete(HELLO)
+    await chat.aclose()
+    return chat
+
+
+def test_connections_are_kept_between_requests() -> None:
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(say(server.url, 5, api_key="key"))
+        assert (len(server.requests), server.connections) == (5, 1)
+
+
+def test_sixty_four_requests_are_open_at_once() -> None:
+    meeting = threading.Barrier(64, timeout=30.0)
+
+    def answer(number: int, body: dict[str, Any]) -> str:
+        meeting.wait()
+        return "fine"
+
+    async def converse(url: str) -> list[Reply]:
+        chat = OpenAIChat("m", url, "key", concurrency=64, attempts=1)
+        replies = await asyncio.gather(*(chat.complete(HELLO) for _ in range(64)))
+        await chat.aclose()
+        return replies
+
+    with FaultyServer(answer) as server:
+        assert asyncio.run(converse(server.url)) == [FINE] * 64
+
+
+@pytest.mark.parametrize("fault", [Fault(429), Fault(503), Fault(drop=True), Fault(delay=60.0)])
+def test_an_adaptive_limit_hears_of_overload(fault: Fault) -> None:
+    limit = AdaptiveLimit(start=8)
+    assert ask(first(fault), concurrency=limit, timeout=0.3) == (FINE, 2)
+    assert (limit.current, limit.in_flight) == (4, 0)
+
+
+@pytest.mark.parametrize("fault", [Fault(500), Fault(body="not json"), changed(choices=[])])
+def test_an_adaptive_limit_does_not_mind_other_faults(fault: Fault) -> None:
+    limit = AdaptiveLimit(start=8)
+    assert ask(first(fault), concurrency=limit) == (FINE, 2)
+    assert limit.current == 8
+
+
+def test_an_adaptive_limit_lets_more_requests_in_while_that_helps() -> None:
+    async def converse(url: str) -> None:
+        chat = OpenAIChat("m", url, "key", concurrency=limit)
+        await asyncio.gather(*(chat.complete(HELLO) for _ in range(40)))
+        await chat.aclose()
+
+    ticks = iter(range(1_000))
+    limit = AdaptiveLimit(start=2, most=8, clock=lambda: float(next(ticks)))
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(converse(server.url))
+        assert len(server.requests) == 40
+    assert limit.current == 4
+
+
+def test_two_clients_may_share_a_limit() -> None:
+    limit = FixedLimit(1)
+    together = threading.Lock()
+
+    def answer(number: int, body: dict[str, Any]) -> str:
+        assert together.acquire(blocking=False)
+        threading.Event().wait(0.01)
+        together.release()
+        return "fine"
+
+    async def converse(url: str) -> list[Reply]:
+        chats = [OpenAIChat("m", url, "key", concurrency=limit, attempts=1) for _ in range(2)]
+        replies = await asyncio.gather(*(chat.complete(HELLO) for chat in chats * 3))
+        await asyncio.gather(*(chat.aclose() for chat in chats))
+        return replies
+
+    with FaultyServer(answer) as server:
+        assert asyncio.run(converse(server.url)) == [FINE] * 6
+
+
+def test_address_key_and_organisation_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: blue\nX-Cost: 7")
+    with FaultyServer(lambda number, body: "fine") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        asyncio.run(say(None))
+        ((target, headers),) = server.heads
+    assert target == "/v1/chat/completions"
+    wanted = {
+        "authorization": "Bearer from-env", "openai-organization": "org", "openai-project": "project",
+        "x-team": "blue", "x-cost": "7", "content-type": "application/json", "user-agent": "flowmind",
+    }  # fmt: skip
+    assert {name: headers.get(name) for name in wanted} == wanted
+    assert [name for name in headers if name.startswith("x-stainless")] == []
+
+
+def test_an_argument_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-env")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(say(f"{server.url}/", api_key="given"))
+        ((target, headers),) = server.heads
+    assert (target, headers["authorization"]) == ("/v1/chat/completions", "Bearer given")
+
+
+def test_without_a_key_the_model_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_ADMIN_KEY", raising=False)
+    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
+        asyncio.run(say("http://127.0.0.1:1/v1"))
+
+
+def test_a_password_in_the_address_goes_before_the_key() -> None:
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(say(server.url.replace("http://", "http://me:secret@"), api_key="key"))
+        ((_, headers),) = server.heads
+    assert headers["authorization"] == f"Basic {base64.b64encode(b'me:secret').decode()}"
+
+
+def test_the_key_goes_before_netrc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(say(server.url, api_key="key"))
+        ((_, headers),) = server.heads
+    assert headers["authorization"] == "Bearer key"
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+def test_the_proxy_of_the_environment_is_used_but_where_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with FaultyServer(lambda number, body: "fine") as server:
+        monkeypatch.setenv(variable, server.url.removesuffix("/v1"))
+        asyncio.run(say("http://models.invalid/v1", api_key="key"))
+        target, headers = server.heads[0]
+        assert target == "http://models.invalid/v1/chat/completions"
+        assert headers["authorization"] == "Bearer key"
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        asyncio.run(say(server.url, api_key="key"))
+        assert server.heads[1][0] == "/v1/chat/completions"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_a_server_without_a_trusted_certificate_is_refused(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = ["-nodes", "-keyout", key, "-out", certificate, "-days", "1", "-subj", "/CN=localhost"]
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *words]
+    subprocess.run(make, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def converse() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append(await reader.read(1))
+            writer.close()
+
+        asked: list[bytes] = []
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+        port = server.sockets[0].getsockname()[1]
+        async with server:
+            with pytest.raises(ModelFailure, match="self-signed certificate"):
+                await say(f"https://127.0.0.1:{port}/v1", api_key="key")
+        assert asked == []
+
+    asyncio.run(converse())
 
 
 def double(n: int) -> int:

@@ -871,7 +871,7 @@ BLUEPRINTS: list[Blueprint] = [
         sample=sample_press,
         steps=steps_press,
         oracle=oracle_press,
-        params={"warm": [1, 2, 3, 4], "decimals": [1, 2, 3]},
+        params={"warm": [2, 3, 4, 5], "decimals": [2, 3]},
         neighbours=(
             "sample_standard_deviation",
             "population_variance",

@@ -16,7 +16,7 @@ class GraphAgent:
     Args:
         model: Who is asked.
         budget: When to stop.
-        seed, temperature: Passed to the model with every request.
+        seed, temperature, rollout: Passed to the model with every request.
     """
 
     def __init__(
@@ -25,18 +25,19 @@ class GraphAgent:
         budget: Budget | None = None,
         seed: int | None = None,
         temperature: float = 0.0,
+        rollout: int = 0,
     ) -> None:
         self.model = model
         self.budget = budget or Budget()
         self.seed = seed
         self.temperature = temperature
+        self.rollout = rollout
 
     async def run_graph(self, graph: Any, state: State, brief: Brief, sandbox: Sandbox) -> Trace:
         """Runs a compiled graph from a state to the trace that it leaves.
 
         LangGraph's own recursion limit would raise and lose the result; the budgets in the nodes end it before.
         """
-        world = World(self.model, sandbox, brief, self.budget, self.seed, self.temperature)
-        world.started = world.clock()
+        world = World(self.model, sandbox, brief, self.budget, self.seed, self.temperature, self.rollout)
         config = {"recursion_limit": 10 * self.budget.turns + 100}
         return trace_of(await graph.ainvoke(state, context=world, config=config), brief)

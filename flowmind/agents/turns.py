@@ -6,7 +6,7 @@ import difflib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar, cast
 
 from flowmind import prompts
@@ -43,7 +43,7 @@ class Budget(Record):
     output_tokens: int | None = None
     """Output tokens of the stage."""
     seconds: float | None = None
-    """Seconds of the stage."""
+    """Seconds that the stage waits for the model; the reply that is being waited for is let finish."""
 
 
 @dataclass
@@ -56,8 +56,8 @@ class World:
     budget: Budget
     seed: int | None = None
     temperature: float = 0.0
+    rollout: int = 0
     clock: Callable[[], float] = time.monotonic
-    started: float = field(default=0.0)
 
 
 class State(TypedDict):
@@ -147,7 +147,7 @@ async def _ask(
         except ModelFailure as error:
             failure = ToolError(type="model_error", message=str(error))
             return None, {"turns": turns, "stop": "model_error", "error": failure}
-        seconds = world.clock() - begun
+        seconds = world.clock() - begun if reply.seconds is None else reply.seconds
         try:
             found, how = read(_text(reply))
         except Unreadable as error:
@@ -179,6 +179,7 @@ def _request(world: World, form: str, messages: list[Message]) -> ChatRequest:
         max_tokens=world.budget.reply_tokens,
         temperature=world.temperature,
         seed=world.seed,
+        rollout=world.rollout,
     )
 
 
@@ -208,7 +209,7 @@ def _spent(turns: list[Turn], world: World) -> StopReason | None:
         used = sum(turn.output_tokens or 0 for turn in turns)
         if used >= budget.output_tokens:
             return "tokens"
-    if budget.seconds is not None and world.clock() - world.started >= budget.seconds:
+    if budget.seconds is not None and sum(turn.seconds for turn in turns) >= budget.seconds:
         return "seconds"
     return None
 

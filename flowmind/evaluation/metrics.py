@@ -1,7 +1,7 @@
 """The metrics over many cases (DESIGN: rates in percent with their counts and 95 % Wilson intervals).
 
 Sources: CRate, TRate, exec_complete, graph_valid: FlowMind, section 4.1; mixed tool invocation: section 4.3.3;
-failure modes: appendix E.5, table 11; the interval: E. B. Wilson, 1927.
+failure modes: appendix E.5, table 11.
 """
 
 from __future__ import annotations
@@ -10,20 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from flowmind.evaluation.statistics import Rate, percent, rate
 from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.record import CaseRecord, FailureMode, ParseCounts, StageUsage
+from flowmind.record import CaseRecord, FailureMode, Integrity, ParseCounts, StageUsage
 from flowmind.trace import Trace
 from tools_registry.spec import Record
-
-
-class Rate(Record):
-    """A share in percent, with what it counts and its 95 % Wilson interval (percent)."""
-
-    percent: float
-    count: int
-    of: int
-    low: float
-    high: float
 
 
 class Group(Record):
@@ -66,7 +57,7 @@ class Summary(Record):
     mti_kinds: dict[str, int]
     failure_modes: dict[str, int]
     errors: int
-    """Cases that the infrastructure kept from being tried; they count as not passed."""
+    """Cases that the infrastructure kept from being tried to their end: in no rate, and not among `cases`."""
     tokens: StageTokens
     by_category: dict[str, Group]
     by_difficulty: dict[str, Group]
@@ -75,28 +66,6 @@ class Summary(Record):
     coerced: int
     parse: ParseCounts
     wall_s: float
-
-
-def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:
-    """The Wilson score interval of a share, as fractions; (0, 1) for no trials."""
-    if of == 0:
-        return 0.0, 1.0
-    share = count / of
-    middle = share + z * z / (2 * of)
-    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    scale = 1 + z * z / of
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
-
-
-def rate(count: int, of: int) -> Rate:
-    """A share in percent with its interval."""
-    low, high = wilson(count, of)
-    return Rate(percent=percent(count, of), count=count, of=of, low=round(100 * low, 2), high=round(100 * high, 2))
-
-
-def percent(count: int, of: int) -> float:
-    """A share in percent, two decimals; 0 of nothing is 0."""
-    return round(100 * count / of, 2) if of else 0.0
 
 
 def mixed_tool_invocation(trace: Trace) -> str | None:
@@ -118,6 +87,14 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
         if not trace.executed:
             return "interrupted"
     return None
+
+
+def integrity(trace: Trace) -> Integrity:
+    """Whether an execution came to its end, and without a failed call (FlowMind, section 4.4, figure 5)."""
+    if not trace.executed:
+        return "incomplete"
+    business = [step for step in trace.tool_steps if step.call.tool not in GRAPH_TOOLS]
+    return "complete" if all(step.observation.ok for step in business) else "errors"
 
 
 def failure_mode(exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool) -> FailureMode:
@@ -151,7 +128,12 @@ def group(records: Sequence[CaseRecord]) -> Group:
 
 
 def summarize_records(records: Sequence[CaseRecord], model: str, mode: str, benchmark: str) -> Summary:
-    """The metrics of a run; equal records give equal metrics, in whatever order they were made."""
+    """The metrics of a run; equal records give equal metrics, in whatever order they were made.
+
+    A case that the infrastructure failed is no wrong answer: it is counted apart, and in no rate.
+    """
+    everything = records
+    records = [record for record in everything if record.error is None]
     whole = group(records)
     counted: dict[str, Callable[[CaseRecord], bool]] = {
         "case_pass_rate": lambda record: record.passed,
@@ -171,14 +153,14 @@ def summarize_records(records: Sequence[CaseRecord], model: str, mode: str, benc
         benchmark=benchmark,
         mti_kinds=_tally(record.mti for record in records if record.mti),
         failure_modes=_tally(record.failure_mode for record in records),
-        errors=_count(records, lambda record: record.error is not None),
+        errors=len(everything) - len(records),
         tokens=_tokens(records),
         by_category=_by(records, lambda record: record.category),
         by_difficulty=_by(records, lambda record: record.difficulty),
         intervals=intervals,
         coerced=sum(record.coerced for record in records),
         parse=sum((record.parse for record in records), ParseCounts()),
-        wall_s=round(_covered(records), 1),
+        wall_s=round(_covered(everything), 1),
     )
 
 

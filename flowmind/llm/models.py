@@ -55,6 +55,33 @@ KNOWN: dict[str, ModelInfo] = {
 }
 
 
+class Family(Record):
+    """What a server must be told of models of one kind."""
+
+    names: str
+    """A regular expression for names of such models, in lower case."""
+    types: tuple[str, ...]
+    """What `model_type` says in their config.json."""
+    tool_parser: str
+    """How vLLM reads their tool calls."""
+    reasoning_parser: str | None = None
+    """How it reads their thinking; models with one have a switch, `enable_thinking` of the chat template."""
+    context: int
+    """Tokens of a conversation that they were made for."""
+
+
+FAMILIES = (
+    Family(
+        names=r"qwen3-\d",
+        types=("qwen3", "qwen3_moe"),
+        tool_parser="hermes",
+        reasoning_parser="qwen3",
+        context=32768,
+    ),
+    Family(names=r"qwen2\.5-(coder-)?\d", types=("qwen2",), tool_parser="hermes", context=32768),
+)
+
+
 class Endpoint(Record):
     """Where a model answers, and what it is called there."""
 
@@ -104,11 +131,11 @@ def _default_url(info: ModelInfo) -> str:
 
 def _advice(info: ModelInfo) -> str:
     if info.kind == "vllm":
-        return f"start one with `{info.note}`, or set OPENAI_BASE_URL"
+        return f"start one with `flowmind serve {info.name}` ({info.note}), or set OPENAI_BASE_URL"
     return "check OPENAI_BASE_URL"
 
 
-_BUSY = 30.0
+_BUSY = 120.0
 """Seconds for the reply of a server that takes connections: some answer one request after the other."""
 
 

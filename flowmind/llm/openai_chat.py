@@ -1,4 +1,9 @@
-"""The OpenAI-compatible client: vLLM is a base URL. The openai package is imported here and nowhere else."""
+"""The OpenAI-compatible client: vLLM is a base URL.
+
+The openai package says where requests go and what they bear, so that its arguments and environment variables mean here
+what they mean everywhere; aiohttp carries them, because it costs a tenth of the time (docs/decisions/0007). Both are
+imported here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,19 @@ import asyncio
 import json
 import random
 import time
+import urllib.parse
+import urllib.request
+from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, cast
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, cast
 
+import aiohttp
 import openai
 
 from flowmind.errors import ModelFailure, ModelUnavailable
 from flowmind.graph_tools import FINISH
+from flowmind.llm.limiting import FixedLimit, Limit
 from flowmind.llm.models import Endpoint, ModelInfo, find
 from flowmind.protocols import ChatRequest, Reply
 from tools_registry.runtime import CaseError, clean
@@ -41,6 +52,33 @@ _FORMS: dict[str, dict[str, Any]] = {
     },
 }
 _RETRIED = {408, 409, 425, 429}
+_OVERLOADED = {408, 429, 503, 504}
+_IDLE = 4.0
+"""Seconds that an idle connection is kept: fewer than the 5 after which uvicorn, and so vLLM, closes its end."""
+
+
+class _Setback(NamedTuple):
+    """An attempt that may be made again."""
+
+    problem: str
+    wait: float | None = None
+    """Seconds that the server asks to wait."""
+
+
+class _Address(NamedTuple):
+    """Where requests go, the headers they bear, and the proxy on the way."""
+
+    url: str
+    headers: dict[str, str]
+    proxy: str | None
+
+
+class _Open(NamedTuple):
+    """The connections of an event loop, and the generator that closes them."""
+
+    loop: asyncio.AbstractEventLoop
+    holder: AsyncGenerator[aiohttp.ClientSession]
+    session: aiohttp.ClientSession
 
 
 class OpenAIChat:
@@ -50,7 +88,7 @@ class OpenAIChat:
         model: The name that the server knows.
         base_url: Where it answers; without one, `OPENAI_BASE_URL` or OpenAI's own.
         api_key: Without one, `OPENAI_API_KEY`.
-        concurrency: Requests at once.
+        concurrency: Requests at once: a number, or a limit that may adapt or be shared with other clients.
         timeout: Seconds that one attempt may take.
         deadline: Seconds that a request may take with all its attempts.
         attempts: How often a request is tried: on 408, 409, 425, 429, 5xx, timeouts, broken connections and bodies
@@ -68,7 +106,7 @@ class OpenAIChat:
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        concurrency: int = 8,
+        concurrency: int | Limit = 8,
         timeout: float = 120.0,
         deadline: float = 600.0,
         attempts: int = 6,
@@ -79,25 +117,19 @@ class OpenAIChat:
         backoff: float = 0.5,
     ) -> None:
         self.name = name or model
+        self.limit = concurrency if isinstance(concurrency, Limit) else FixedLimit(concurrency)
+        """What bounds the requests in flight."""
         self._model = model
         self._info = info or find(model)
         self._json_mode: JsonMode = json_mode
         self._native_tools = native_tools
+        self._timeout = timeout
         self._deadline = deadline
         self._attempts = attempts
         self._backoff = backoff
         self._jitter = random.Random(0)
-        self._concurrency = concurrency
-        self._options: dict[str, Any] = {
-            "base_url": base_url,
-            "api_key": api_key,
-            "max_retries": 0,
-            "timeout": openai.Timeout(timeout, connect=min(10.0, timeout)),
-        }
-        self._retired: list[openai.AsyncOpenAI] = []
-        """Clients of event loops that have ended: they can be neither used nor closed, and must not be collected
-        while another loop runs."""
-        self._open: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI, asyncio.Semaphore] | None = None
+        self._base_url, self._api_key = base_url, api_key
+        self._open: _Open | None = None
 
     @classmethod
     def at(cls, endpoint: Endpoint, **options: Any) -> OpenAIChat:
@@ -118,66 +150,85 @@ class OpenAIChat:
             ModelFailure: If the request failed for good, or its deadline passed.
             ModelUnavailable: If the server has no such model or refuses the key.
         """
-        body = self._body(request)
-        client, gate = self._connect()
-        attempt, problem = 0, ""
-        async with gate:
+        body = json.dumps(self._body(request)).encode()
+        last, attempt = _Setback("no attempt"), 0
+        async with self.limit:
             ends = time.monotonic() + self._deadline
             for attempt in range(1, self._attempts + 1):
-                try:
-                    async with asyncio.timeout(max(0.001, ends - time.monotonic())):
-                        raw = cast(Any, await client.chat.completions.with_raw_response.create(**body))
-                        return _reply(raw.text)
-                except openai.APIStatusError as error:
-                    problem, wait = self._status(error), _retry_after(error.response.headers.get("retry-after"))
-                except TimeoutError:
-                    raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
-                except (openai.OpenAIError, OSError, ValueError) as error:
-                    problem, wait = f"{type(error).__name__}: {error}", None
-                pause = self._pause(attempt) if wait is None else min(wait, 60.0)
+                result = await self._attempt(body, ends - time.monotonic())
+                if isinstance(result, Reply):
+                    return result
+                last = result
+                pause = self._pause(attempt) if last.wait is None else min(last.wait, 60.0)
                 if attempt == self._attempts or time.monotonic() + pause > ends:
                     break
                 await asyncio.sleep(pause)
-        raise ModelFailure(f"{self.name} failed {attempt} times, last with {problem[:300]}")
+        raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
 
-    def _connect(self) -> tuple[openai.AsyncOpenAI, asyncio.Semaphore]:
+    async def _attempt(self, body: bytes, left: float) -> Reply | _Setback:
+        """Sends a request once, with so many seconds left of its deadline."""
+        session = await self._session()
+        mark = self.limit.began()
+        try:
+            async with (
+                asyncio.timeout(min(self._timeout, left)),
+                session.post(self._address.url, data=body) as response,
+            ):
+                content = await response.read()
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            self.limit.ended(mark, overloaded=True)
+            if isinstance(error, aiohttp.ClientError) or not isinstance(error, TimeoutError):
+                return _Setback(f"{type(error).__name__}: {error}")
+            if left > self._timeout:
+                return _Setback(f"no reply within {self._timeout:g} s")
+            raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
+        self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
+        if not 200 <= response.status < 300:
+            return self._status(response.status, content, response.headers.get("retry-after"))
+        try:
+            return _reply(content)
+        except ValueError as error:
+            return _Setback(f"a body that is no completion: {error}")
+
+    async def _session(self) -> aiohttp.ClientSession:
         """The connections of this event loop: those of a loop that has ended cannot be used again."""
         loop = asyncio.get_running_loop()
-        if self._open is None or self._open[0] is not loop:
-            try:
-                client = openai.AsyncOpenAI(**self._options)
-            except openai.OpenAIError as error:
-                raise ModelUnavailable(f"{self.name}: {error}") from None
-            if self._open is not None:
-                self._retired.append(self._open[1])
-            self._open = loop, client, asyncio.Semaphore(self._concurrency)
-        return self._open[1], self._open[2]
+        if self._open is None or self._open.loop is not loop:
+            holder = _connections(self._address, connect=min(10.0, self._timeout))
+            self._open = _Open(loop, holder, await anext(holder))
+        return self._open.session
+
+    @cached_property
+    def _address(self) -> _Address:
+        try:
+            return _address(self._base_url, self._api_key)
+        except openai.OpenAIError as error:
+            raise ModelUnavailable(f"{self.name}: {error}") from None
 
     async def aclose(self) -> None:
         """Closes the connections of this event loop."""
-        if self._open is not None and self._open[0] is asyncio.get_running_loop():
-            await self._open[1].close()
-            self._open = None
+        if self._open is not None and self._open.loop is asyncio.get_running_loop():
+            held, self._open = self._open, None
+            await held.holder.aclose()
 
     def _pause(self, attempt: int) -> float:
         return min(20.0, self._backoff * 2 ** (attempt - 1)) * self._jitter.uniform(0.8, 1.2)
 
-    def _status(self, error: openai.APIStatusError) -> str:
-        """What a status means: try again (the problem is returned), this request is wrong, or nothing works."""
-        code = error.status_code
-        text = f"HTTP {code}: {str(error)[:300]}"
+    def _status(self, code: int, content: bytes, retry_after: str | None) -> _Setback:
+        """What a status means: try again, this request is wrong, or nothing works."""
+        text = f"HTTP {code}: {_message(content)[:300]}"
         if code in (401, 403):
-            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({code})") from None
+            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({code})")
         if code == 404:
-            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({code})") from None
+            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({code})")
         if code not in _RETRIED and code < 500:
-            raise ModelFailure(f"{self.name}: {text}") from None
-        return text
+            raise ModelFailure(f"{self.name}: {text}")
+        return _Setback(text, _retry_after(retry_after))
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [message.model_dump() for message in request.messages],
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
         }
         if self._info.reasoning:
             body["max_completion_tokens"] = request.max_tokens
@@ -187,13 +238,51 @@ class OpenAIChat:
                 body["stop"] = list(request.stop)
         if request.seed is not None:
             body["seed"] = request.seed
-        if self._info.extra_body:
-            body["extra_body"] = self._info.extra_body
         if self._native_tools and request.reply == "action":
             body["tools"] = _native(request)
         elif (form := _FORMS.get(request.reply)) and self._json_mode != "off":
             body["response_format"] = _response_format(self._json_mode, form, request.reply)
-        return body
+        return body | self._info.extra_body
+
+
+def _address(base_url: str | None, api_key: str | None) -> _Address:
+    """Where requests go, as the openai package has it: from the arguments, or its environment variables.
+
+    Raises:
+        OpenAIError: If there is no key.
+    """
+    with openai.OpenAI(base_url=base_url, api_key=api_key, default_headers={"User-Agent": "flowmind"}) as client:
+        url = f"{client.base_url}chat/completions"
+        found = {**client.auth_headers, **client.default_headers}
+    headers = {name.lower(): value for name, value in found.items() if isinstance(value, str)}
+    headers = {name: value for name, value in headers.items() if not name.startswith("x-stainless-")}
+    if urllib.parse.urlsplit(url).username is not None:  # the address has a password of its own
+        headers.pop("authorization", None)
+    return _Address(url, headers, _proxy(url))
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names. aiohttp would find it, too, but also put ~/.netrc before the key."""
+    parts = urllib.parse.urlsplit(url)
+    if urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    named = urllib.request.getproxies()
+    return named.get(parts.scheme) or named.get("all")
+
+
+async def _connections(address: _Address, connect: float) -> AsyncGenerator[aiohttp.ClientSession]:
+    """Gives a session and closes it afterwards.
+
+    A generator, because an event loop that ends closes those that began in it: a client needs no `aclose` where
+    `asyncio.run` stands around its use.
+    """
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
+        headers=address.headers,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect),
+        proxy=address.proxy,
+    ) as session:
+        yield session
 
 
 def _native(request: ChatRequest) -> list[dict[str, Any]]:
@@ -211,7 +300,7 @@ def _response_format(mode: JsonMode, form: dict[str, Any], name: str) -> dict[st
     return {"type": "json_object"} if mode == "object" else {"type": "json_object", "schema": form}
 
 
-def _reply(body: str) -> Reply:
+def _reply(body: bytes) -> Reply:
     """The reply in the body of a completion, whatever a server may have put there.
 
     Raises:
@@ -224,7 +313,7 @@ def _reply(body: str) -> Reply:
     choice = _at(_at(completion, "choices"), 0)
     message = _at(choice, "message")
     if not isinstance(message, dict):
-        raise ValueError(f"no message in the reply: {body[:200]}")
+        raise ValueError(f"no message in it: {body[:200].decode(errors='replace')}")
     usage = _at(completion, "usage")
     return Reply(
         text=_content(_at(message, "content")),
@@ -233,6 +322,15 @@ def _reply(body: str) -> Reply:
         output_tokens=_count(_at(usage, "completion_tokens")),
         finish="length" if _at(choice, "finish_reason") == "length" else "stop",
     )
+
+
+def _message(body: bytes) -> str:
+    """What the body of an error says, on one line."""
+    try:
+        said = _at(_at(json.loads(body), "error"), "message")
+    except (ValueError, RecursionError):
+        said = None
+    return " ".join((said if isinstance(said, str) else body.decode(errors="replace")).split())
 
 
 def _at(value: Any, key: str | int) -> Any:

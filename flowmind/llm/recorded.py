@@ -1,53 +1,201 @@
-"""Records every exchange with a model exactly, as JSON Lines beside the run."""
+"""Keeps every exchange with a model exactly, as JSON Lines, and answers from them what is asked again."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from flowmind.errors import ModelFailure
-from flowmind.files import dump_json
+from pydantic import BaseModel, Field
+
+from flowmind.errors import InputError, ModelFailure
+from flowmind.files import dump_json, parse_json, validate
 from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
 
 
-class Recorded:
-    """A model whose requests and replies are appended to a file.
+class Timing(BaseModel):
+    """When a case began, in seconds since the epoch, and how long it took."""
 
+    started_at: float
+    seconds: float
+
+
+class _Line(BaseModel):
+    """What is read back of a line."""
+
+    key: str = ""
+    reply: Reply | None = None
+    error: str | None = None
+    case: Timing | None = None
+
+
+class Stored(BaseModel):
+    """What a file of exchanges holds: replies and failures by the keys of their requests."""
+
+    replies: dict[str, Reply] = Field(default_factory=dict[str, Reply])
+    errors: dict[str, str] = Field(default_factory=dict[str, str])
+    timing: Timing | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Stored:
+        """What the whole lines of a file hold; nothing, if there is no file.
+
+        Raises:
+            InputError: If a line that is not the last cannot be read.
+        """
+        found = cls()
+        if not path.exists():
+            return found
+        for number, text in enumerate(whole_lines(path), 1):
+            try:
+                line = validate(_Line, parse_json(text))
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None
+            found.timing = line.case or found.timing
+            if line.reply is not None:
+                found.replies[line.key] = line.reply
+            elif line.error is not None:
+                found.errors[line.key] = line.error
+        return found
+
+
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file but for a last one that is not finished."""
+    data = path.read_bytes()
+    return data[: data.rfind(b"\n") + 1].decode(errors="replace").split("\n")[:-1]
+
+
+def cut_torn_line(path: Path) -> None:
+    """Cuts off what a killed process left of a last line; for the process that has the folder."""
+    if path.exists():
+        with path.open("r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
+class Exchanges:
+    """The exchanges of one case, one line each: what the file answers is not asked again.
+
+    The key of a reply is the whole request with its rollout, and what else decides the answer (`subject`).
     A conversation grows by a few messages a turn, so a line holds only what differs from the line before: `keep`
     messages of it stay, `messages` follow them.
+
+    Args:
+        path: The case's file.
+        also: Files of other runs that may answer, too.
+        replay: Never ask: a request that no file answers is an error of the files, and a failure that was recorded
+            fails again.
+        clock: Seconds.
     """
 
-    def __init__(self, model: ChatModel, path: Path) -> None:
-        self.name = model.name
-        self._model = model
+    def __init__(
+        self,
+        path: Path,
+        also: Sequence[Path] = (),
+        replay: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stored = Stored.read(path)
+        self.asked = 0
+        """Requests that went to a model."""
         self._path = path
+        self._others = [Stored.read(other) for other in also]
+        self._replay = replay
+        self._clock = clock
         self._last: tuple[Message, ...] = ()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("")
+        if not replay:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            cut_torn_line(path)
 
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Asks the model and records what was said."""
+    def of(self, model: ChatModel, subject: str = "") -> Recorded:
+        """A model whose exchanges are kept here.
+
+        Args:
+            model: Who is asked.
+            subject: What its replies depend on besides its name and the request: JSON mode, and the like.
+        """
+        return Recorded(model, f"{model.name}\n{subject}", self)
+
+    async def answer(self, model: ChatModel, key: str, request: ChatRequest) -> Reply:
+        """A reply from the files, or else from the model, which is recorded.
+
+        Raises:
+            ModelFailure: If the model failed; on replay, if it failed when it was asked.
+            InputError: On replay, if no file answers.
+        """
+        if key in self.stored.replies:
+            return self.stored.replies[key]
+        for other in self._others:
+            if key in other.replies:
+                return self._keep(key, request, other.replies[key])
+        if self._replay:
+            if key in self.stored.errors:
+                raise ModelFailure(self.stored.errors[key])
+            raise InputError(f"{self._path}: no reply to a request of this run; the run or the benchmark has changed")
+        self.asked += 1
+        begun = self._clock()
         try:
-            reply = await self._model.complete(request)
+            reply = await model.complete(request)
         except ModelFailure as error:
-            self._write(request, {"error": str(error)})
+            self._write(key, request, {"error": str(error)})
             raise
-        self._write(request, {"reply": reply.model_dump(mode="json")})
+        seconds = round(self._clock() - begun, 3)
+        return self._keep(key, request, reply.model_copy(update={"seconds": seconds}))
+
+    def end(self, timing: Timing) -> None:
+        """Notes that the case is over, and its times."""
+        if not self._replay:
+            self.stored.timing = timing
+            self._append({"case": timing.model_dump()}, sync=True)
+
+    def _keep(self, key: str, request: ChatRequest, reply: Reply) -> Reply:
+        self.stored.replies[key] = reply
+        self._write(key, request, {"reply": reply.model_dump(mode="json")})
         return reply
 
-    def _write(self, request: ChatRequest, outcome: dict[str, Any]) -> None:
+    def _write(self, key: str, request: ChatRequest, outcome: dict[str, Any]) -> None:
+        if self._replay:
+            return
         keep = 0
         for old, new in zip(self._last, request.messages, strict=False):
             if old != new:
                 break
             keep += 1
         self._last = request.messages
-        line = {
-            "keep": keep,
-            "messages": [message.model_dump() for message in request.messages[keep:]],
-            "tools": [spec.name for spec in request.tools],
-            **request.model_dump(mode="json", exclude={"messages", "tools"}),
-            **outcome,
-        }
+        self._append(
+            {
+                "key": key,
+                "keep": keep,
+                "messages": [message.model_dump() for message in request.messages[keep:]],
+                "tools": [spec.name for spec in request.tools],
+                "settings": request.model_dump(mode="json", exclude={"messages", "tools"}),
+                **outcome,
+            }
+        )
+
+    def _append(self, line: dict[str, Any], sync: bool = False) -> None:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(dump_json(line) + "\n")
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+
+
+class Recorded:
+    """A model whose exchanges are kept."""
+
+    def __init__(self, model: ChatModel, subject: str, exchanges: Exchanges) -> None:
+        self.name = model.name
+        self._model = model
+        self._subject = subject
+        self._exchanges = exchanges
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """As `Exchanges.answer`."""
+        return await self._exchanges.answer(self._model, self._key(request), request)
+
+    def _key(self, request: ChatRequest) -> str:
+        whole = f"{self._subject}\n{request.model_dump_json()}"
+        return hashlib.sha256(whole.encode()).hexdigest()[:32]

@@ -1,0 +1,188 @@
+"""A run's folder: what is in it, written so that no kill loses what was earned, and read back."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from flowmind.checking import Problem
+from flowmind.errors import InputError
+from flowmind.evaluation.metrics import Summary, summarize_records
+from flowmind.files import dump_json, parse_json, read_model, read_text, validate, write_text
+from flowmind.llm.recorded import cut_torn_line, whole_lines
+from flowmind.pipeline import Solution
+from flowmind.record import CaseRecord
+from flowmind.task import Task
+from flowmind.trace import Trace
+from flowmind.workflow import Workflow
+
+
+class _Subject(BaseModel):
+    model: str
+    mode: str
+
+
+class _Named(BaseModel):
+    name: str
+
+
+class _Manifest(BaseModel):
+    """What a manifest says at least."""
+
+    settings: _Subject
+    benchmark: _Named
+
+
+class Stages(BaseModel):
+    """What a case's file under `traces/` holds."""
+
+    task: Task | None = None
+    traces: tuple[Trace, ...] = ()
+    summary: Trace | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class Run:
+    """A run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.records_path = folder / "records.jsonl"
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Keeps the folder to one process.
+
+        Raises:
+            InputError: If another one has it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.folder}: another process is running in this folder") from None
+            cut_torn_line(self.records_path)
+            yield
+
+    def begin(self, manifest: dict[str, Any]) -> None:
+        """Writes the manifest, or checks that the folder holds this very run.
+
+        Raises:
+            InputError: If it holds another one.
+        """
+        path = self.folder / "manifest.json"
+        if not path.exists():
+            write_text(path, dump_json(manifest, indent=1) + "\n")
+            return
+        held = self.manifest
+        for key in ("settings", "benchmark"):
+            if held.get(key) != manifest[key]:
+                name = _difference(held.get(key), manifest[key])
+                raise InputError(
+                    f"{self.folder}: the folder holds another run ({key}: {name}); give another --out or remove it"
+                )
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest.
+
+        Raises:
+            InputError: If there is none, or it cannot be read.
+        """
+        path = self.folder / "manifest.json"
+        try:
+            manifest = parse_json(read_text(path))
+            validate(_Manifest, manifest)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
+        return manifest
+
+    def records(self) -> dict[str, CaseRecord]:
+        """The records by case, the last of each; a last line that is not finished is left out.
+
+        Raises:
+            InputError: If a line that is not the last cannot be read.
+        """
+        found: dict[str, CaseRecord] = {}
+        lines = whole_lines(self.records_path) if self.records_path.exists() else []
+        for number, line in enumerate(lines, 1):
+            try:
+                record = validate(CaseRecord, parse_json(line))
+            except ValueError as error:
+                raise InputError(f"{self.records_path}, line {number}: {error}") from None
+            found[record.id] = record
+        return found
+
+    def keep_case(self, task: Task, solution: Solution) -> None:
+        """Stores the traces and the workflow of a case."""
+        stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
+        kept = {"task": task.model_dump(mode="json"), **stages}
+        write_text(self.folder / "traces" / f"{task.id}.json", dump_json(kept, indent=1) + "\n")
+        path = self.folder / "workflows" / f"{task.id}.json"
+        if solution.workflow is not None:
+            write_text(path, solution.workflow.to_json())
+        else:
+            path.unlink(missing_ok=True)
+
+    def keep_record(self, record: CaseRecord) -> None:
+        """Adds a record, last of all that a case leaves, so that a case with a record is whole."""
+        with self.records_path.open("a", encoding="utf-8") as file:
+            file.write(_line(record))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def put_in_order(self, records: Sequence[CaseRecord]) -> None:
+        """Writes the records once each in the given order: equal runs have equal files, however they went."""
+        text = "".join(map(_line, records))
+        if not self.records_path.exists() or self.records_path.read_bytes() != text.encode():
+            write_text(self.records_path, text)
+
+    def summarize(self) -> Summary:
+        """Makes the summary from the records.
+
+        Raises:
+            InputError: If the folder holds no run.
+        """
+        settings, name = self.manifest["settings"], self.manifest["benchmark"]["name"]
+        records = self.records()
+        ordered = [records[id] for id in sorted(records)]
+        return summarize_records(ordered, settings["model"], settings["mode"], name)
+
+    def stages(self, id: str) -> Stages:
+        """The task and the traces of a case; empty, if it left none.
+
+        Raises:
+            InputError: If they cannot be read.
+        """
+        path = self.folder / "traces" / f"{id}.json"
+        return read_model(path, Stages) if path.exists() else Stages()
+
+    def workflow(self, id: str) -> Workflow | None:
+        """The workflow of a case, if it left one.
+
+        Raises:
+            InputError: If it cannot be read.
+        """
+        path = self.folder / "workflows" / f"{id}.json"
+        return read_model(path, Workflow) if path.exists() else None
+
+
+def _line(record: CaseRecord) -> str:
+    return dump_json(record.model_dump(mode="json")) + "\n"
+
+
+def _difference(held: Any, wanted: Any) -> str:
+    fields = cast(dict[str, Any], held) if isinstance(held, dict) else None
+    for key in wanted:
+        if fields is None or fields.get(key) != wanted[key]:
+            old = cast(Any, held) if fields is None else fields.get(key)
+            return f"{key} was {dump_json(old)}, is {dump_json(wanted[key])}"
+    return "it has other keys"

@@ -1,0 +1,69 @@
+"""What a run was made with and of: the manifest."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from flowmind.errors import InputError
+from flowmind.files import parse_json, read_text
+from flowmind.pipeline import Settings
+
+PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "RestrictedPython", "json-repair")
+
+
+def manifest(
+    chosen: Mapping[str, Any], settings: Settings, bench: Path, servers: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Everything that was set, and with what versions.
+
+    Args:
+        chosen: What a run is about, apart from how tasks are solved.
+        settings: How they are solved.
+        bench: The benchmark's folder.
+        servers: The fingerprint of each server that is asked, by its role.
+
+    Raises:
+        InputError: If the benchmark has no manifest that can be read.
+    """
+    return {
+        "settings": {**chosen, **settings.model_dump(mode="json")},
+        "benchmark": _benchmark(bench),
+        "servers": dict(servers or {}),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "git": _revision(),
+    }
+
+
+def _benchmark(bench: Path) -> dict[str, Any]:
+    path = bench / "manifest.json"
+    try:
+        built = parse_json(read_text(path))
+        return {"name": f"{built['name']}, seed {built['seed']}", "sha256": built["sha256"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str | None:
+    """The revision of the project's checkout, if it is one."""
+    here = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None

@@ -1,0 +1,107 @@
+"""How sure a rate, a difference and a mean are."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from tools_registry.spec import Record
+
+_Z = 1.959964
+"""The normal quantile of 97.5 %."""
+# Student's t, 97.5 %, for 1 to 30 degrees of freedom.
+_T = (
+    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448,
+    2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484,
+    2.0452, 2.0423,
+)  # fmt: skip
+
+
+class Rate(Record):
+    """A share in percent, with what it counts and its 95 % Wilson interval (percent)."""
+
+    percent: float
+    count: int
+    of: int
+    low: float
+    high: float
+
+
+class McNemar(Record):
+    """Two modes on the same cases: what only one of them passed, and how likely such a split is by chance."""
+
+    first_only: int
+    second_only: int
+    both: int
+    neither: int
+    p: float
+    """Two-sided, exact."""
+
+    @property
+    def cases(self) -> int:
+        """The cases that both modes have tried."""
+        return self.first_only + self.second_only + self.both + self.neither
+
+
+class Mean(Record):
+    """A mean over runs with its 95 % interval (Student's t); the interval of a single run is unknown."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    of: int
+
+
+def wilson(count: int, of: int, z: float = _Z) -> tuple[float, float]:
+    """The score interval of a share, as fractions; (0, 1) for no trials (E. B. Wilson, JASA 1927)."""
+    if of == 0:
+        return 0.0, 1.0
+    share = count / of
+    middle = share + z * z / (2 * of)
+    spread = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def rate(count: int, of: int) -> Rate:
+    """A share in percent with its interval."""
+    low, high = wilson(count, of)
+    return Rate(percent=percent(count, of), count=count, of=of, low=round(100 * low, 2), high=round(100 * high, 2))
+
+
+def percent(count: int, of: int) -> float:
+    """A share in percent, two decimals; 0 of nothing is 0."""
+    return round(100 * count / of, 2) if of else 0.0
+
+
+def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> McNemar:
+    """The exact McNemar test: of the cases on which two modes differ, either is as likely to be the one that
+    passes (Q. McNemar, Psychometrika 1947, with the binomial distribution instead of its limit).
+
+    Args:
+        pairs: For each case whether the first and whether the second mode passed it.
+    """
+    first = sum(one and not other for one, other in pairs)
+    second = sum(other and not one for one, other in pairs)
+    both = sum(one and other for one, other in pairs)
+    differing = first + second
+    tail = sum(math.comb(differing, k) for k in range(min(first, second) + 1))
+    p = min(1.0, 2 * tail / 2**differing)
+    return McNemar(first_only=first, second_only=second, both=both, neither=len(pairs) - both - differing, p=p)
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """The mean of values of several runs with its interval.
+
+    Raises:
+        ValueError: If there is no value.
+    """
+    if not values:
+        raise ValueError("no value to take the mean of")
+    mean, count = statistics.fmean(values), len(values)
+    if count == 1:
+        return Mean(mean=round(mean, 2), low=None, high=None, of=1)
+    quantile = _T[count - 2] if count - 2 < len(_T) else _Z
+    spread = quantile * statistics.stdev(values) / math.sqrt(count)
+    return Mean(mean=round(mean, 2), low=round(mean - spread, 2), high=round(mean + spread, 2), of=count)
