@@ -345,7 +345,7 @@ def _serve(options: argparse.Namespace) -> int:
         print(f"OPENAI_BASE_URL={server.base_url}\nOPENAI_API_KEY=none", flush=True)
         use = f"OPENAI_BASE_URL={server.base_url} flowmind exp --model {wanted.served_name}"
         report(f"in another shell: {use}\nCtrl-C stops the server")
-        server.wait()
+        return server.wait()
 
 
 def _doctor(options: argparse.Namespace) -> int:

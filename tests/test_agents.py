@@ -398,3 +398,22 @@ def test_a_trace_of_an_agent_round_trips_through_json(tools: LocalSandbox) -> No
     replies = [plan("Double n."), "no", action("add", a=1), DOUBLED, DONE]
     trace = work(PlanExecuteAgent(ScriptedChat(replies)), tools)
     assert Trace.model_validate_json(trace.model_dump_json()) == trace
+
+
+def test_a_plan_that_names_a_tool_that_is_not_there_is_sent_back_once(tools: LocalSandbox) -> None:
+    brief = BRIEF.model_copy(update={"task": "Tools:\nUnlike `triple_number`.\nTask:\nDouble the field base_price."})
+    wrong, good = plan("Double base_price with triple_number."), plan("Double base_price with double.")
+    chat = ScriptedChat([wrong, good, DOUBLED, DONE])
+    trace = work(PlanExecuteAgent(chat), tools, brief)
+    assert (trace.stop, [turn.parse for turn in trace.turns[:2]]) == ("finish", ["reprompted", "clean"])
+    assert "it names triple_number, which is not among the tools: add, double, parse_number" in said(chat, 1)
+    stubborn = work(PlanExecuteAgent(ScriptedChat([wrong, wrong, DOUBLED, DONE])), tools, brief)
+    assert (stubborn.stop, stubborn.tool_steps[0].call.tool) == ("finish", "double")
+
+
+def test_nothing_as_the_result_of_a_failed_call_is_sent_back_once_in_each_step(tools: LocalSandbox) -> None:
+    nothing, failing = action("finish", answer=None), action("halve", n=3)
+    chat = ScriptedChat([plan("One.", "Two."), failing, nothing, DOUBLED, DONE, failing, nothing, nothing])
+    trace = work(PlanExecuteAgent(chat), tools)
+    assert "null is no result" in said(chat, 3) and "null is no result" in said(chat, 7)
+    assert (trace.stop, trace.answer, len(trace.turns)) == ("finish", None, 8)

@@ -24,9 +24,11 @@ import pytest
 from flowmind import cli
 from flowmind.errors import InputError, ModelUnavailable
 from flowmind.llm import processes, serving
+from flowmind.llm.fingerprints import described
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.serving import Server, ServeOptions
+from flowmind.llm.serve_log import cause
+from flowmind.llm.serving import ServeOptions, Server
 from flowmind.protocols import ChatRequest, Message, Reply
 from flowmind.testing import FaultyServer
 
@@ -56,7 +58,7 @@ if given.die:
     sys.exit(1)
 if given.stubborn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deaf = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; print(flush=True); time.sleep(900)"
+    deaf = "import signal, time; [signal.signal(n, 1) for n in (2, 15)]; print(flush=True); time.sleep(900)"
     child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, process_group=0)
     child.stdout.readline()
     print("CHILD", child.pid, flush=True)
@@ -244,18 +246,17 @@ def test_a_broken_config_is_one_line(folder: Path) -> None:
 
 
 def test_missing_names_all_that_is_missing(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [])
-    importlib.invalidate_caches()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    both = serving.missing("qwen3-8b")
-    assert both is not None and "\n" not in both
-    assert both.startswith("qwen3-8b cannot be served here: no GPU is found and vLLM is not installed (pip install")
-    assert "vLLM" not in (serving.missing("qwen3-8b", package=False) or "vLLM")
-    assert "GPU" not in (serving.missing("qwen3-8b", "cpu") or "GPU")
+    with monkeypatch.context() as bare:
+        bare.setattr(sys, "path", [])
+        found = [serving.missing("m"), serving.missing("m", package=False), serving.missing("m", "cpu")]
+    vllm = "vLLM is not installed (pip install 'flowmind-es[vllm]')"
+    told = "m cannot be served here: {}; or set OPENAI_BASE_URL to a server that has it"
+    no_gpu = "no GPU is found"
+    assert found == [told.format(f"{no_gpu} and {vllm}"), told.format(no_gpu), told.format(vllm)]
     monkeypatch.setenv("FLOWMIND_DEVICE", "cpu")
-    assert serving.missing("qwen3-8b", package=False) is None
     monkeypatch.syspath_prepend(str(machine / "packages"))
-    assert serving.missing("qwen3-8b") is None
+    assert serving.missing("m") is None
 
 
 @pytest.mark.parametrize(
@@ -311,7 +312,9 @@ def test_a_server_is_healthy_warm_and_described_and_leaves_nothing(folder: Path)
             "thinking": False,
         }
         assert known["chat_template_sha256"] == hashlib.sha256(TEMPLATE.encode()).hexdigest()
-        assert known["command"] == serving.command(server.options)[1:]
+        assert known["flags"][:4] == ["--model", str(folder), "--served-model-name", "tiny-qwen3"]
+        assert known["flags"][-2:] == ["--enforce-eager", "--slow"]
+        assert not {"--host", "--port"} & set(known["flags"])
         assert (known["max_model_len"], known["device"], known["gpus"]) == (4096, "cpu", [])
         assert known["versions"]["python"] == sys.version.split()[0]
         assert known["environment"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
@@ -360,7 +363,7 @@ def test_the_template_that_is_hashed_is_the_one_in_use(
         (folder / name).write_text(content)
     (folder / "given.jinja").write_text("c")
     monkeypatch.chdir(folder)
-    known = serving.described(options(folder, *extra), [])
+    known = described(options(folder, *extra), [])
     assert known["chat_template_sha256"] == (None if text is None else hashlib.sha256(text.encode()).hexdigest())
 
 
@@ -372,10 +375,12 @@ def test_a_model_of_the_hub_is_described_by_its_revision(machine: Path, monkeypa
     (repository / "refs" / "main").write_text("abc123")
     (snapshot / "chat_template.jinja").write_text(TEMPLATE)
     monkeypatch.setenv("HF_HOME", str(machine))
-    known = serving.described(ServeOptions.of("qwen3-8b"), [])
+    wanted = ServeOptions.of("qwen3-8b", extra=("--hf-token", "secret", "--seed", "1", "--hf_token=secret"))
+    known = described(wanted, serving.command(wanted))
+    assert known["flags"][-2:] == ["--seed", "1"] and "secret" not in str(known)
     assert (known["model"], known["revision"]) == ("Qwen/Qwen3-8B", "abc123")
     assert known["chat_template_sha256"] == hashlib.sha256(TEMPLATE.encode()).hexdigest()
-    other = serving.described(ServeOptions.of("qwen3-8b", extra=("--revision", "elsewhere")), [])
+    other = described(ServeOptions.of("qwen3-8b", extra=("--revision", "elsewhere")), [])
     assert (other["revision"], other["chat_template_sha256"]) == (None, None)
 
 
@@ -384,7 +389,7 @@ def test_a_model_of_the_hub_is_described_by_its_revision(machine: Path, monkeypa
     [
         ("--die", {}, "ended with exit code 1 after ", "torch.OutOfMemoryError: CUDA out of memory."),
         ("--unknown-flag", {}, "ended with exit code 2 after ", "error: unrecognized arguments: --unknown-flag"),
-        ("--deaf", {"wait": 0.5}, "is not healthy after 0.5 s (--wait): ", ""),
+        ("--deaf", {"wait": 0.5}, "is not healthy after 0.5 s: ", ""),
         ("--refuse", {}, "refuses a warm-up request: HTTP 400: ", "a chat template is\\nrequired"),
     ],
 )
@@ -455,7 +460,9 @@ def test_any_server_has_the_fingerprint_that_it_tells(monkeypatch: pytest.Monkey
         assert serving.fingerprint(f"{server.url}/", "n") == {"served_name": "n"}
 
 
-@pytest.mark.parametrize("url", ["", "nonsense", "http://[", "http://127.0.0.1:99999/v1", "ftp://x/v1", "http://x y/v1"])
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "http://[", "http://127.0.0.1:99999/v1", "ftp://x/v1", "http://x y/v1"]
+)
 def test_a_fingerprint_is_never_an_error(url: str) -> None:
     assert serving.fingerprint(url) == {}
 
@@ -463,9 +470,7 @@ def test_a_fingerprint_is_never_an_error(url: str) -> None:
 @pytest.mark.parametrize(
     "change", [{"pid": 2**22 + 1}, {"started": "1"}, {"pid": "x"}, {"fingerprint": 3}, {"more": 1}]
 )
-def test_what_is_written_down_of_a_server_that_is_gone_counts_for_nothing(
-    change: dict[str, Any], folder: Path
-) -> None:
+def test_what_is_written_down_of_a_server_that_is_gone_counts_for_nothing(change: dict[str, Any], folder: Path) -> None:
     with Server(options(folder)) as server:
         (path,) = states()
         state = json.loads(path.read_text())
@@ -477,6 +482,8 @@ def test_what_is_written_down_of_a_server_that_is_gone_counts_for_nothing(
 
 # What a log says
 
+WRAPPED = "Engine core initialization failed. See root cause above."
+
 
 @pytest.mark.parametrize(
     ("log", "expected"),
@@ -484,12 +491,15 @@ def test_what_is_written_down_of_a_server_that_is_gone_counts_for_nothing(
         ("", "it said nothing"),
         ("one\n\n  two \nthree\nfour\n", "two | three | four"),
         ("\x1b[31mValueError: red\x1b[0m\nmore\n", "ValueError: red | more"),
-        ("usage: x\napi_server.py: error: unrecognized arguments: --foo\n", "api_server.py: error: unrecognized arguments: --foo"),
-        ("KeyError: 'a'\nnote\nRuntimeError: Engine core initialization failed. See root cause above.", "KeyError: 'a' | note | RuntimeError: Engine core initialization failed. See root cause above."),
+        (
+            "usage: x\nserver.py: error: unrecognized arguments: --foo\n",
+            "server.py: error: unrecognized arguments: --foo",
+        ),
+        (f"KeyError: 'a'\nnote\nRuntimeError: {WRAPPED}", f"KeyError: 'a' | note | RuntimeError: {WRAPPED}"),
     ],
-)  # fmt: skip
+)
 def test_the_cause_is_the_last_error_that_points_to_no_other(log: str, expected: str) -> None:
-    assert serving.cause(log) == expected
+    assert cause(log) == expected
 
 
 # The command line
@@ -533,7 +543,7 @@ def test_serve_prints_the_environment_and_stops_cleanly(number: signal.Signals, 
         url = process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
         assert process.stdout.readline() == "OPENAI_API_KEY=none\n"
         known = serving.fingerprint(url)
-        assert "--slow" in known["command"]
+        assert "--slow" in known["flags"]
         pid = json.loads(states()[0].read_text())["pid"]
         process.send_signal(number)
         assert process.wait(60) == 130
@@ -574,7 +584,7 @@ def test_a_killed_serve_leaves_no_process(folder: Path) -> None:
 
 def test_serve_ends_when_its_server_does(folder: Path) -> None:
     with served(folder, "--device", "cpu", "--port", "0", "--", "--faint") as process:
-        out, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=60)
     assert process.returncode == 2
     assert told.splitlines()[-1].startswith("flowmind: the server of 'tiny-qwen3' ended with exit code 3 after ")
 

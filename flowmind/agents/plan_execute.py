@@ -66,6 +66,7 @@ async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
         "messages": [*state["messages"], Message(role="assistant", content=dump_json(said)), following],
         "pending": None,
         "phase": phase + 1,
+        "nudged": False,
         "results": results,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from flowmind.errors import ModelFailure
 from flowmind.files import dump_json
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
-from flowmind.replies import Action, How, Unreadable, read_action, read_plan
+from flowmind.replies import Action, How, Plan, Unreadable, read_action, read_plan
 from flowmind.trace import PlanStep, Step, StopReason, ToolStep, Trace, Turn
 from tools_registry.sandbox import Sandbox
 from tools_registry.schema import validator
@@ -116,13 +117,42 @@ async def think(state: State, world: World) -> dict[str, Any]:
 
 
 async def lay_out(state: State, world: World, messages: list[Message]) -> dict[str, Any]:
-    """Asks the model for a plan."""
-    found, update = await _ask(state, world, "plan", read_plan, messages)
+    """Asks the model for a plan; one that names a tool that is not there is sent back once."""
+    found, update = await _ask(state, world, "plan", _plan_reader(world), messages)
     if found is None:
         return update
     turns = cast(list[Turn], update["turns"])
     step = PlanStep(analysis=found.analysis, steps=found.steps, turn=len(turns) - 1)
     return {**update, "plan": list(found.steps), "steps": [*state["steps"], step]}
+
+
+_NAME = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
+
+
+def _plan_reader(world: World) -> Callable[[str], tuple[Plan, How]]:
+    sent_back = False
+
+    def read(text: str) -> tuple[Plan, How]:
+        nonlocal sent_back
+        found, how = read_plan(text)
+        if world.brief.stage == "execute" and not sent_back and (unknown := _unknown_tool(found, world)):
+            sent_back = True
+            known = ", ".join(world.sandbox.specs)
+            raise Unreadable(f"it names {unknown}, which is not among the tools: {known}")
+        return found, how
+
+    return read
+
+
+def _unknown_tool(plan: Plan, world: World) -> str | None:
+    """The first name in a plan's steps that looks like a tool's but is none.
+
+    What the task itself names is an input or a field, unless it stands in backticks: so documentation names
+    neighbours that may not be there.
+    """
+    task = re.sub(r"`\w+`", " ", world.brief.task)
+    names = (name for step in plan.steps for name in _NAME.findall(step))
+    return next((name for name in names if name not in world.sandbox.specs and name not in task), None)
 
 
 async def _ask(
@@ -272,6 +302,9 @@ def finish(state: State, world: World, action: Action) -> dict[str, Any]:
     """Ends the stage with an answer, or says once what should come before."""
     given = action.call.args
     answer = given.get("answer", next(iter(given.values())) if len(given) == 1 else None)
+    if answer is None and not state["nudged"] and _has_just_failed(state):
+        text = "Observation: error: null is no result. The call before failed: make another one, then finish."
+        return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
     worked = any(
         isinstance(step, ToolStep) and step.observation.ok and step.call.tool not in GRAPH_TOOLS
         for step in state["steps"]
@@ -290,6 +323,12 @@ def finish(state: State, world: World, action: Action) -> dict[str, Any]:
     if state["asked_to_build"]:
         answer = state["answer"]
     return {"stop": "finish", "answer": answer, "pending": None}
+
+
+def _has_just_failed(state: State) -> bool:
+    """Whether the last call failed, in this step of the plan."""
+    last = state["steps"][-1] if state["steps"] else None
+    return isinstance(last, ToolStep) and not last.observation.ok and last.phase == state["phase"]
 
 
 def _typed(answer: Any, brief: Brief) -> Any:

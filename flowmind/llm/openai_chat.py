@@ -172,7 +172,7 @@ class OpenAIChat:
         try:
             async with (
                 asyncio.timeout(min(self._timeout, left)),
-                session.post(self._address.url, data=body) as response,
+                session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
             ):
                 content = await response.read()
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -194,7 +194,7 @@ class OpenAIChat:
         """The connections of this event loop: those of a loop that has ended cannot be used again."""
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
-            holder = _connections(self._address, connect=min(10.0, self._timeout))
+            holder = _connections(self._address.headers, connect=min(10.0, self._timeout))
             self._open = _Open(loop, holder, await anext(holder))
         return self._open.session
 
@@ -270,7 +270,7 @@ def _proxy(url: str) -> str | None:
     return named.get(parts.scheme) or named.get("all")
 
 
-async def _connections(address: _Address, connect: float) -> AsyncGenerator[aiohttp.ClientSession]:
+async def _connections(headers: dict[str, str], connect: float) -> AsyncGenerator[aiohttp.ClientSession]:
     """Gives a session and closes it afterwards.
 
     A generator, because an event loop that ends closes those that began in it: a client needs no `aclose` where
@@ -278,9 +278,8 @@ async def _connections(address: _Address, connect: float) -> AsyncGenerator[aioh
     """
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
-        headers=address.headers,
+        headers=headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect),
-        proxy=address.proxy,
     ) as session:
         yield session
 

@@ -1,0 +1,158 @@
+"""The command that serves a model with vLLM, and its environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+from pydantic import Field
+
+from flowmind.errors import InputError
+from flowmind.files import parse_json, read_text, validate
+from flowmind.llm.models import FAMILIES, KNOWN, Family
+from tools_registry.spec import Record
+
+HOST = "127.0.0.1"
+MODULE = "vllm.entrypoints.openai.api_server"
+Device = Literal["gpu", "cpu"]
+
+_RESERVED = ("--model", "--served-model-name", "--host", "--port", "--api-key", "--uds", "--root-path")
+"""Flags of vLLM that decide where it answers and as what: not passed through."""
+
+
+class ServeOptions(Record):
+    """How a model is served."""
+
+    model: str
+    """A folder (config, tokenizer, weights) or a name on the Hugging Face hub."""
+    served_name: str = Field(min_length=1)
+    """What requests call it."""
+    port: int = Field(default=8000, ge=0, le=65535)
+    """Of 127.0.0.1; 0 takes one that is free."""
+    max_model_len: int | None = Field(default=None, ge=1)
+    """Tokens of a request and its reply; without it, what the model was made for, at most 32768."""
+    thinking: bool = False
+    """Whether a model that can think before it answers does so."""
+    dtype: str | None = None
+    """Of weights and activations; without it, what the model's config says."""
+    gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
+    """Share of the GPU's memory; without it, vLLM's default."""
+    device: Device = "gpu"
+    """`cpu` is for checks with a tiny model, and needs a build of vLLM for it."""
+    wait: float = Field(default=1800.0, gt=0)
+    """Seconds until the server must be healthy, a first download of the weights included."""
+    extra: tuple[str, ...] = ()
+    """Further flags for vLLM, as they are."""
+
+    @classmethod
+    def of(cls, name: str, served_name: str | None = None, **settings: Any) -> Self:
+        """The options for a known model, a folder, or a name on the hub; a setting that is None has its default.
+
+        A model that is served thinking is called `<name>-thinking`, if nothing else is said: requests for the known
+        name turn thinking off, and tables should tell the two apart.
+
+        Raises:
+            InputError: If that is no model, or a setting is out of range.
+        """
+        model = _model(name)
+        called = served_name or _called(name, model) + ("-thinking" if settings.get("thinking") else "")
+        given: dict[str, Any] = {"model": model, "served_name": called, "device": os.environ.get("FLOWMIND_DEVICE")}
+        given |= {key: value for key, value in settings.items() if value is not None}
+        try:
+            options = validate(cls, {key: value for key, value in given.items() if value is not None})
+        except ValueError as error:
+            field, _, problem = str(error).partition(": ")
+            raise InputError(f"--{field.replace('_', '-')}: {problem}") from None
+        for flag in options.extra:
+            if flag.partition("=")[0].replace("_", "-") in _RESERVED:
+                raise InputError(f"{flag}: is set by flowmind itself; see `flowmind serve --help`")
+        return options
+
+
+def _model(name: str) -> str:
+    """What vLLM is given for a name."""
+    served = {info.name: info.served_as[0] for info in KNOWN.values() if info.kind == "vllm"}
+    if name in served:
+        return served[name]
+    if name not in KNOWN:
+        folder = Path(name).expanduser()
+        if (folder / "config.json").is_file():
+            return str(folder.resolve())
+        if folder.is_dir() or name.startswith(("/", "./", "../", "~")):
+            raise InputError(f"{name}: no folder of a model: there is no {folder / 'config.json'}")
+        if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+            return name
+    others = "a folder, or a name such as Qwen/Qwen3-4B"
+    raise InputError(f"model {name!r} is not served by vLLM; these are: {', '.join(served)}, {others}")
+
+
+def _called(name: str, model: str) -> str:
+    """What requests call a model if nothing else is said: its folder's name, or the name it was asked for by."""
+    return Path(model).name if Path(model).is_absolute() else name
+
+
+def command(options: ServeOptions) -> list[str]:
+    """The command that serves a model with the flags that suit it."""
+    family = _family(options.model)
+    words = [sys.executable, "-m", MODULE, "--model", options.model, "--served-model-name", options.served_name]
+    words += ["--host", HOST, "--port", str(options.port), "--enable-prefix-caching"]
+    length = options.max_model_len or _context(options.model, family)
+    if length is not None:
+        words += ["--max-model-len", str(length)]
+    if family is not None:
+        words += ["--enable-auto-tool-choice", "--tool-call-parser", family.tool_parser]
+    if options.thinking or (family is not None and family.reasoning_parser):
+        words += ["--default-chat-template-kwargs", json.dumps({"enable_thinking": options.thinking})]
+    if options.thinking and family is not None and family.reasoning_parser:
+        words += ["--reasoning-parser", family.reasoning_parser]
+    if options.dtype is not None:
+        words += ["--dtype", options.dtype]
+    if options.gpu_memory_utilization is not None:
+        words += ["--gpu-memory-utilization", str(options.gpu_memory_utilization)]
+    if options.device == "cpu":
+        words.append("--enforce-eager")
+    return [*words, *options.extra]
+
+
+def _family(model: str) -> Family | None:
+    """The kind of a model: by the config of a folder, by its name on the hub."""
+    if Path(model).is_absolute():
+        kind = _config(model).get("model_type")
+        return next((family for family in FAMILIES if kind in family.types), None)
+    return next((family for family in FAMILIES if re.search(family.names, model.lower())), None)
+
+
+def _context(model: str, family: Family | None) -> int | None:
+    """The tokens that a model of a known kind is given: vLLM refuses more than its config allows."""
+    if family is None:
+        return None
+    allowed = _config(model).get("max_position_embeddings") if Path(model).is_absolute() else None
+    return min(family.context, allowed) if isinstance(allowed, int) else family.context
+
+
+def _config(model: str) -> dict[str, Any]:
+    path = Path(model) / "config.json"
+    try:
+        config = parse_json(read_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    return cast(dict[str, Any], config) if isinstance(config, dict) else {}
+
+
+def environment(options: ServeOptions) -> dict[str, str]:
+    """The environment of the server: this process's, without a key, usage reports and look-ups that go nowhere.
+
+    vLLM calls programs (ninja) that are installed beside the interpreter, which need not be on the path.
+    """
+    made = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
+    made["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), made.get("PATH", os.defpath)))
+    defaults = {"VLLM_NO_USAGE_STATS": "1"}
+    if Path(options.model).is_absolute():
+        defaults["HF_HUB_OFFLINE"] = "1"
+    if options.device == "cpu":
+        defaults["VLLM_CPU_KVCACHE_SPACE"] = "1"
+    return defaults | made
