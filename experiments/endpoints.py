@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from flowmind.errors import ModelUnavailable
@@ -12,7 +12,7 @@ from flowmind.llm.models import find, reach
 
 
 @contextmanager
-def served(model: str, *urls: str | None) -> Iterator[str | None]:
+def served(model: str, *urls: str | None) -> Generator[str | None]:
     """Makes sure that a model answers for as long as the block lasts; a server that is started for it ends with it.
 
     Args:

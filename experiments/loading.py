@@ -45,7 +45,8 @@ class Loaded:
     @property
     def mode(self) -> str:
         """The mode, under its plain name."""
-        return ALIASES.get(self.settings["mode"], self.settings["mode"])
+        name = str(self.settings["mode"])
+        return ALIASES.get(name, name)
 
     @property
     def seed(self) -> int:

@@ -477,8 +477,12 @@ def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str 
 
 def _integrity(traces: Sequence[Trace]) -> Integrity:
     """Of the best rollout."""
-    best: tuple[Integrity, ...] = ("complete", "errors", "incomplete")
-    return min(map(integrity, traces), key=best.index, default="incomplete")
+    found = set(map(integrity, traces))
+    best: tuple[Integrity, ...] = ("complete", "errors")
+    for kind in best:
+        if kind in found:
+            return kind
+    return "incomplete"
 
 
 def _calls(traces: Sequence[Trace]) -> CallCounts:

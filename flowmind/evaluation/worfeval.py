@@ -22,7 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import networkx as nx
 from pydantic import Field, model_validator
@@ -299,7 +299,7 @@ def _reference_orders(gold: StepGraph) -> list[list[int]] | None:
     which START and END stay."""
     if len(gold.nodes) >= _LISTED_FROM:
         return [list(range(len(gold.nodes)))]
-    graph: Any = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(gold.nodes)))
     graph.add_edges_from(gold.edges)
     if not nx.is_directed_acyclic_graph(graph):
@@ -317,7 +317,7 @@ def _reference_graph(predicted: StepGraph, gold: StepGraph, similarity: Matrix) 
     common = {edge for edge in predicted.edges if theirs.issuperset(edge)} & {
         edge for edge in gold.edges if ours.issuperset(edge)
     }
-    graph: Any = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     graph.add_edges_from(common)
     size = max(map(len, nx.connected_components(graph)), default=1)
     return _part(size, len(predicted.nodes), len(gold.nodes))

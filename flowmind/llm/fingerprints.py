@@ -86,13 +86,18 @@ class Running(Record):
     fingerprint: dict[str, Any]
 
 
-def running(port: int) -> Running | None:
-    """What was written down of the server on a port, if it still runs."""
+def written(port: int) -> Running | None:
+    """What was written down last of a server on a port."""
     try:
-        state = read_model(state_folder() / f"{port}.json", Running)
+        return read_model(state_folder() / f"{port}.json", Running)
     except InputError:
         return None
-    return state if processes.started(state.pid) == state.started else None
+
+
+def running(port: int) -> Running | None:
+    """The same, if that server still runs."""
+    state = written(port)
+    return state if state is not None and processes.started(state.pid) == state.started else None
 
 
 def described(options: ServeOptions, words: Sequence[str]) -> dict[str, Any]:

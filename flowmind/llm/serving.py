@@ -32,6 +32,7 @@ from flowmind.llm.fingerprints import (
     state_folder,
     told,
     versions,
+    written,
 )
 from flowmind.llm.serve_command import HOST, Device, ServeOptions, command, environment
 from flowmind.llm.serve_log import cause, last_line, tail
@@ -163,8 +164,8 @@ class Server:
     def _stop(self) -> None:
         if self._process is None:
             return
-        there = running(self.options.port)
-        if there is not None and there.pid == self._process.pid:
+        state = written(self.options.port)
+        if state is not None and state.pid == self._process.pid:
             self._state.unlink(missing_ok=True)
         try:
             processes.end(self._process.pid, self._steps)
@@ -247,21 +248,25 @@ class Server:
 
 @contextlib.contextmanager
 def _stopping_signals() -> Generator[None]:
-    """Lets SIGTERM and SIGHUP unwind as Ctrl-C does, where nobody else has a say in them."""
+    """Lets SIGTERM and SIGHUP unwind as Ctrl-C does, where nobody else has a say in them.
+
+    SIGINT too where it is ignored, as in a job in the background: it still is how a server is stopped.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    numbers: list[signal.Signals] = []
-    if threading.current_thread() is threading.main_thread():
-        numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
-    for number in numbers:
+    ours = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.SIG_IGN}
+    taken = {number: usual for number, usual in ours.items() if signal.getsignal(number) is usual}
+    if threading.current_thread() is not threading.main_thread():
+        taken = {}
+    for number in taken:
         signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, usual in taken.items():
+            signal.signal(number, usual)
 
 
 def _free_port() -> int:

@@ -14,7 +14,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar, cast
 
 from flowmind.files import dump_json
@@ -144,7 +143,7 @@ class _Search:
         self.seen: set[str] = set()
         self.bits: dict[str, int] = {}
         self.goals = _goals(question.outputs)
-        self.solutions: dict[str, list[Term]] = {name: [] for name in self.goals}
+        self.solutions: dict[str, list[Source]] = {name: [] for name in self.goals}
         self.levels: list[list[Term]] = [self.inputs()]
         self.remember(self.levels[0])
         self.solutions[""] = []
@@ -162,7 +161,6 @@ class _Search:
         """Sizes are searched one after the other; a program that leaves something named in the task unused is
         kept while two larger sizes are searched, because examples are few and a coincidence is likely."""
         best: tuple[float, Program] | None = None
-        loose = 0.0
         last = MAX_CALLS
         for size in range(1, MAX_CALLS + 1):
             level: list[Term] = []
@@ -175,13 +173,12 @@ class _Search:
                 if self.spent >= self.question.budget:
                     break
                 self.evaluate(batch, size, only_answers=True)
-            for program, values in self.programs():
-                odd = self.odd(values)
-                cost = self.cost(program) + odd
+            for program in self.programs():
+                cost = self.cost(program)
                 if best is None or cost < best[0]:
-                    best, loose = (cost, program), odd + self.unused(program)
+                    best = cost, program
                     last = min(MAX_CALLS, len(program.calls) + 2)
-            if best is not None and (size >= last or not loose):
+            if best is not None and (size >= last or not self.unused(best[1])):
                 break
             if not level or self.spent >= self.question.budget:
                 break
@@ -192,28 +189,20 @@ class _Search:
     def remember(self, level: list[Term]) -> None:
         """Keeps the terms that give the answers, or one field of them where the answers are objects."""
         for name, wanted in self.goals.items():
-            self.solutions[name] += [term for term in level if _gives(term, wanted)]
+            self.solutions[name] += [term.source for term in level if _gives(term, wanted)]
 
-    def programs(self) -> Iterator[tuple[Program, list[Any]]]:
-        """What the kept terms make, with its values: a program for each that gives the answer, or one term for each
-        field.
+    def programs(self) -> Iterator[Program]:
+        """What the kept terms make: a program for each that gives the answer, or one term for each field.
 
         A record that is put together without a call is no program: executing means calling tools.
         """
-        yield from ((_program(term.source), term.values) for term in self.solutions[""])
-        fields = {name: terms[:_FIELD_CHOICES] for name, terms in self.solutions.items() if name}
+        yield from (_program(source) for source in self.solutions[""])
+        fields = {name: sources[:_FIELD_CHOICES] for name, sources in self.solutions.items() if name}
         if fields:
             for chosen in itertools.product(*fields.values()):
-                sources = ((name, term.source) for name, term in zip(fields, chosen, strict=True))
-                program = _program(Source("object", fields=tuple(sources)))
+                program = _program(Source("object", fields=tuple(zip(fields, chosen, strict=True))))
                 if program.calls:
-                    cases = zip(*(term.values for term in chosen), strict=True)
-                    yield program, [dict(zip(fields, parts, strict=True)) for parts in cases]
-
-    def odd(self, values: Sequence[Any]) -> float:
-        """How much the values of the cases without a known answer differ in form from the known answers."""
-        known = self.question.outputs
-        return max((_oddness(value, known) for value in values[len(known) :]), default=0.0)
+                    yield program
 
     def cost(self, program: Program) -> float:
         """Calls, and what of the task they leave unused, and constants that the task does not name."""
@@ -466,28 +455,6 @@ def _goals(outputs: Sequence[Any]) -> dict[str, list[Any]]:
 
 def _gives(term: Term, wanted: Sequence[Any]) -> bool:
     return all(json_equal(ours, theirs) for ours, theirs in zip(term.values, wanted, strict=False))
-
-
-def _oddness(value: Any, known: Sequence[Any]) -> float:
-    """A number with more decimals than any known answer has, or nothing where every known answer is something."""
-    if isinstance(value, dict):
-        fields = cast(dict[str, Any], value)
-        alike = [cast(dict[str, Any], one) for one in known if isinstance(one, dict) and fields.keys() == one.keys()]
-        return max((_oddness(part, [one[name] for one in alike]) for name, part in fields.items()), default=0.0)
-    if isinstance(value, list):
-        parts = [part for one in known if isinstance(one, list) for part in cast(list[Any], one)]
-        inner = max((_oddness(part, parts) for part in cast(list[Any], value)), default=0.0) if parts else 0.0
-        return max(inner, 0.3 * (not value and all(known)))
-    if isinstance(value, float) and known:
-        return 1.5 * (_decimals(value) > max(map(_decimals, known)))
-    return 0.3 * (value in ("", None) and all(known))
-
-
-def _decimals(value: Any) -> int:
-    """The decimals that a number is written with."""
-    if not isinstance(value, float) or value.is_integer():
-        return 0
-    return -int(Decimal(repr(value)).as_tuple().exponent)
 
 
 def _texts(terms: Sequence[Term]) -> list[Term]:
