@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from flowmind.errors import ModelUnavailable
 from flowmind.llm.models import find, reach
+from flowmind.llm.serving import Server, ServeOptions, missing
 
 
 @contextmanager
@@ -34,8 +35,6 @@ def served(model: str, *urls: str | None) -> Generator[str | None]:
     except ModelUnavailable as error:
         if not _ours(model, *urls):
             raise
-        from flowmind.llm.serving import ServeOptions, Server, missing
-
         if (lacking := missing(model)) is not None:
             raise ModelUnavailable(f"{str(error).partition(';')[0]}; {lacking}") from None
         with Server(ServeOptions.of(model, port=0), report=_tell) as server:
@@ -50,8 +49,6 @@ def startable(model: str, url: str | None) -> bool:
         return True
     if not _ours(model, url):
         return False
-    from flowmind.llm.serving import missing
-
     return missing(model) is None
 
 

@@ -45,13 +45,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "docstring_parser": ("tools_registry.spec",),
     "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
     "json_repair": ("flowmind.replies", "experiments.bench"),
-    "networkx": ("flowmind.graph",),
+    "networkx": ("flowmind.graph", "flowmind.evaluation.worfeval", "flowmind.formats.node_edge"),
     "langgraph": ("flowmind.agents", "experiments.bench"),
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
     "pydantic_monty": ("experiments.bench",),
     "tqdm": ("flowbench_synth", "experiments"),
+    "jinja2": ("experiments.report",),
+    "matplotlib": ("experiments.figures",),
 }
 
 # Command lines load what a command needs when it runs, so that --help answers at once.

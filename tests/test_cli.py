@@ -329,10 +329,10 @@ def test_models_lists_what_is_known_and_says_that_search_is_none() -> None:
     assert "no language model" in lines[0]
 
 
-def test_serve_says_how_to_start_a_server_and_refuses_what_it_cannot_serve() -> None:
-    done = called("serve", "qwen3-8b")
+def test_serve_shows_its_command_and_refuses_what_it_cannot_serve() -> None:
+    done = called("serve", "qwen3-8b", "--dry-run")
     assert done.returncode == 0
-    assert "vllm serve Qwen/Qwen3-8B --served-model-name qwen3-8b" in done.stdout
+    assert "--model Qwen/Qwen3-8B --served-model-name qwen3-8b" in done.stdout
     assert "qwen3-8b, qwen3-14b, qwen3-32b" in refused(called("serve", "gpt-5"))
 
 
@@ -444,7 +444,7 @@ def test_a_missing_benchmark_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("flag", "value"),
-    [("--limit", "0"), ("--rollouts", "101"), ("--concurrency", "0"), ("--temperature", "3")],
+    [("--limit", "0"), ("--rollouts", "101"), ("--temperature", "3")],
 )
 def test_a_number_out_of_range_names_its_flag(flag: str, value: str, tmp_path: Path) -> None:
     assert refused(called("exp", flag, value, "--out", tmp_path / "run")).startswith(f"{flag}: ")
@@ -492,7 +492,8 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_a_folder_without_a_run_has_no_report(manifest: str | None, tmp_path: Path) -> None:
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest)
-    assert str(tmp_path / "manifest.json") in refused(called("report", tmp_path))
+    told = refused(called("report", tmp_path))
+    assert str(tmp_path) in told and "manifest.json" in told
 
 
 @pytest.mark.parametrize("command", ["build", "check", "stats"])
