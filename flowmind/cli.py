@@ -359,12 +359,51 @@ def _doctor(options: argparse.Namespace) -> int:
     return 0 if all(finding.ok or not finding.needed for finding in findings) else 1
 
 
+def _worfeval_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pairs", type=Path, metavar="PAIRS.jsonl", help="rows with a gold and a predicted graph or text"
+    )
+    parser.add_argument(
+        "--definition",
+        default="paper",
+        choices=("paper", "reference"),
+        help="what the WorFBench paper defines, or what its published code computes (default paper)",
+    )
+    parser.add_argument(
+        "--similarity",
+        default="bow",
+        choices=("stored", "bow", "encoder"),
+        help="stored with each row, by common words, or by a sentence encoder (default bow)",
+    )
+    parser.add_argument("--encoder", default=None, help="model or folder (default the paper's, all-mpnet-base-v2)")
+
+
+def _worfeval(options: argparse.Namespace) -> int:
+    from flowmind.files import dump_json
+    from flowmind.scoring import score_file
+
+    pairs = malformed = 0
+    totals = {"chain": 0.0, "graph": 0.0}
+    for scored in score_file(options.pairs, options.definition, options.similarity, options.encoder):
+        print(dump_json({"id": scored.id, **scored.score.model_dump(mode="json")}))
+        pairs += 1
+        malformed += scored.malformed
+        for name in totals:
+            part = getattr(scored.score, name)
+            totals[name] += part.f1 if part is not None else 0.0
+    if pairs:
+        means = ", ".join(f"mean {name} f1 {total / pairs:.4f}" for name, total in totals.items())
+        print(f"{pairs} pairs, {means}; {malformed} malformed predictions count 0", file=sys.stderr)
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
     "solve": Command("solve one task of your own: prints the workflow", _solve_arguments, _solve),
     "run": Command("run a workflow on inputs", _run_arguments, _run),
     "check": Command("list every problem of a workflow", _check_arguments, _check),
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),
     "show": Command("print a workflow, a line a node", _workflow_argument, _show),
+    "worfeval": Command("score predicted workflow graphs against gold ones", _worfeval_arguments, _worfeval),
     "models": Command("list the known models", _no_arguments, _models),
     "serve": Command("serve a model with vLLM until Ctrl-C", _serve_arguments, _serve),
     "doctor": Command("say what works on this machine", _no_arguments, _doctor),

@@ -8,7 +8,7 @@ The rules of `paper`:
 
 - START and END are the first and the last node, by position; they are no subtasks and count nowhere.
 - Nodes match from a similarity of 0.6 on. The matching has the greatest total similarity; of several such, the one
-  whose pairs lie closest in position (the least sum of squared distances), so that a graph matches itself in place.
+  with most pairs that lie closest in position, so that a graph matches itself in place.
 - The chain score takes the longest part of the predicted listing that agrees with *some* topological order of the
   gold graph, over all of them. A gold graph with a cycle has none: that is an error of the gold.
 - The graph score takes the largest set of matched pairs on which both graphs have the same edges; it need not be
@@ -123,8 +123,8 @@ def _inner_edges(graph: StepGraph) -> frozenset[tuple[int, int]]:
 def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int, int]]:
     """The matching of rows and columns with the greatest total similarity, in the order of the rows.
 
-    Exact: similarities are taken as whole steps of 2^-24, and ties go to the least sum of squared distances of
-    positions.
+    Exact: similarities are taken as whole steps of 2^-24, and ties go to the greatest sum of size² - distance² over the
+    pairs, where size is the greater number of nodes and distance that of the positions.
     """
     rows, columns = len(similarity), len(similarity[0]) if similarity else 0
     size = max(rows, columns)
