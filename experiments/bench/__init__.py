@@ -1,0 +1,1 @@
+"""Benchmarks against peers: `make bench`. `docs/performance.md` says how to read them."""

@@ -1,0 +1,87 @@
+"""`python -m experiments.bench`: measures, prints the tables, and writes them as JSON where asked to."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tqdm
+
+from experiments.bench import replies, sandboxed, starting, turns, workflows
+from experiments.bench.measuring import Bench, Outcome, measure
+from experiments.bench.reporting import markdown, report_on
+from flowmind.files import write_text
+
+
+def benches(quick: bool = False) -> dict[str, Bench]:
+    """All benchmarks by name, in the order in which they run."""
+    made = (
+        *workflows.benches(),
+        *sandboxed.benches(),
+        *turns.benches(2 if quick else turns.EPISODES),
+        *starting.benches(),
+        *replies.benches(),
+    )
+    return {bench.name: bench for bench in made}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit codes: 0 measured, whether goals are met or not; 2 bad usage."""
+    options = _parser().parse_args(arguments)
+    chosen = [bench for name, bench in benches(options.quick).items() if not options.only or name in options.only]
+    try:
+        if options.json is not None:
+            _require_writable(options.json)
+        report = report_on(_measured(chosen, options.rounds, options.quick))
+        if options.json is not None:
+            write_text(options.json, report.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        print(f"bench: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bench: interrupted", file=sys.stderr)
+        return 130
+    print(markdown(report))
+    return 0
+
+
+def _require_writable(path: Path) -> None:
+    """Finds out before minutes of measuring.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.open("a").close()
+
+
+def _measured(chosen: Sequence[Bench], rounds: int | None, quick: bool) -> list[Outcome]:
+    wanted = [1 if quick else rounds or bench.rounds for bench in chosen]
+    total = sum(count * len(bench.contenders) for count, bench in zip(wanted, chosen, strict=True))
+    with tqdm.tqdm(total=total, unit="sample") as bar:
+        outcomes: list[Outcome] = []
+        for count, bench in zip(wanted, chosen, strict=True):
+            bar.set_description(bench.name)
+            outcomes.append(measure(bench, count, quick, bar.update))
+        return outcomes
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments.bench", description="Measure FlowMind against peers.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured to FILE")
+    parser.add_argument("--only", nargs="+", choices=tuple(benches()), metavar="NAME", help=", ".join(benches()))
+    parser.add_argument("--rounds", type=_rounds, metavar="N", help="samples of each contender (default 7 to 11)")
+    parser.add_argument("--quick", action="store_true", help="one round of little work: only to see that all works")
+    return parser
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

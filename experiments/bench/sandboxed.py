@@ -1,0 +1,107 @@
+"""Cases of a workflow whose tools are not trusted: our worker, monty, LangGraph with restricted tools in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+
+from experiments.bench import workflows
+from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
+from flowmind.executor.compiler import compile_workflow
+from flowmind.executor.running import run_batch
+from flowmind.workflow import Workflow
+from tools_registry import policy
+from tools_registry.runtime import call_checked
+from tools_registry.sandbox import LocalSandbox, ToolSource
+from tools_registry.schema import validator
+
+SOURCE = '''def increase(x: int) -> int:
+    """Adds one.
+
+    Args:
+        x: A number.
+    """
+    return x + 1
+'''
+CASES = 100
+INPUTS = [{"x": number} for number in range(CASES)]
+ANSWERS = [number + workflows.NODES for number in range(CASES)]
+OURS, STEPS, ANSWERS_ALONE, MONTY, MONTY_AT_ONCE, LANGGRAPH = (
+    "FlowMind, 100 cases a round trip, traces as records", "FlowMind, the same, raw steps",
+    "FlowMind, the same, answers alone", "monty, one feed a case", "monty, all cases in one feed",
+    "langgraph, restricted tools in process",
+)  # fmt: skip
+MONTY_CODE = "\n".join(
+    [SOURCE, "def flow(x: int) -> int:", *["    x = increase(x)"] * workflows.NODES, "    return x", ""]
+)
+
+
+def _right(answers: list[Any]) -> bool:
+    return answers == ANSWERS
+
+
+@contextmanager
+def ours(work: Callable[[Workflow, LocalSandbox], list[Any]]) -> Generator[Sample]:
+    """A worker that is already running."""
+    workflow = workflows.linear()
+    with LocalSandbox([ToolSource.parse(SOURCE)]) as sandbox, loop(partial(work, workflow, sandbox), _right) as sample:
+        yield sample
+
+
+def as_records(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
+    """What an evaluation does: inputs checked, every step of every case in a `Trace`."""
+    return [trace.answer for trace in run_batch(workflow, INPUTS, sandbox)]
+
+
+def as_steps(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
+    """The sandbox alone, every step of every case."""
+    return [outcome.answer for outcome in sandbox.run(compile_workflow(workflow), INPUTS)]
+
+
+def as_answers(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
+    """The sandbox alone, no steps."""
+    return [outcome.answer for outcome in sandbox.run(compile_workflow(workflow, traced=False), INPUTS)]
+
+
+@contextmanager
+def monty(at_once: bool) -> Generator[Sample]:
+    """A worker of monty that has the functions."""
+    from pydantic_monty import Monty
+
+    with Monty() as pool, pool.checkout() as session:
+        session.feed_run(MONTY_CODE)
+
+        def each() -> list[Any]:
+            return [session.feed_run("flow(x)", inputs=case) for case in INPUTS]
+
+        def all_of_them() -> list[Any]:
+            return session.feed_run("[flow(x) for x in xs]", inputs={"xs": [case["x"] for case in INPUTS]})
+
+        with loop(all_of_them if at_once else each, _right) as sample:
+            yield sample
+
+
+def langgraph() -> AbstractContextManager[Sample]:
+    """The workflow as a graph whose nodes call a tool compiled under our policy, arguments checked."""
+    scope = policy.namespace()
+    exec(policy.compile_tools(SOURCE, "increase").code, scope)
+    check = validator(ToolSource.parse(SOURCE).spec.parameters)
+    graph = workflows.langgraph_linear(lambda x: call_checked(scope["increase"], check, {"x": x}))
+    return loop(lambda: [graph.invoke(case)["x"] for case in INPUTS], _right)
+
+
+def benches() -> tuple[Bench, ...]:
+    """One benchmark."""
+    contenders = (
+        Contender(OURS, partial(ours, as_records)),
+        Contender(STEPS, partial(ours, as_steps)),
+        Contender(ANSWERS_ALONE, partial(ours, as_answers)),
+        Contender(MONTY, partial(monty, False), ("pydantic_monty",)),
+        Contender(MONTY_AT_ONCE, partial(monty, True), ("pydantic_monty",)),
+        Contender(LANGGRAPH, langgraph, ("langgraph",)),
+    )
+    goals = (Goal(OURS, MONTY, "faster", 8.0), Goal(OURS, LANGGRAPH, "faster", 300.0))
+    title = "Sandboxed cases of a workflow of 10 calls"
+    return (Bench("sandbox", title, "µs", "a case", contenders, goals, CASES),)
