@@ -27,7 +27,7 @@ from flowmind.record import CaseRecord
 MOST_BYTES = 5_000_000
 """Of a report on 141 cases in 4 modes, or fewer; on more cases as much more."""
 _CASES = 564
-_CUTS = (4_000, 2_000, 1_000, 500, 250, 120)
+_CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
 """Characters of one text: the first with which the report is small enough, else the last."""
 _EXTRA = ("jinja2", "matplotlib")
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -332,7 +332,7 @@ def test_models_lists_what_is_known_and_says_that_search_is_none() -> None:
 def test_serve_shows_its_command_and_refuses_what_it_cannot_serve() -> None:
     done = called("serve", "qwen3-8b", "--dry-run")
     assert done.returncode == 0
-    assert "--model Qwen/Qwen3-8B --served-model-name qwen3-8b" in done.stdout
+    assert "Qwen/Qwen3-8B --served-model-name qwen3-8b" in done.stdout
     assert "qwen3-8b, qwen3-14b, qwen3-32b" in refused(called("serve", "gpt-5"))
 
 

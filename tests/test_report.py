@@ -625,6 +625,7 @@ def reader(chromium: WebDriver, report: Path) -> Iterator[Reader]:
 def test_a_click_opens_a_case_and_the_way_back_closes_it(reader: Reader) -> None:
     reader.open()
     assert reader.one("#count").text == "19 of 19 cases, 12 of them passed"
+    assert reader.one("#cut").text.startswith("Texts of more than 4,000 characters are cut")
     assert len(reader.rows) == 19 and not reader.one("#case").is_displayed()
     reader.find("#list a")[2].click()
     assert reader.shown == reader.rows[2]

@@ -462,6 +462,23 @@ def test_processes_that_ignore_signals_are_killed_wherever_they_hang(folder: Pat
     assert processes.started(child) is None
 
 
+def test_who_is_interrupted_while_it_ends_a_session_kills_it() -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    deaf = "import signal, time; signal.signal(2, signal.SIG_IGN); print(flush=True); time.sleep(900)"
+    words = [sys.executable, "-c", deaf]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        usual = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            processes.end(process.pid, ((signal.SIGINT, 3600.0),))
+        signal.signal(signal.SIGALRM, usual)
+    assert process.returncode == -signal.SIGKILL
+
+
 def test_an_error_in_the_block_stops_the_server_too(folder: Path) -> None:
     server = Server(options(folder))
     with pytest.raises(ZeroDivisionError), server:
@@ -558,11 +575,11 @@ def served(*words: object) -> Iterator[subprocess.Popen[str]]:
         text=True,
         preexec_fn=listen,
     )
-    try:
-        with process:
+    with process:
+        try:
             yield process
-    finally:
-        process.kill()
+        finally:
+            process.kill()
 
 
 def gone(session: int) -> bool:

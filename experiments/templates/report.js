@@ -340,6 +340,7 @@
   choices("run", book.runs.map((_, index) => String(index)), book.runs);
   choices("category", [...new Set(cases.map((one) => one.about.category))].filter(Boolean));
   choices("difficulty", [...new Set([...cases].sort(ORDERS.difficulty).map((one) => one.about.difficulty))].filter(Boolean));
+  $("cut").textContent = `Texts of more than ${number(book.cut)} characters are cut; the runs' folders have them whole.`;
   $("browser").hidden = false;
   for (const kind of ["input", "change"]) {
     form.addEventListener(kind, (event) => go({ [event.target.name]: event.target.value }, true));
