@@ -21,12 +21,13 @@ from tools_registry import catalog
 Test = Callable[[CaseRecord], bool]
 _PAPER = "paper: "
 _LEVELS = ("easy", "medium", "hard")
-_FAILURES = {
+FAILURES = {
     "exec_only": "execution only, no graph",
     "graph_only": "graph only, no execution",
     "both_partial": "both partial or failed",
     "empty": "empty or error",
 }
+"""The failure modes in words."""
 
 
 @dataclass(frozen=True)
@@ -473,13 +474,13 @@ def table11(runs: Sequence[Loaded]) -> Table:
     for label, records in _pooled(runs):
         failed = [record for record in records if not record.passed]
         counted = Counter(record.failure_mode for record in failed)
-        rows.append((label, str(len(failed)), *(shown(rate(counted[kind], len(failed))) for kind in _FAILURES)))
+        rows.append((label, str(len(failed)), *(shown(rate(counted[kind], len(failed))) for kind in FAILURES)))
     theirs = paper.rows("table11_failure_modes_qwen3_8b")
     for mode in ("react", "pe"):
         shares = [f"{row[f'{mode}_pct']:.1f} ({row[mode]})" for row in theirs]
         rows.append((f"{_PAPER}qwen3-8b {mode}", str(sum(row[mode] for row in theirs)), *shares))
     said = "Of the failed cases. A case that completed both stages and still fails counts as both partial."
-    head = ("run", "failed", *_FAILURES.values())
+    head = ("run", "failed", *FAILURES.values())
     return Table("table11", "Failure modes (table 11)", head, tuple(rows), said)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from flowmind.errors import ModelUnavailable
 from flowmind.llm.models import find, reach
-from flowmind.llm.serving import Server, ServeOptions, missing
+from flowmind.llm.serving import ServeOptions, Server, missing
 
 
 @contextmanager

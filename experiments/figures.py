@@ -14,7 +14,7 @@ from typing import Any, cast
 from xml.etree import ElementTree
 
 from experiments import paper
-from experiments.analyses import share, shown, tests_passed
+from experiments.analyses import FAILURES, share, shown, tests_passed
 from experiments.loading import Loaded, cells
 from flowmind.evaluation.statistics import Rate
 from flowmind.record import CaseRecord
@@ -23,14 +23,8 @@ Element = ElementTree.Element
 Cells = Mapping[str, Sequence[CaseRecord]]
 """The tried cases of each model and mode, of all its seeds."""
 
-OUTCOMES = {
-    "none": "passed",
-    "exec_only": "execution only, no graph",
-    "graph_only": "graph only, no execution",
-    "both_partial": "both partial or failed",
-    "empty": "empty or error",
-}
-"""The failure modes in words."""
+OUTCOMES = {"none": "passed", **FAILURES}
+"""The outcomes of a case in words."""
 
 _INK, _LINE, _ON = "#333331", "#c8c8c7", "#fffffe"
 _SERIES = ("#2a5d8f", "#b3662b", "#71803a", "#8b5a97", "#7b7b7a")

@@ -1,4 +1,4 @@
-"""Runs that are killed, that meet sick servers, that are run again or replayed: nothing is lost, nothing is invented."""
+"""Runs that are killed, that meet sick servers, that are run again or replayed: nothing is lost or invented."""
 
 from __future__ import annotations
 
