@@ -134,7 +134,11 @@ def _best(runs: Sequence[Loaded]) -> str:
             continue
         (first, best), (second, next_best) = ranked[:2]
         compared = compare(best, next_best)
-        lead = f"For {model}, {first} passes most ({share(best, _passed).percent:.1f} %)"
+        rates = share(best, _passed).percent, share(next_best, _passed).percent
+        if rates[0] == rates[1]:
+            said.append(f"For {model}, {first} and {second} pass equally many ({rates[0]:.1f} %).")
+            continue
+        lead = f"For {model}, {first} passes most ({rates[0]:.1f} %)"
         if compared.p < 0.05:
             said.append(f"{lead}, more than {second} does by chance alone (p = {compared.p:.3f}).")
         else:

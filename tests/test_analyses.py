@@ -91,6 +91,12 @@ def test_a_lead_that_chance_explains_is_called_so() -> None:
     assert clear.says == "For m, m es-pe passes most (100.0 %), more than m pe does by chance alone (p = 0.004)."
 
 
+def test_a_tie_is_called_a_tie() -> None:
+    table = ANALYSES["table6"]([run("pe", record("a", True)), run("es-pe", record("a", True))])
+    assert table is not None
+    assert table.says == "For m, m pe and m es-pe pass equally many (100.0 %)."
+
+
 def test_modes_are_compared_on_the_cases_that_both_have_tried() -> None:
     found = compare(REACT.records, STAGED.records)
     assert (found.cases, found.first_only, found.second_only, found.both) == (3, 0, 2, 1)
