@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from experiments.bench import workflows
@@ -68,9 +69,8 @@ def as_answers(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
 @contextmanager
 def monty(at_once: bool) -> Generator[Sample]:
     """A worker of monty that has the functions."""
-    from pydantic_monty import Monty
-
-    with Monty() as pool, pool.checkout() as session:
+    library: Any = import_module("pydantic_monty")
+    with library.Monty() as pool, pool.checkout() as session:
         session.feed_run(MONTY_CODE)
 
         def each() -> list[Any]:
