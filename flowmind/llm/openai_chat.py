@@ -1,8 +1,8 @@
 """The OpenAI-compatible client: vLLM is a base URL.
 
 The openai package says where requests go and what they bear, so that its arguments and environment variables mean here
-what they mean everywhere; aiohttp carries them, because it costs a tenth of the time (docs/decisions/0007). Both are
-imported here and nowhere else.
+what they mean everywhere; aiohttp carries them, because that takes a tenth of the time (docs/decisions/0007). In the
+library, only this module imports the two.
 """
 
 from __future__ import annotations
