@@ -187,7 +187,8 @@ class Workflow(Record):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy; what was derived from the old fields is derived again."""
         copy = super().model_copy(update=update, deep=deep)
-        vars(copy).pop("by_id", None)
+        for name in ("by_id", "document"):
+            vars(copy).pop(name, None)
         return copy
 
     @property
@@ -209,9 +210,14 @@ class Workflow(Record):
         head = {"schema": SCHEMA, "name": self.name, "description": self.description, "inputs": self.inputs}
         return {**head, "nodes": nodes, "edges": body.get("edges", [])}
 
+    @cached_property
+    def document(self) -> str:
+        """The document as text."""
+        return dump_json(self.dump(), indent=1) + "\n"
+
     def to_json(self) -> str:
         """The document as text; reading it back and writing it again gives the same bytes."""
-        return dump_json(self.dump(), indent=1) + "\n"
+        return self.document
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def compile_workflow(workflow: Workflow, asynchronous: bool = False, traced: boo
         asynchronous: Generate a coroutine function that awaits its tools and the model of `llm` nodes.
         traced: Report every step; without it a run leaves its answer or error alone.
     """
-    return _compiled(workflow.to_json(), asynchronous, traced)
+    return _compiled(workflow.document, asynchronous, traced)
 
 
 @lru_cache(maxsize=256)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from flowmind.checking import check
 from flowmind.errors import InvalidWorkflow
 from flowmind.executor.compiler import compile_workflow, needs_model
 from flowmind.protocols import ChatModel, ChatRequest, Message
-from flowmind.trace import AssignStep, ConditionStep, FailedStep, ModelStep, Step, ToolStep, Trace
-from flowmind.workflow import Assign, Condition, LLMNode, Map, Workflow
+from flowmind.trace import Trace
+from flowmind.workflow import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
 from tools_registry.program import Outcome, Program, StepError, failed, load
 from tools_registry.runtime import CaseError, clean, copy_json
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, Sandbox
-from tools_registry.schema import validator
-from tools_registry.spec import Observation, ToolCall, ToolError, ToolSpec
+from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, LocalSandbox, Sandbox
+from tools_registry.schema import Validator, validator
+from tools_registry.spec import ToolCall, ToolError, ToolSpec
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
@@ -26,6 +27,19 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
     """
     if problems := check(workflow, specs):
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
+
+
+_SOUND: WeakKeyDictionary[Sandbox, set[str]] = WeakKeyDictionary()
+"""The documents that are known to be sound, for each sandbox: checking one takes longer than running it."""
+
+
+def _require_sound(workflow: Workflow, sandbox: Sandbox) -> None:
+    known = _SOUND.setdefault(sandbox, set())
+    if workflow.document not in known:
+        require_sound(workflow, sandbox.specs)
+        if len(known) >= 1_000:
+            known.clear()
+        known.add(workflow.document)
 
 
 def run(workflow: Workflow, inputs: dict[str, Any], sandbox: Sandbox, budget: int = DEFAULT_BUDGET) -> Trace:
@@ -45,14 +59,16 @@ def run_batch(
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
     """
-    require_sound(workflow, sandbox.specs)
+    _require_sound(workflow, sandbox)
     if needs_waiting(workflow, sandbox):
         raise InvalidWorkflow("the workflow has llm nodes or async tools: run it with `arun`")
     program = compile_workflow(workflow)
-    refused = [_refused(workflow, inputs) for inputs in cases]
-    sound = [clean(inputs) for inputs, problem in zip(cases, refused, strict=True) if problem is None]
+    fits = validator(workflow.inputs)
+    admitted = [_admitted(fits, inputs) for inputs in cases]
+    sound = [inputs for inputs in admitted if not isinstance(inputs, Trace)]
     ran = zip(sound, sandbox.run(program, sound, budget), strict=True)
-    return [problem if problem is not None else _trace(workflow, program, *next(ran)) for problem in refused]
+    own = not isinstance(sandbox, LocalSandbox)
+    return [case if isinstance(case, Trace) else _trace(workflow, program, *next(ran), own) for case in admitted]
 
 
 async def arun(
@@ -67,13 +83,13 @@ async def arun(
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
     """
-    require_sound(workflow, sandbox.specs)
+    _require_sound(workflow, sandbox)
     if needs_model(workflow) and model is None:
         raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
-    if (problem := _refused(workflow, inputs)) is not None:
-        return problem
+    admitted = _admitted(validator(workflow.inputs), inputs)
+    if isinstance(admitted, Trace):
+        return admitted
     program = compile_workflow(workflow, asynchronous=True)
-    inputs = clean(inputs)
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
     scope.__globals__["llm"] = _asker(model)
@@ -83,10 +99,10 @@ async def arun(
         steps.append(list(step))
 
     try:
-        outcome = Outcome(await scope(inputs, tools, budget, log), None, steps)
+        outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
     except StepError as stop:
         outcome = failed(stop, steps)
-    return _trace(workflow, program, inputs, outcome)
+    return _trace(workflow, program, admitted, outcome, own=True)
 
 
 def needs_waiting(workflow: Workflow, sandbox: Sandbox) -> bool:
@@ -115,49 +131,70 @@ def _asker(model: ChatModel | None) -> Callable[[str, dict[str, Any]], Awaitable
     return ask
 
 
-def _refused(workflow: Workflow, inputs: dict[str, Any]) -> Trace | None:
-    """The trace of a case whose inputs do not fit the workflow."""
+def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Trace:
+    """The inputs of a case as JSON values, or its trace, if they do not fit the workflow."""
+    cleaned: dict[str, Any] = {}
     try:
-        problem = validator(workflow.inputs)(clean(inputs))
+        cleaned = clean(inputs)
+        problem = fits(cleaned)
     except CaseError as error:
         problem = error.message
     if problem is None:
-        return None
+        return cleaned
     return Trace(inputs={}, stop="error", error=ToolError(type="invalid_input", message=problem))
 
 
-def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome) -> Trace:
-    error = ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
+def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome, own: bool) -> Trace:
+    """The trace of an outcome. All its records are made in one validation, which costs a tenth of one for each.
+
+    Args:
+        workflow, program, inputs: What was run, on what.
+        outcome: What came of it.
+        own: The values are those that tools of this process hold, too, and must be copied.
+    """
+    error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
-    steps = tuple(
-        _step(
-            workflow,
-            program.labels[cast(int, number)],
-            copy_json(args),
-            copy_json(value),
-            error if index == last else None,
-        )
-        for index, (number, args, value) in enumerate(outcome.steps)
-    )
+    copy = copy_json if own else _same
+    nodes = [(_node(workflow, label), label) for label in program.labels]
+    steps = [
+        _step(*nodes[step[0]], copy(step[1]), copy(step[2]), error if index == last else None)
+        for index, step in enumerate(outcome.steps)
+    ]
     stop = "error" if error else "finish"
-    return Trace(inputs=copy_json(inputs), steps=steps, stop=stop, answer=outcome.answer, error=error)
+    made = {"inputs": copy_json(inputs), "steps": steps, "stop": stop, "answer": outcome.answer, "error": error}
+    return Trace.model_validate(made)
 
 
-def _step(workflow: Workflow, label: str, args: dict[str, Any] | None, value: Any, error: ToolError | None) -> Step:
+def _same(value: Any) -> Any:
+    return value
+
+
+def _node(workflow: Workflow, label: str) -> Node | ToolNode:
+    """The node of a label; in a map's body the step of `map.step`."""
     node = workflow.by_id.get(label)
     if node is None:
         outer, _, inner = label.partition(".")
         holder = workflow.by_id[outer]
         assert isinstance(holder, Map)
         node = next(step for step in holder.body if step.id == inner)
+    return node
+
+
+def _step(node: Any, label: str, args: dict[str, Any] | None, value: Any, error: Any) -> dict[str, Any]:
+    """A step as a value that a `Step` is read from."""
     if error is not None and args is None:
-        return FailedStep(node=label, error=error)
+        return {"kind": "failed", "node": label, "error": error}
     if isinstance(node, Condition):
-        return ConditionStep(node=label, expr=node.expr, value=value)
+        return {"kind": "condition", "node": label, "expr": node.expr, "value": value}
     if isinstance(node, Assign | Map):
-        return AssignStep(node=label, output=node.output, value=value)
+        return {"kind": "assign", "node": label, "output": node.output, "value": value}
     if isinstance(node, LLMNode):
-        return ModelStep(node=label, prompt=node.prompt.format(**(args or {})), value=value or "")
-    name = getattr(node, "tool", "")
-    observation = Observation(value=value) if error is None else Observation(error=error)
-    return ToolStep(node=label, call=ToolCall(tool=name, args=args or {}), observation=observation)
+        prompt = node.prompt.format(**(args or {}))
+        return {"kind": "llm", "node": label, "prompt": prompt, "value": value or ""}
+    call = {"tool": node.tool, "args": args or {}}
+    return {
+        "kind": "tool",
+        "node": label,
+        "call": call,
+        "observation": {"value": None if error else value, "error": error},
+    }
