@@ -50,7 +50,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
-    "pydantic_monty": ("experiments.bench",),
     "tqdm": ("flowbench_synth", "experiments"),
     "jinja2": ("experiments.report",),
     "matplotlib": ("experiments.figures",),

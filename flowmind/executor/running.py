@@ -156,12 +156,18 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     last = len(outcome.steps) - 1 if error else -1
     copy = copy_json if own else _same
     nodes = [(_node(workflow, label), label) for label in program.labels]
-    steps = [
-        _step(*nodes[step[0]], copy(step[1]), copy(step[2]), error if index == last else None)
-        for index, step in enumerate(outcome.steps)
-    ]
+    steps: list[dict[str, Any]] = []
+    for index, step in enumerate(outcome.steps):
+        node, label = nodes[step[0]]
+        steps.append(_step(node, label, copy(step[1]), copy(step[2]), error if index == last else None))
     stop = "error" if error else "finish"
-    made = {"inputs": copy_json(inputs), "steps": steps, "stop": stop, "answer": outcome.answer, "error": error}
+    made: dict[str, Any] = {
+        "inputs": copy_json(inputs),
+        "steps": steps,
+        "stop": stop,
+        "answer": outcome.answer,
+        "error": error,
+    }
     return Trace.model_validate(made)
 
 
