@@ -155,7 +155,7 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
     copy = copy_json if own else _same
-    nodes = [(_node(workflow, label), label) for label in program.labels]
+    nodes: list[tuple[Any, str]] = [(_node(workflow, label), label) for label in program.labels]
     steps: list[dict[str, Any]] = []
     for index, step in enumerate(outcome.steps):
         node, label = nodes[step[0]]
