@@ -157,9 +157,9 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     copy = copy_json if own else _same
     nodes: list[tuple[Any, str]] = [(_node(workflow, label), label) for label in program.labels]
     steps: list[dict[str, Any]] = []
-    for index, step in enumerate(outcome.steps):
-        node, label = nodes[step[0]]
-        steps.append(_step(node, label, copy(step[1]), copy(step[2]), error if index == last else None))
+    for index, (number, args, value) in enumerate(outcome.steps):
+        node, label = nodes[int(number)]
+        steps.append(_step(node, label, copy(args), copy(value), error if index == last else None))
     stop = "error" if error else "finish"
     made: dict[str, Any] = {
         "inputs": copy_json(inputs),
