@@ -406,7 +406,7 @@ def test_a_plan_that_names_a_tool_that_is_not_there_is_sent_back_once(tools: Loc
     chat = ScriptedChat([wrong, good, DOUBLED, DONE])
     trace = work(PlanExecuteAgent(chat), tools, brief)
     assert (trace.stop, [turn.parse for turn in trace.turns[:2]]) == ("finish", ["reprompted", "clean"])
-    assert "it names triple_number, which is not among the tools: add, double, parse_number" in said(chat, 1)
+    assert "There is no tool triple_number. The tools are: add, double, parse_number." in said(chat, 1)
     stubborn = work(PlanExecuteAgent(ScriptedChat([wrong, wrong, DOUBLED, DONE])), tools, brief)
     assert (stubborn.stop, stubborn.tool_steps[0].call.tool) == ("finish", "double")
 

@@ -126,6 +126,10 @@ async def lay_out(state: State, world: World, messages: list[Message]) -> dict[s
     return {**update, "plan": list(found.steps), "steps": [*state["steps"], step]}
 
 
+class _SentBack(Unreadable):
+    """A reply that can be read, but not be used; the text says what to do."""
+
+
 _NAME = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
 
 
@@ -137,8 +141,8 @@ def _plan_reader(world: World) -> Callable[[str], tuple[Plan, How]]:
         found, how = read_plan(text)
         if world.brief.stage == "execute" and not sent_back and (unknown := _unknown_tool(found, world)):
             sent_back = True
-            known = ", ".join(world.sandbox.specs)
-            raise Unreadable(f"it names {unknown}, which is not among the tools: {known}")
+            hint = prompts.render("unknown_tool_plan", name=unknown, tools=", ".join(world.sandbox.specs))
+            raise _SentBack(hint)
         return found, how
 
     return read
@@ -184,7 +188,8 @@ async def _ask(
             last = attempt == world.budget.reprompts
             turns.append(_turn(reply, "failed" if last else "reprompted", seconds))
             reason = "the reply was cut off; be brief" if reply.finish == "length" else str(error)
-            hint = prompts.render(f"unreadable_{form}", reason=reason)
+            asked = isinstance(error, _SentBack)
+            hint = str(error) if asked else prompts.render(f"unreadable_{form}", reason=reason)
             said = [Message(role="assistant", content=reply.text[:2_000])] if reply.text.strip() else []
             correction = [*said, Message(role="user", content=hint)]
             continue
