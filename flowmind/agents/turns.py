@@ -141,7 +141,7 @@ def _plan_reader(world: World) -> Callable[[str], tuple[Plan, How]]:
         found, how = read_plan(text)
         if world.brief.stage == "execute" and not sent_back and (unknown := _unknown_tool(found, world)):
             sent_back = True
-            hint = prompts.render("unknown_tool_plan", name=unknown, tools=", ".join(world.sandbox.specs))
+            hint = prompts.render("unknown_tool_plan", tool=unknown, tools=", ".join(world.sandbox.specs))
             raise _SentBack(hint)
         return found, how
 
