@@ -73,7 +73,9 @@ def _from_environment(parser: argparse.ArgumentParser) -> None:
         value = os.environ.get(f"FLOWMIND_{action.dest.upper()}")
         if value is None or not action.option_strings or action.dest == "help":
             continue
-        if action.nargs == 0:
+        if isinstance(action.default, list):  # a flag that may be given again
+            parser.set_defaults(**{action.dest: [Path(part) for part in value.split(os.pathsep) if part]})
+        elif action.nargs == 0:
             parser.set_defaults(**{action.dest: value.lower() in ("1", "true", "yes", "on")})
         else:
             if action.choices is not None and value not in action.choices:

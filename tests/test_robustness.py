@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -163,6 +164,16 @@ def test_another_run_lends_its_replies(whole: tuple[Path, Path], tmp_path: Path)
         assert called(*with_server(server, bench, tmp_path / "new", "--reuse", run)).returncode == 0
         assert server.requests == []
     assert left(tmp_path / "new") == left(run)
+
+
+def test_runs_that_lend_can_be_named_in_the_environment(
+    whole: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, run = whole
+    monkeypatch.setenv("FLOWMIND_REUSE", f"{tmp_path / 'other'}{os.pathsep}{run}")
+    with FaultyServer(lambda number, body: Fault(500, "must not be asked")) as server:
+        assert called(*with_server(server, bench, tmp_path / "new")).returncode == 0
+        assert server.requests == []
 
 
 def test_replay_makes_the_same_bytes_on_another_machine(whole: tuple[Path, Path], tmp_path: Path) -> None:
