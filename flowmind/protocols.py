@@ -49,8 +49,9 @@ class Reply(Record):
     input_tokens: int | None = None
     output_tokens: int | None = None
     """As the server reports them; None if it does not, never a guess."""
-    finish: Literal["stop", "length"] = "stop"
-    """`length`: cut off by `max_tokens`."""
+    finish: Literal["stop", "length", "context"] = "stop"
+    """`length`: cut off by `max_tokens`. `context`: the request is longer than the model's context, there is no reply,
+    and `text` is what the server said."""
     seconds: float | None = None
     """How long it took, where whoever asked has measured it: a reply that is replayed keeps its time."""
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools_registry.spec import Observation, Record, ToolCall, ToolError
 
-StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "model_error"]
+StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "context", "model_error"]
 """Why a trace ends: `finish` is the only good end; `error` is a workflow's, the others are an agent's budgets."""
 
 

@@ -378,6 +378,13 @@ def test_plan_and_build_carries_its_plan_as_context_of_one_loop() -> None:
     assert len(chat.requests[3].messages) == len(chat.requests[1].messages) + 4
 
 
+def test_a_conversation_that_outgrows_the_context_ends_the_stage_and_keeps_its_steps(tools: LocalSandbox) -> None:
+    full = Reply(text="9,034 tokens are too many", finish="context")
+    trace = work(ReActAgent(ScriptedChat([DOUBLED, full])), tools)
+    assert (trace.stop, len(trace.tool_steps), len(trace.turns)) == ("context", 1, 1)
+    assert trace.error == ToolError(type="context", message="9,034 tokens are too many")
+
+
 def test_a_model_that_may_act_on_its_own_calls_tools_natively(tools: LocalSandbox) -> None:
     native = Reply(text="twice", calls=(ToolCall(tool="double", args={"n": 3}),))
     trace = work(ReActAgent(ScriptedChat([native, action("finish", answer=6)])), tools)

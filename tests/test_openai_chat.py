@@ -192,6 +192,19 @@ def test_a_wrong_request_is_not_tried_again(status: int) -> None:
     assert refused(Fault(status, body), ModelFailure, f"HTTP {status}.*too long") == 1
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+        "Requested tokens (9034) exceed context window of 8192",
+        "the request exceeds the available context size, try increasing it",
+    ],
+)
+def test_a_request_that_is_longer_than_the_context_is_answered_so(message: str) -> None:
+    reply, requests = ask(first(Fault(400, json.dumps({"error": {"message": message}}))))
+    assert (reply, requests) == (Reply(text=message, finish="context"), 1)
+
+
 @pytest.mark.parametrize(("status", "reason"), [(401, "API key"), (403, "API key"), (404, "no such model")])
 def test_a_server_that_cannot_serve_at_all_is_unavailable(status: int, reason: str) -> None:
     assert refused(Fault(status, "{}"), ModelUnavailable, reason) == 1

@@ -181,6 +181,9 @@ async def _ask(
         except ModelFailure as error:
             failure = ToolError(type="model_error", message=str(error))
             return None, {"turns": turns, "stop": "model_error", "error": failure}
+        if reply.finish == "context":
+            full = ToolError(type="context", message=reply.text)
+            return None, {"turns": turns, "stop": "context", "error": full}
         seconds = world.clock() - begun if reply.seconds is None else reply.seconds
         try:
             found, how = read(_text(reply))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 import urllib.parse
 import urllib.request
@@ -53,6 +54,9 @@ _FORMS: dict[str, dict[str, Any]] = {
 }
 _RETRIED = {408, 409, 425, 429}
 _OVERLOADED = {408, 429, 503, 504}
+_TOO_LONG = {400, 413}
+_CONTEXT = re.compile(r"context (?:length|window|size)", re.IGNORECASE)
+"""How OpenAI, vLLM and both servers of llama.cpp say that a request does not fit into the model's context."""
 _IDLE = 4.0
 """Seconds that an idle connection is kept: fewer than the 5 after which uvicorn, and so vLLM, closes its end."""
 
@@ -183,6 +187,8 @@ class OpenAIChat:
                 return _Setback(f"no reply within {self._timeout:g} s")
             raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
+        if response.status in _TOO_LONG and _CONTEXT.search(said := _message(content)):
+            return Reply(text=said[:300], finish="context")
         if not 200 <= response.status < 300:
             return self._status(response.status, content, response.headers.get("retry-after"))
         try:
