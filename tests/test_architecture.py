@@ -27,7 +27,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tools_registry.catalog", "flowmind.files", "flowmind.graph_tools"),
     ("flowmind.task", "flowmind.trace", "flowmind.workflow", "flowmind.record", "flowmind.replies"),
     ("flowmind.graph", "flowmind.describing", "flowmind.schemas"),
-    ("flowmind.checking", "flowmind.protocols"),
+    ("flowmind.checking", "flowmind.nesting", "flowmind.protocols"),
     (
         "flowmind.agents", "flowmind.summarizer", "flowmind.executor", "flowmind.evaluation",
         "flowmind.formats", "flowmind.llm", "flowmind.testing",
@@ -45,7 +45,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "docstring_parser": ("tools_registry.spec",),
     "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
     "json_repair": ("flowmind.replies", "experiments.bench"),
-    "networkx": ("flowmind.graph", "flowmind.evaluation.worfeval", "flowmind.formats.node_edge"),
+    "networkx": ("flowmind.graph", "flowmind.nesting", "flowmind.evaluation.worfeval", "flowmind.formats.node_edge"),
     "langgraph": ("flowmind.agents", "experiments.bench"),
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),

@@ -1,0 +1,236 @@
+"""Bindings as text that can be read back: `order.items[0].price`, `0.2`, `"x"`, `[a, 1]`, `{total: t, "a b": 2}`.
+
+A bare word is a variable; what follows it by `.name`, `["any key"]` or `[0]` is a path. Everything else is JSON, where
+`true`, `false` and `null` are constants and never variables, and a variable may stand in the place of any value.
+The grammar is small, so the reader below is, too: positions of mistakes are counted in characters from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from flowmind.files import dump_json
+from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
+from tools_registry.runtime import CaseError, clean
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_SPACE = re.compile(r"\s*")
+_INDEX = re.compile(r"\[\s*(-?\d+)\s*\]")
+_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_MAX_DEPTH = 60
+
+
+class Misread(ValueError):
+    """Text that is no binding."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(f"column {at + 1}: {message}")
+
+
+def write_binding(binding: Binding) -> str:
+    """A binding as text; `read_binding` gives an equal one back.
+
+    Raises:
+        ValueError: If a variable is named like a constant of JSON.
+    """
+    match binding:
+        case Var(var=name, path=path):
+            if name in _CONSTANTS:
+                raise ValueError(f"a variable named {name!r} reads as a constant")
+            return name + "".join(map(_step, path))
+        case Literal_(value=value):
+            return dump_json(value)
+        case ListOf(list=parts):
+            return f"[{', '.join(map(write_binding, parts))}]"
+        case ObjectOf(object=fields):
+            return f"{{{', '.join(f'{_key(name)}: {write_binding(part)}' for name, part in fields.items())}}}"
+
+
+def _step(part: str | int) -> str:
+    if isinstance(part, int):
+        return f"[{part}]"
+    return f".{part}" if _WORD.fullmatch(part) else f"[{dump_json(part)}]"
+
+
+def _key(name: str) -> str:
+    return name if _WORD.fullmatch(name) else dump_json(name)
+
+
+def read_binding(text: str) -> Binding:
+    """The binding that a text stands for. A list or object without a variable in it is one constant.
+
+    Raises:
+        Misread: If it is none, with the column.
+    """
+    reader = Reader(text)
+    found = reader.binding()
+    reader.end()
+    return found
+
+
+class Reader:
+    """Reads bindings from a text, one after the other."""
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.at = at
+        self.depth = 0
+
+    def skip(self) -> None:
+        """Goes past white space."""
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def peek(self) -> str:
+        """The next character that is no white space; empty at the end."""
+        self.skip()
+        return self.text[self.at : self.at + 1]
+
+    def take(self, wanted: str) -> None:
+        """Goes past a text that must come next.
+
+        Raises:
+            Misread: If it does not.
+        """
+        self.skip()
+        if not self.text.startswith(wanted, self.at):
+            raise Misread(f"expected {wanted!r}, found {self.text[self.at : self.at + 20]!r}", self.at)
+        self.at += len(wanted)
+
+    def taken(self, wanted: str) -> bool:
+        """Goes past a text if it comes next, and says whether it did."""
+        self.skip()
+        found = self.text.startswith(wanted, self.at)
+        self.at += len(wanted) if found else 0
+        return found
+
+    def word(self) -> str:
+        """A name.
+
+        Raises:
+            Misread: If none comes next.
+        """
+        self.skip()
+        match = _WORD.match(self.text, self.at)
+        if match is None:
+            raise Misread(f"expected a name, found {self.text[self.at : self.at + 20]!r}", self.at)
+        self.at = match.end()
+        return match[0]
+
+    def end(self) -> None:
+        """Checks that nothing is left.
+
+        Raises:
+            Misread: If there is.
+        """
+        if self.peek():
+            raise Misread(f"unexpected {self.text[self.at : self.at + 20]!r}", self.at)
+
+    def arguments(self, closing: str = ")") -> dict[str, Binding]:
+        """`name=binding, …` up to a closing text, which is taken, too.
+
+        Raises:
+            Misread: If they are not so, or one comes twice.
+        """
+        found: dict[str, Binding] = {}
+        while not self.taken(closing):
+            if found:
+                self.take(",")
+            begins = self.at
+            name = self.word()
+            if name in found:
+                raise Misread(f"{name!r} comes twice", begins)
+            self.take("=")
+            found[name] = self.binding()
+        return found
+
+    def binding(self) -> Binding:
+        """The binding that comes next.
+
+        Raises:
+            Misread: If none does.
+        """
+        begins = self.at
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise Misread("nests too deeply", begins)
+        found = self._binding()
+        self.depth -= 1
+        return found
+
+    def _binding(self) -> Binding:
+        match self.peek():
+            case "[":
+                return self._list()
+            case "{":
+                return self._object()
+            case character if character.isascii() and character.isalpha() and not self._at_constant():
+                return self._variable()
+            case _:
+                return Literal_(value=self.constant())
+
+    def _at_constant(self) -> bool:
+        match = _WORD.match(self.text, self.at)
+        return match is not None and match[0] in _CONSTANTS
+
+    def _list(self) -> Binding:
+        self.take("[")
+        parts: list[Binding] = []
+        while not self.taken("]"):
+            if parts:
+                self.take(",")
+            parts.append(self.binding())
+        values = [part.value for part in parts if isinstance(part, Literal_)]
+        return Literal_(value=values) if len(values) == len(parts) else ListOf(list=tuple(parts))
+
+    def _object(self) -> Binding:
+        self.take("{")
+        fields: dict[str, Binding] = {}
+        while not self.taken("}"):
+            if fields:
+                self.take(",")
+            begins = self.at
+            quoted = self.peek() == '"'
+            name = self.constant() if quoted else self.word()
+            if name in fields:
+                raise Misread(f"{name!r} comes twice", begins)
+            self.take(":")
+            fields[name] = self.binding()
+        values = {name: part.value for name, part in fields.items() if isinstance(part, Literal_)}
+        return Literal_(value=values) if len(values) == len(fields) else ObjectOf(object=fields)
+
+    def _variable(self) -> Binding:
+        name = self.word()
+        path: list[str | int] = []
+        while True:
+            if self.text.startswith(".", self.at):
+                self.at += 1
+                path.append(self.word())
+            elif match := _INDEX.match(self.text, self.at):
+                self.at = match.end()
+                path.append(int(match[1]))
+            elif self.text.startswith('["', self.at):
+                self.at += 1
+                path.append(self.constant())
+                self.take("]")
+            else:
+                return Var(var=name, path=tuple(path))
+
+    def constant(self) -> Any:
+        """The JSON value that comes next, within the limits of values.
+
+        Raises:
+            Misread: If none does.
+        """
+        self.skip()
+        try:
+            value, end = json.JSONDecoder().raw_decode(self.text, self.at)
+            value = clean(value)
+        except (ValueError, RecursionError):
+            raise Misread(f"expected a value, found {self.text[self.at : self.at + 20]!r}", self.at) from None
+        except CaseError as error:
+            raise Misread(error.message, self.at) from None
+        self.at = end
+        return value
