@@ -163,7 +163,7 @@ def _mutants(
     killed, survivors = 0, list[str]()
     cases = [test.input for test in tests]
     for mutant in mutants(workflow, specs, specs):
-        outcomes = box.run(compile_workflow(mutant.workflow, traced=False), cases, MUTANT_BUDGET)
+        outcomes = box.run(compile_workflow(mutant.workflow, brief=True), cases, MUTANT_BUDGET)
         pairs = zip(outcomes, tests, strict=True)
         if all(not outcome.error and json_equal(outcome.answer, test.output) for outcome, test in pairs):
             survivors.append(mutant.what)

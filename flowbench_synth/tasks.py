@@ -162,7 +162,7 @@ def parts_of(workflow: Workflow, runs: Runs, sandbox: LocalSandbox) -> tuple[lis
     used = {node.tool for node in tool_calls(workflow)}
     twins: set[str] = set()
     for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
-        outcomes = sandbox.run(compile_workflow(mutant.workflow, traced=False), cases, MUTANT_BUDGET)
+        outcomes = sandbox.run(compile_workflow(mutant.workflow, brief=True), cases, MUTANT_BUDGET)
         told = [
             index
             for index, outcome in enumerate(outcomes)

@@ -137,12 +137,12 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     report = json.loads(file.read_text())
     linear, replies = [Outcome.model_validate(outcome) for outcome in report["outcomes"]]
-    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 4, 2)
+    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 5, 2)
     assert (replies.name, replies.rounds, len(replies.contenders), len(replies.goals)) == ("replies", 1, 3, 0)
     assert set(report["versions"]) == set(PACKAGES) and report["versions"]["aiohttp"]
     assert report["machine"]["cores"] >= 1
-    assert "| linear: FlowMind, step budget and trace, slower than plain Python | ≤ 3× |" in done.stdout
-    assert "7/7" in done.stderr
+    assert "| linear: FlowMind, step budget, results kept for the trace, slower than plain Python | ≤ 3× |" in done.stdout
+    assert "8/8" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--only", "nothing"), ("--rounds", "0"), ("--rounds", "many")])

@@ -315,7 +315,7 @@ def test_compiled_without_steps_a_workflow_gives_the_same_answers_and_errors(san
         workflow = Workflow.model_validate(Maker(rng, False).document())
         inputs = cases(rng)
         traces = run_batch(workflow, inputs, sandbox)
-        bare = sandbox.run(compile_workflow(workflow, traced=False), inputs)
+        bare = sandbox.run(compile_workflow(workflow, brief=True), inputs)
         for trace, outcome in zip(traces, bare, strict=True):
             assert outcome.answer == trace.answer
             assert outcome.error == (trace.error and (trace.error.type, trace.error.message))

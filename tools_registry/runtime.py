@@ -6,7 +6,8 @@ Standard library only: the worker starts in milliseconds because of it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+import keyword
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from tools_registry.schema import show, type_of
@@ -104,15 +105,74 @@ def call_checked(function: Callable[..., Any], check: Callable[[Any], str | None
         raise CaseError("invalid_arguments", problem)
     try:
         result = function(**{name: copy_json(value) for name, value in args.items()})
-    except CaseError:
-        raise
-    except MemoryError:
-        raise CaseError("memory", "the call ran out of memory") from None
-    except RecursionError:
-        raise CaseError("tool_error", "RecursionError: the call nests too deeply") from None
     except Exception as error:
-        raise CaseError("tool_error", describe(error)) from None
+        raise failure(error) from None
     return clean(result)
+
+
+def failure(error: Exception) -> CaseError:
+    """What a tool raised, as an error of the case."""
+    if isinstance(error, CaseError):
+        return error
+    if isinstance(error, MemoryError):
+        return CaseError("memory", "the call ran out of memory")
+    if isinstance(error, RecursionError):
+        return CaseError("tool_error", "RecursionError: the call nests too deeply")
+    return CaseError("tool_error", describe(error))
+
+
+_PLAIN = {
+    "integer": "type({}) is int", "number": "type({}) in numbers", "string": "type({}) is str",
+    "boolean": "type({}) is bool",
+}  # fmt: skip
+"""Of types whose values need no copy: all that there is to check, where nothing but the type is asked."""
+_NOTES = {"type", "title", "description", "default", "examples"}
+_DIRECT = """def call({taken}):
+    if {fits}:
+        try:
+            result = function({given})
+        except Exception as error:
+            raise failure(error) from None
+        kind = type(result)
+        if kind is bool or (kind is int and -bound < result < bound):
+            return result
+        return clean(result)
+    return checked({{{named}}})
+"""
+
+
+def by_position(
+    function: Callable[..., Any], checked: Callable[[dict[str, Any]], Any], schema: dict[str, Any], names: Sequence[str]
+) -> Callable[..., Any]:
+    """A tool that takes the named arguments in their order.
+
+    Args:
+        function: The tool as it was defined.
+        checked: The tool as `call_checked` calls it; what a call comes to where the types do not say enough.
+        schema: Its parameters.
+        names: The arguments that it is given.
+    """
+    properties: dict[str, Any] = schema.get("properties", {})
+    kinds = [
+        _PLAIN.get(str(part.get("type"))) if part.keys() <= _NOTES else None
+        for part in (properties.get(name, {}) for name in names)
+    ]
+    plain = all(kinds) and set(schema.get("required", ())) <= set(names) <= properties.keys()
+    if not plain or not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
+        return lambda *values: checked(dict(zip(names, values, strict=True)))
+    taken = [f"a{place}" for place in range(len(names))]
+    source = _DIRECT.format(
+        taken=", ".join(taken),
+        fits=" and ".join(str(kind).format(one) for one, kind in zip(taken, kinds, strict=True)) or "True",
+        given=", ".join(f"{name}={one}" for name, one in zip(names, taken, strict=True)),
+        named=", ".join(f"{name!r}: {one}" for name, one in zip(names, taken, strict=True)),
+    )
+    scope: dict[str, Any] = {
+        "function": function, "checked": checked, "failure": failure, "clean": clean, "bound": _INT_BOUND,
+        "numbers": (int, float),
+    }  # fmt: skip
+    exec(compile(source, "<tool>", "exec"), scope)
+    return scope["call"]
 
 
 def follow(value: Any, path: tuple[str | int, ...]) -> Any:

@@ -29,7 +29,7 @@ import RestrictedPython
 from pydantic import ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
-from tools_registry.program import Outcome, Program, Tool, load, run_case
+from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.runtime import CaseError, clean, describe
 from tools_registry.spec import (
     Observation,
@@ -321,6 +321,7 @@ class LocalSandbox:
             "source": program.source,
             "constants": program.constants,
             "tools": program.tools,
+            "signatures": program.signatures,
             "budget": budget,
         }
         outcomes: list[Outcome] = []
@@ -405,8 +406,11 @@ class FunctionSandbox:
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow in this process. Workflows with async tools go through `call` instead."""
         run = load(program.source, program.constants)
-        tools = [self._tool(name) for name in program.tools]
-        return [run_case(run, inputs, tools, budget) for inputs in cases]
+        tools: list[Tool] = [self._tool(name) for name in program.tools]
+        if program.signatures:
+            tools = [_by_name(tool, names) for tool, names in zip(tools, program.signatures, strict=True)]
+        go = run_brief if program.signatures else run_case
+        return [go(run, inputs, tools, budget) for inputs in cases]
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
         """Independent calls that change nothing: (value, None) or (None, (type, message)) for each.
@@ -460,6 +464,10 @@ def _converter(function: Callable[..., Any]) -> Callable[..., Arguments]:
         return positional, named
 
     return validate_call(given)
+
+
+def _by_name(tool: Tool, names: Sequence[str]) -> Tool:
+    return lambda *values: tool(dict(zip(names, values, strict=True)))
 
 
 def _to_json(result: Any) -> Any:

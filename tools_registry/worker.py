@@ -12,12 +12,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tools_registry import policy
-from tools_registry.program import Outcome, load, run_case
-from tools_registry.runtime import CaseError, call_checked
+from tools_registry.program import Outcome, load, run_brief, run_case
+from tools_registry.runtime import CaseError, by_position, call_checked
 from tools_registry.schema import Validator, validator
 
 _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
@@ -31,6 +31,7 @@ class ToolSet:
         self._compiled: dict[str, policy.ToolCode] = {}
         self._checks: dict[str, Validator] = {}
         self._shared: dict[str, Callable[..., Any]] = {}
+        self._scopes: dict[str, list[Callable[..., Any]]] = {}
 
     def tool(self, name: str) -> Callable[[dict[str, Any]], Any]:
         """A tool for one case: in a fresh namespace, unless its source has nowhere to keep anything.
@@ -38,11 +39,39 @@ class ToolSet:
         Raises:
             CaseError: `unknown_tool`, or `refused` by the policy.
         """
-        if name not in self._tools:
-            raise CaseError("unknown_tool", f"there is no tool {name!r}")
-        function = self._shared.get(name) or self._define(name)
+        return self._checked(name, self._function(name))
+
+    def scope(self, names: Sequence[str], signatures: Sequence[Sequence[str]]) -> list[Callable[..., Any]]:
+        """The tools of a program for one case; with signatures, each takes its arguments by position.
+
+        Raises:
+            CaseError: As `tool`.
+        """
+        key = json.dumps([names, signatures])
+        if key in self._scopes:
+            return self._scopes[key]
+        functions = {name: self._function(name) for name in names}
+        if signatures:
+            made = [
+                by_position(
+                    functions[name], self._checked(name, functions[name]), self._tools[name]["parameters"], taken
+                )
+                for name, taken in zip(names, signatures, strict=True)
+            ]
+        else:
+            made = [self._checked(name, functions[name]) for name in names]
+        if all(name in self._shared for name in names):
+            self._scopes[key] = made
+        return made
+
+    def _checked(self, name: str, function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         check = self._checks[name]
         return lambda args: call_checked(function, check, args)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        if name not in self._tools:
+            raise CaseError("unknown_tool", f"there is no tool {name!r}")
+        return self._shared.get(name) or self._define(name)
 
     def _define(self, name: str) -> Callable[..., Any]:
         about = self._tools[name]
@@ -104,11 +133,11 @@ class Server:
         key = request["program"]
         if key not in self.programs:
             self.programs[key] = load(request["source"], request["constants"])
-        run = self.programs[key]
+        run, names, signatures = self.programs[key], request["tools"], request["signatures"]
+        go = run_brief if signatures else run_case
         for inputs in request["cases"]:
             try:
-                scope = [tools.tool(name) for name in request["tools"]]
-                outcome = run_case(run, inputs, scope, request["budget"])
+                outcome = go(run, inputs, tools.scope(names, signatures), request["budget"])
             except CaseError as error:
                 outcome = Outcome(None, (error.type, error.message), [])
             text = _dumps(outcome)

@@ -10,8 +10,7 @@ from typing import Any
 
 from experiments.bench import workflows
 from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import run_batch
+from flowmind.executor.running import run_batch, run_many
 from flowmind.workflow import Workflow
 from tools_registry import policy
 from tools_registry.runtime import call_checked
@@ -29,10 +28,9 @@ SOURCE = '''def increase(x: int) -> int:
 CASES = 100
 INPUTS = [{"x": number} for number in range(CASES)]
 ANSWERS = [number + workflows.NODES for number in range(CASES)]
-OURS, STEPS, ANSWERS_ALONE, MONTY, MONTY_AT_ONCE, LANGGRAPH = (
-    "FlowMind, 100 cases a round trip, traces as records", "FlowMind, the same, raw steps",
-    "FlowMind, the same, answers alone", "monty, one feed a case", "monty, all cases in one feed",
-    "langgraph, restricted tools in process",
+OURS, RECORDS, MONTY, MONTY_AT_ONCE, LANGGRAPH = (
+    "FlowMind, 100 cases a round trip, results kept for the trace", "FlowMind, the same, every trace made",
+    "monty, one feed a case", "monty, all cases in one feed", "langgraph, restricted tools in process",
 )  # fmt: skip
 MONTY_CODE = "\n".join(
     [SOURCE, "def flow(x: int) -> int:", *["    x = increase(x)"] * workflows.NODES, "    return x", ""]
@@ -51,19 +49,14 @@ def ours(work: Callable[[Workflow, LocalSandbox], list[Any]]) -> Generator[Sampl
         yield sample
 
 
-def as_records(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
-    """What an evaluation does: inputs checked, every step of every case in a `Trace`."""
-    return [trace.answer for trace in run_batch(workflow, INPUTS, sandbox)]
-
-
-def as_steps(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
-    """The sandbox alone, every step of every case."""
-    return [outcome.answer for outcome in sandbox.run(compile_workflow(workflow), INPUTS)]
-
-
 def as_answers(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
-    """The sandbox alone, no steps."""
-    return [outcome.answer for outcome in sandbox.run(compile_workflow(workflow, traced=False), INPUTS)]
+    """What an evaluation does: inputs and arguments checked, and what a trace is made of kept."""
+    return [ran.answer for ran in run_many(workflow, INPUTS, sandbox)]
+
+
+def as_records(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
+    """The same, and every step of every case in a `Trace`."""
+    return [trace.answer for trace in run_batch(workflow, INPUTS, sandbox)]
 
 
 @contextmanager
@@ -95,9 +88,8 @@ def langgraph() -> AbstractContextManager[Sample]:
 def benches() -> tuple[Bench, ...]:
     """One benchmark."""
     contenders = (
-        Contender(OURS, partial(ours, as_records)),
-        Contender(STEPS, partial(ours, as_steps)),
-        Contender(ANSWERS_ALONE, partial(ours, as_answers)),
+        Contender(OURS, partial(ours, as_answers)),
+        Contender(RECORDS, partial(ours, as_records)),
         Contender(MONTY, partial(monty, False), ("pydantic_monty",)),
         Contender(MONTY_AT_ONCE, partial(monty, True), ("pydantic_monty",)),
         Contender(LANGGRAPH, langgraph, ("langgraph",)),

@@ -12,14 +12,14 @@ from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
 from flowmind.executor.compiler import compile_workflow
 from flowmind.executor.running import require_sound, run
 from flowmind.workflow import Workflow
-from tools_registry.program import Tool, load, run_case
+from tools_registry.program import Outcome, Tool, load, replay, run_brief
 from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox
 
 NODES = 10
 ROUNDS = 100
-PLAIN, OURS, CHECKED, LANGGRAPH = (
-    "plain Python", "FlowMind, step budget and trace", "FlowMind, own functions checked, trace as records",
-    "langgraph invoke",
+PLAIN, OURS, STEPS, CHECKED, LANGGRAPH = (
+    "plain Python", "FlowMind, step budget, results kept for the trace", "FlowMind, the same, every step made",
+    "FlowMind, own functions checked, trace as records", "langgraph invoke",
 )  # fmt: skip
 GOALS = (Goal(OURS, PLAIN, "slower", 3.0), Goal(OURS, LANGGRAPH, "faster", 1_000.0))
 
@@ -58,11 +58,7 @@ def triple(x: int) -> int:
 
 
 FUNCTIONS = (increase, halve, triple)
-TOOLS: dict[str, Tool] = {
-    "increase": lambda args: args["x"] + 1,
-    "halve": lambda args: args["x"] // 2,
-    "triple": lambda args: 3 * args["x"],
-}
+TOOLS: dict[str, Tool] = {"increase": increase, "halve": halve, "triple": triple}
 """The same functions as a compiled workflow calls them, unchecked."""
 
 
@@ -137,11 +133,19 @@ def plain_looping(x: int) -> int:
     return x
 
 
-def ours(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
-    """The compiled function of a workflow, with its budget and its trace."""
-    program = compile_workflow(workflow)
-    compiled = load(program.source, program.constants)
-    work = partial(run_case, compiled, {"x": 0}, [TOOLS[name] for name in program.tools], DEFAULT_BUDGET)
+def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager[Sample]:
+    """The compiled function of a workflow, with its budget and what the tools gave, and all steps if they are asked
+    for."""
+    program, full = compile_workflow(workflow, brief=True), compile_workflow(workflow)
+    brief, compiled = load(program.source, program.constants), load(full.source, full.constants)
+    tools = [TOOLS[name] for name in program.tools]
+    inputs = {"x": 0}
+
+    def with_steps() -> Outcome:
+        outcome = run_brief(brief, inputs, tools, DEFAULT_BUDGET)
+        return outcome._replace(steps=replay(compiled, len(full.tools), inputs, outcome, DEFAULT_BUDGET))
+
+    work = with_steps if steps else partial(run_brief, brief, inputs, tools, DEFAULT_BUDGET)
     return loop(work, lambda outcome: outcome.answer == answer and outcome.error is None and len(outcome.steps) > 1)
 
 
@@ -216,7 +220,8 @@ def _bench(
 ) -> Bench:
     contenders = (
         Contender(PLAIN, partial(plain, function, answer)),
-        Contender(OURS, partial(ours, workflow, answer)),
+        Contender(OURS, partial(ours, workflow, answer, False)),
+        Contender(STEPS, partial(ours, workflow, answer, True)),
         Contender(CHECKED, partial(checked, workflow, answer)),
         Contender(LANGGRAPH, partial(langgraph, graph, answer), ("langgraph",)),
     )

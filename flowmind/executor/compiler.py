@@ -1,7 +1,8 @@
 """Compiles a checked workflow to one Python function with a step budget and a full trace.
 
-Nodes that always follow one another become straight-line code. Where the control flow joins or turns back, the
-function dispatches on a block number, so every reducible graph has a translation of its own size.
+A graph that is nested code becomes `if` and `while` as a person would write them. Where that would copy a node, nodes
+that always follow one another become blocks, and the function dispatches on a block number: so every reducible graph
+has a translation of its own size.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from flowmind.graph import Flow, analyse, loop_nodes
+from flowmind.nesting import Again, Block, Do, If, Leave, Loop, Return, nested, nodes_of
 from flowmind.workflow import (
     DEFAULT_BOUND,
     Assign,
@@ -33,20 +35,21 @@ from tools_registry import expressions
 from tools_registry.program import Program
 
 
-def compile_workflow(workflow: Workflow, asynchronous: bool = False, traced: bool = True) -> Program:
+def compile_workflow(workflow: Workflow, asynchronous: bool = False, brief: bool = False) -> Program:
     """The program of a workflow that passes `check`.
 
     Args:
         workflow: A sound workflow; of another one the result is undefined.
         asynchronous: Generate a coroutine function that awaits its tools and the model of `llm` nodes.
-        traced: Report every step; without it a run leaves its answer or error alone.
+        brief: Call tools by position, and report what they gave instead of every step. Everything else follows
+            from that: the other program, run on what the tools gave, makes the steps.
     """
-    return _compiled(workflow.document, asynchronous, traced)
+    return _compiled(workflow.document, asynchronous, brief)
 
 
 @lru_cache(maxsize=256)
-def _compiled(document: str, asynchronous: bool, traced: bool) -> Program:
-    return _Compiler(Workflow.model_validate_json(document), asynchronous, traced).program()
+def _compiled(document: str, asynchronous: bool, brief: bool) -> Program:
+    return _Compiler(Workflow.model_validate_json(document), asynchronous, brief).program()
 
 
 def needs_model(workflow: Workflow) -> bool:
@@ -55,14 +58,14 @@ def needs_model(workflow: Workflow) -> bool:
 
 
 class _Compiler:
-    def __init__(self, workflow: Workflow, asynchronous: bool, traced: bool) -> None:
+    def __init__(self, workflow: Workflow, asynchronous: bool, brief: bool) -> None:
         self.workflow = workflow
-        self.traced = traced
+        self.brief = brief
         self.wait = "await " if asynchronous else ""
         self.shape: Flow = analyse(workflow)
         self.labels: list[str] = [node.id for node in workflow.nodes]
         self.number = {name: index for index, name in enumerate(self.labels)}
-        self.tools: list[str] = []
+        self.tools: list[tuple[str, tuple[str, ...]]] = []
         self.constants: list[Any] = []
         self.lines: list[str] = []
         self.depth = 0
@@ -73,8 +76,11 @@ class _Compiler:
     def program(self) -> Program:
         body_at = self.depth = 2
         loops = range(len(self.back))
-        if len(self.blocks) == 1:
-            self.block(0)
+        structured = nested(self.workflow)
+        if structured is not None and len(names := nodes_of(structured)) == len(set(names)):
+            assert self.shape.start is not None
+            self.node(self.workflow.by_id[self.shape.start])
+            self.nest(structured, owed=1)
         else:
             self.emit("b = 0")
             self.emit("while True:")
@@ -95,13 +101,15 @@ class _Compiler:
         self.depth = body_at
         self.emit("raise fail(at, a, error) from None")
         source = "\n".join(self.lines) + "\n"
-        return Program(source, self.constants, tuple(self.tools), tuple(self.labels))
+        names = tuple(name for name, _ in self.tools)
+        signatures = tuple(parameters for _, parameters in self.tools) if self.brief else ()
+        return Program(source, self.constants, names, tuple(self.labels), signatures)
 
     def emit(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
 
     def log(self, step: str) -> None:
-        if self.traced:
+        if not self.brief:
             self.emit(f"log(({step}))")
 
     def make_blocks(self) -> list[list[str]]:
@@ -126,6 +134,48 @@ class _Compiler:
             blocks.append(block)
         return blocks
 
+    def nest(self, block: Block, owed: int = 0) -> None:
+        """Nested code. Nodes that follow one another take their steps off the budget at once.
+
+        Args:
+            block: The code.
+            owed: Steps that came before it.
+        """
+        ready = 0
+        if owed and isinstance(block[0], Loop):
+            self.spend(owed, block[0].head)
+            owed = 0
+        for place, item in enumerate(block):
+            if place >= ready and isinstance(item, Do | If | Return):
+                ready = place + _straight(block[place:])
+                self.spend(ready - place + owed, item.node.id)
+                owed = 0
+            match item:
+                case Do(node=node) | Return(node=node):
+                    self.node(node)
+                case If(node=node, then=then, otherwise=otherwise):
+                    self.node(node)
+                    self.arm(f"if {self.choice(node)}:", then)
+                    if otherwise:
+                        self.arm("else:", otherwise)
+                case Loop(head=head, body=body):
+                    self.count_from_zero(head)
+                    self.arm("while True:", body)
+                case Again(edge=edge):
+                    self.count(edge)
+                    self.emit("continue")
+                case Leave():
+                    self.emit("break")
+
+    def arm(self, heading: str, block: Block) -> None:
+        """Code under a heading."""
+        self.emit(heading)
+        self.depth += 1
+        self.nest(block)
+        if not block:
+            self.emit("pass")
+        self.depth -= 1
+
     def dispatch(self, low: int, high: int) -> None:
         """A binary decision on the block number."""
         if high - low == 1:
@@ -143,16 +193,17 @@ class _Compiler:
 
     def block(self, index: int) -> None:
         names = self.blocks[index]
-        self.emit(f"at = {~self.number[names[0]]}")
-        self.spend(len(names))
+        self.spend(len(names), names[0])
         for name in names:
-            self.node(self.workflow.by_id[name])
+            self.node(node := self.workflow.by_id[name])
+            if isinstance(node, Condition) and name != names[-1]:  # both arms lead to one node
+                self.emit(self.choice(node))
         last = self.workflow.by_id[names[-1]]
         if isinstance(last, End):
             return
         if isinstance(last, Condition):
             arms = {edge.when: edge for edge in self.workflow.after(last.id)}
-            self.emit("if c:")
+            self.emit(f"if {self.choice(last)}:")
             self.depth += 1
             self.goto(last.id, arms[True].target)
             self.depth -= 1
@@ -168,9 +219,11 @@ class _Compiler:
             (target,) = self.shape.order.successors(last.id)
             self.enter(target)
 
-    def spend(self, steps: int) -> None:
+    def spend(self, steps: int, first: str) -> None:
+        """Takes steps off the budget; where that ends, the case failed at the first of them."""
         self.emit(f"budget -= {steps}")
         self.emit("if budget < 0:")
+        self.emit(f"    at = {~self.number[first]}")
         self.emit("    raise CaseError('step_limit', 'the step budget is used up')")
 
     def goto(self, source: str, target: str) -> None:
@@ -178,16 +231,26 @@ class _Compiler:
         if edge is None:
             self.enter(self.shape.jumps.get((source, target), target))
             return
+        self.count(edge)
+        self.emit(f"b = {self.block_of[target]}")
+        self.emit("continue")
+
+    def count(self, edge: Edge) -> None:
+        """Another round by a back edge."""
         counter = f"n{self.counter(edge)}"
         bound = edge.bound or DEFAULT_BOUND
         self.emit(f"{counter} += 1")
         self.emit(f"if {counter} > {bound}:")
-        self.emit(f"    at = {~self.number[target]}")
-        self.emit(f"    raise CaseError('iteration_limit', 'the loop at {target} ran more than {bound} rounds')")
+        self.emit(f"    at = {~self.number[edge.target]}")
+        self.emit(f"    raise CaseError('iteration_limit', 'the loop at {edge.target} ran more than {bound} rounds')")
         for inner in self.inner_loops(edge):
             self.emit(f"n{self.counter(inner)} = 0")
-        self.emit(f"b = {self.block_of[target]}")
-        self.emit("continue")
+
+    def count_from_zero(self, head: str) -> None:
+        """The rounds of the loops that a node begins, where it is entered from outside them."""
+        for edge in self.shape.back_edges:
+            if edge.target == head:
+                self.emit(f"n{self.counter(edge)} = 0")
 
     def inner_loops(self, edge: Edge) -> list[Edge]:
         """The loops with the same first node that lie inside a loop: each of its rounds begins them anew."""
@@ -197,9 +260,7 @@ class _Compiler:
 
     def enter(self, target: str) -> None:
         """Goes on at a node from outside its loops, so that they count from zero."""
-        for edge in self.shape.back_edges:
-            if edge.target == target:
-                self.emit(f"n{self.counter(edge)} = 0")
+        self.count_from_zero(target)
         self.emit(f"b = {self.block_of[target]}")
         self.emit("continue")
 
@@ -223,27 +284,48 @@ class _Compiler:
                 self.log(f"{number}, a, v_{output}")
             case Condition(expr=expr):
                 self.evaluating(number)
-                self.emit(f"c = True if {self.expression(expr)} else False")
-                self.log(f"{number}, None, c")
+                if not self.brief:
+                    self.emit(f"c = True if {self.expression(expr)} else False")
+                    self.log(f"{number}, None, c")
             case Assign():
                 self.assign(node, number)
             case Map():
                 self.map(node, number)
             case End(output=output):
                 self.evaluating(number)
-                self.emit(f"return copy({self.binding(output)})")
+                self.emit(f"a = {self.binding(output)}")
+                self.emit("return a if type(a) in atoms else copy(a)")
+
+    def choice(self, node: Condition) -> str:
+        """What decides at a condition."""
+        return self.expression(node.expr) if self.brief else "c"
 
     def evaluating(self, number: int) -> None:
-        self.emit(f"at = {~number}")
+        line = f"at = {~number}"
+        if self.lines[-1:] != ["    " * self.depth + line]:
+            self.emit(line)
 
     def tool(self, node: ToolNode, number: int) -> None:
-        if node.tool not in self.tools:
-            self.tools.append(node.tool)
-        if any(not _is_plain(binding) for binding in node.args.values()):
+        called = node.tool, tuple(node.args) if self.brief else ()
+        if called not in self.tools:
+            self.tools.append(called)
+        function = f"{self.wait}t{self.tools.index(called)}"
+        plain = all(_is_plain(binding) for binding in node.args.values())
+        if not plain:
             self.evaluating(number)
+        if self.brief:
+            values = [self.binding(binding) for binding in node.args.values()]
+            if not plain:
+                names = [f"a{place}" for place in range(len(values))]
+                self.emit(f"{', '.join(names)}, = {', '.join(values)},")
+                values = names
+            self.emit(f"at = {number}")
+            self.emit(f"v_{node.output} = {function}({', '.join(values)})")
+            self.emit(f"log(v_{node.output})")
+            return
         self.emit(f"a = {self.arguments(node.args)}")
         self.emit(f"at = {number}")
-        self.emit(f"v_{node.output} = {self.wait}t{self.tools.index(node.tool)}(a)")
+        self.emit(f"v_{node.output} = {function}(a)")
         self.log(f"{number}, a, v_{node.output}")
 
     def assign(self, node: Assign, number: int) -> None:
@@ -264,7 +346,7 @@ class _Compiler:
         self.emit(f"for v_{node.item} in s{number}:")
         self.depth += 1
         self.evaluating(number)
-        self.spend(1 + len(node.body))
+        self.spend(1 + len(node.body), node.id)
         if node.where is not None:
             self.emit(f"if not {self.expression(node.where)}:")
             self.emit("    continue")
@@ -305,6 +387,17 @@ class _Compiler:
 
     def expression(self, text: str) -> str:
         return expressions.translate(text, {name: f"v_{name}" for name in expressions.names(text)})
+
+
+def _straight(block: Block) -> int:
+    """How many nodes at the start of a block always follow one another."""
+    count = 0
+    for item in block:
+        if isinstance(item, Do | If | Return):
+            count += 1
+        if not isinstance(item, Do):
+            break
+    return count
 
 
 def _is_plain(binding: Binding) -> bool:

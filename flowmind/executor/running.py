@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from flowmind.checking import check
@@ -12,9 +13,9 @@ from flowmind.executor.compiler import compile_workflow, needs_model
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.trace import Trace
 from flowmind.workflow import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
-from tools_registry.program import Outcome, Program, StepError, failed, load
+from tools_registry.program import Outcome, Program, Run, StepError, failed, load, replay
 from tools_registry.runtime import CaseError, clean, copy_json
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, LocalSandbox, Sandbox
+from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, Sandbox
 from tools_registry.schema import Validator, validator
 from tools_registry.spec import ToolCall, ToolError, ToolSpec
 
@@ -42,13 +43,66 @@ def _require_sound(workflow: Workflow, sandbox: Sandbox) -> None:
         known.add(workflow.document)
 
 
+class Ran:
+    """A case that was run. It holds what the tools gave; the trace is made when it is looked at."""
+
+    __slots__ = ("_about", "_outcome", "_trace", "answer", "error")
+
+    def __init__(self, outcome: Outcome, about: _Batch, inputs: dict[str, Any]) -> None:
+        self.answer: Any = outcome.answer
+        """The final value; None if the case failed."""
+        self.error: ToolError | None = _error(outcome)
+        """Why it failed."""
+        self._outcome = outcome
+        self._about = about, inputs
+        self._trace: Trace | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to its end."""
+        return self.error is None
+
+    @property
+    def trace(self) -> Trace:
+        """Every step of the run. Equal inputs give an equal trace."""
+        if self._trace is None:
+            batch, inputs = self._about
+            self._trace = batch.trace(inputs, self._outcome)
+        return self._trace
+
+
+class _Batch(NamedTuple):
+    """What the cases of a batch have in common."""
+
+    workflow: Workflow
+    budget: int
+
+    def trace(self, inputs: dict[str, Any], outcome: Outcome) -> Trace:
+        """The trace of a case."""
+        if outcome.error is not None and outcome.error[0] == "invalid_input":
+            return Trace(inputs={}, stop="error", error=_error(outcome))
+        program, run = _full(self.workflow.document)
+        steps = replay(run, len(program.tools), inputs, outcome, self.budget)
+        return _trace(self.workflow, program, inputs, outcome._replace(steps=steps))
+
+
+@lru_cache(maxsize=64)
+def _full(document: str) -> tuple[Program, Run]:
+    program = compile_workflow(Workflow.model_validate_json(document))
+    return program, load(program.source, program.constants)
+
+
+def _error(outcome: Outcome) -> ToolError | None:
+    return ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
+
+
 def run(workflow: Workflow, inputs: dict[str, Any], sandbox: Sandbox, budget: int = DEFAULT_BUDGET) -> Trace:
     """Runs a workflow on one case. Equal inputs give an equal trace.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
     """
-    return run_batch(workflow, [inputs], sandbox, budget)[0]
+    return run_many(workflow, [inputs], sandbox, budget)[0].trace
 
 
 def run_batch(
@@ -59,16 +113,28 @@ def run_batch(
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
     """
+    return [ran.trace for ran in run_many(workflow, cases, sandbox, budget)]
+
+
+def run_many(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], sandbox: Sandbox, budget: int = DEFAULT_BUDGET
+) -> list[Ran]:
+    """Runs a workflow on several cases in one round trip, and makes no trace that is not looked at.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
+    """
     _require_sound(workflow, sandbox)
     if needs_waiting(workflow, sandbox):
         raise InvalidWorkflow("the workflow has llm nodes or async tools: run it with `arun`")
-    program = compile_workflow(workflow)
     fits = validator(workflow.inputs)
     admitted = [_admitted(fits, inputs) for inputs in cases]
-    sound = [inputs for inputs in admitted if not isinstance(inputs, Trace)]
-    ran = zip(sound, sandbox.run(program, sound, budget), strict=True)
-    own = not isinstance(sandbox, LocalSandbox)
-    return [case if isinstance(case, Trace) else _trace(workflow, program, *next(ran), own) for case in admitted]
+    sound = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
+    batch = _Batch(workflow, budget)
+    outcomes = iter(sandbox.run(compile_workflow(workflow, brief=True), sound, budget))
+    return [
+        Ran(case, batch, {}) if isinstance(case, Outcome) else Ran(next(outcomes), batch, case) for case in admitted
+    ]
 
 
 async def arun(
@@ -87,8 +153,8 @@ async def arun(
     if needs_model(workflow) and model is None:
         raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
     admitted = _admitted(validator(workflow.inputs), inputs)
-    if isinstance(admitted, Trace):
-        return admitted
+    if isinstance(admitted, Outcome):
+        return Trace(inputs={}, stop="error", error=_error(admitted))
     program = compile_workflow(workflow, asynchronous=True)
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
@@ -102,7 +168,7 @@ async def arun(
         outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
     except StepError as stop:
         outcome = failed(stop, steps)
-    return _trace(workflow, program, admitted, outcome, own=True)
+    return _trace(workflow, program, admitted, outcome)
 
 
 def needs_waiting(workflow: Workflow, sandbox: Sandbox) -> bool:
@@ -131,48 +197,39 @@ def _asker(model: ChatModel | None) -> Callable[[str, dict[str, Any]], Awaitable
     return ask
 
 
-def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Trace:
-    """The inputs of a case as JSON values, or its trace, if they do not fit the workflow."""
+def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Outcome:
+    """The inputs of a case as JSON values, or what comes of it, if they do not fit the workflow."""
     cleaned: dict[str, Any] = {}
     try:
         cleaned = clean(inputs)
         problem = fits(cleaned)
     except CaseError as error:
         problem = error.message
-    if problem is None:
-        return cleaned
-    return Trace(inputs={}, stop="error", error=ToolError(type="invalid_input", message=problem))
+    return cleaned if problem is None else Outcome(None, ("invalid_input", problem), [])
 
 
-def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome, own: bool) -> Trace:
-    """The trace of an outcome. All its records are made in one validation, which costs a tenth of one for each.
+def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome) -> Trace:
+    """The trace of an outcome with the steps of the full program.
 
-    Args:
-        workflow, program, inputs: What was run, on what.
-        outcome: What came of it.
-        own: The values are those that tools of this process hold, too, and must be copied.
+    All its records are made in one validation, which costs a tenth of one for each. Values are copied, because the
+    workflow's constants and what tools of this process hold are among them.
     """
     error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
-    copy = copy_json if own else _same
     nodes: list[tuple[Any, str]] = [(_node(workflow, label), label) for label in program.labels]
     steps: list[dict[str, Any]] = []
     for index, (number, args, value) in enumerate(outcome.steps):
         node, label = nodes[int(number)]
-        steps.append(_step(node, label, copy(args), copy(value), error if index == last else None))
+        steps.append(_step(node, label, copy_json(args), copy_json(value), error if index == last else None))
     stop = "error" if error else "finish"
     made: dict[str, Any] = {
         "inputs": copy_json(inputs),
         "steps": steps,
         "stop": stop,
-        "answer": outcome.answer,
+        "answer": copy_json(outcome.answer),
         "error": error,
     }
     return Trace.model_validate(made)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _node(workflow: Workflow, label: str) -> Node | ToolNode:
