@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -37,12 +37,12 @@ def outcome(work: Any) -> tuple[str, Any]:
 def twice(first: Any, second: Any = 7) -> Any:
     """Changes what it is given, and fails on some of it."""
     if isinstance(first, list):
-        first.append(0)
+        cast(list[Any], first).append(0)
     if first == "a":
         raise ValueError("not that one")
     if first is True:
         return True
-    return RESULTS[first] if type(first) is int and first in RESULTS else [first, second]
+    return RESULTS[first] if isinstance(first, int) and first in RESULTS else [first, second]
 
 
 @given(
