@@ -179,7 +179,7 @@ class _Book:
     def case(self, case: Case) -> dict[str, Any]:
         """A case; empty fields are left out."""
         record = case.record
-        told = {
+        told: dict[str, Any] = {
             "run": case.run,
             "id": record.id,
             "task": self.tasks.add(self._task(record, case.stages.task)),
@@ -194,6 +194,16 @@ class _Book:
             "stages": self._stages(case),
             "problems": [self._cut(problem) for problem in record.problems],
         }
+        if record.structure is not None:
+            facts = record.structure
+            told["likeness"] = {
+                "scores": [
+                    [name, round(100 * getattr(facts, name))] for name in ("nodes", "tools", "edges", "branches")
+                ],
+                "equivalent": facts.equivalent,
+                "paths": [round(100 * facts.covered), round(100 * facts.spurious)],
+                "diff": [self._cut(line) for line in facts.diff],
+            }
         if case.drawing is not None:
             told["drawing"] = self.drawings.add(case.drawing)
             told["lines"] = [self._cut(line) for line in case.lines]

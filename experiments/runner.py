@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ import tqdm
 from pydantic import Field
 
 from experiments.folder import Run
+from experiments.golds import read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from flowmind.errors import FlowMindError, InputError, ModelUnavailable
@@ -32,11 +33,21 @@ from flowmind.llm.recorded import Exchanges, Stored, Timing
 from flowmind.llm.serving import fingerprint
 from flowmind.pipeline import Settings, Solution, solve
 from flowmind.protocols import ChatModel, ChatRequest, Reply
-from flowmind.record import CallCounts, CaseRecord, Integrity, ParseCounts, Score, StageUsage, TaskFacts
+from flowmind.record import (
+    CallCounts,
+    CaseRecord,
+    Integrity,
+    ParseCounts,
+    Score,
+    StageUsage,
+    StructureFacts,
+    TaskFacts,
+)
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
+from flowmind.workflow import Workflow
 from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.spec import Record
+from tools_registry.spec import Record, ToolSpec
 
 LOST = 5
 """Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
@@ -181,7 +192,8 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         with run.locked():
             models = connect(options, LocalSandbox(list(tools.values()), pool))
             run.begin(manifest(options.chosen(), settings, options.bench, models.servers))
-            cases = _Cases(run, benchmark, settings, models, tools, pool, options.reuse)
+            golds = read_golds(options.bench)
+            cases = _Cases(run, benchmark, settings, models, tools, pool, golds, options.reuse)
             with _shown(bar) as shown:
                 try:
                     asyncio.run(cases.work(tasks, shown, settings.mode))
@@ -217,7 +229,7 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
             silent = Silent(chosen["model"])
             subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
             models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
-            cases = _Cases(run, benchmark, settings, models, tools, pool, (), replay_of=source)
+            cases = _Cases(run, benchmark, settings, models, tools, pool, read_golds(bench), (), replay_of=source)
             tasks = [task for task in _chosen(benchmark.tasks, chosen["limit"]) if cases.timing(task)]
             with _shown(bar) as shown:
                 records = asyncio.run(cases.rebuild(tasks, shown))
@@ -284,6 +296,7 @@ class _Cases:
     models: Models
     tools: dict[str, ToolSource]
     pool: WorkerPool
+    golds: Mapping[str, Workflow]
     reuse: tuple[Path, ...]
     replay_of: Path | None = None
     lost: int = 0
@@ -420,7 +433,16 @@ class _Cases:
             scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
         else:
             scores = _unscored(tests, error or "no sound workflow")
-        return _record(task, solution, scores, error), solution
+        found = await asyncio.to_thread(self._structure, task, solution, business.specs)
+        return _record(task, solution, scores, error).model_copy(update={"structure": found}), solution
+
+    def _structure(self, task: Task, solution: Solution, specs: Mapping[str, ToolSpec]) -> StructureFacts | None:
+        if solution.workflow is None or task.id not in self.golds:
+            return None
+        try:
+            return structure(solution.workflow, self.golds[task.id], specs)
+        except InputError:  # a gold workflow that is not sound: `flowbench_synth check` names it, the run goes on
+            return None
 
 
 def _stages(solution: Solution) -> list[Trace]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flowmind.task import Task
     from flowmind.workflow import Workflow
     from tools_registry.sandbox import ToolSource
+    from tools_registry.spec import ToolSpec
 
 MODES = ["react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"]
 
@@ -85,18 +86,33 @@ def _from_environment(parser: argparse.ArgumentParser) -> None:
 
 
 def _workflow_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workflow", type=Path, metavar="WORKFLOW", help="a workflow document (JSON)")
+    parser.add_argument("workflow", type=Path, metavar="WORKFLOW", help="a workflow document, in a format that is read")
+    parser.add_argument(
+        "--from", dest="form", choices=_readable(), default=None, help="its format (default: by the file's name)"
+    )
+
+
+def _readable() -> list[str]:
+    from flowmind.formats.catalog import FORMATS
+
+    return [name for name, form in FORMATS.items() if form.reads]
 
 
 def _tools_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", type=Path, metavar="FILE", help="Python file with the tools (default: the catalog)")
 
 
-def _read_workflow(path: Path) -> Workflow:
-    from flowmind.files import read_model
-    from flowmind.workflow import Workflow
+def _read_workflow(options: argparse.Namespace) -> Workflow:
+    from flowmind.converting import read_workflow
 
-    return read_model(path, Workflow)
+    return read_workflow(options.workflow, options.form)
+
+
+def _specs(path: Path | None) -> Mapping[str, ToolSpec]:
+    """The specs of the tools of a file, or those of the catalog."""
+    from tools_registry import catalog
+
+    return {tool.spec.name: tool.spec for tool in _tools(path)} if path else catalog.specs()
 
 
 def _tools(path: Path | None, names: Sequence[str] | None = None) -> list[ToolSource]:
@@ -125,11 +141,9 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(options: argparse.Namespace) -> int:
     from flowmind.checking import check
     from flowmind.files import dump_json
-    from tools_registry import catalog
 
-    workflow = _read_workflow(options.workflow)
-    specs = {tool.spec.name: tool.spec for tool in _tools(options.tools)} if options.tools else catalog.specs()
-    problems = check(workflow, specs)
+    workflow = _read_workflow(options)
+    problems = check(workflow, _specs(options.tools))
     if options.json:
         print(dump_json([problem.model_dump() for problem in problems], indent=1))
     else:
@@ -156,7 +170,7 @@ def _run(options: argparse.Namespace) -> int:
     from flowmind.files import dump_json
     from tools_registry.sandbox import LocalSandbox
 
-    workflow = _read_workflow(options.workflow)
+    workflow = _read_workflow(options)
     inputs = _input(options.input)
     names = [step.tool for node in workflow.nodes for step in getattr(node, "body", (node,)) if step.kind == "tool"]
     with LocalSandbox(_tools(options.tools, names)) as sandbox:
@@ -262,30 +276,63 @@ def _read_task(path: Path) -> Task:
 
 
 def _convert_arguments(parser: argparse.ArgumentParser) -> None:
+    from flowmind.formats.catalog import FORMATS
+
+    width = max(map(len, FORMATS))
+    listed = "\n".join(
+        f"  {name:<{width}}  {form.about}{' (also read)' if form.reads else ''}" for name, form in FORMATS.items()
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"formats:\n{listed}"
     _workflow_argument(parser)
-    parser.add_argument("--to", required=True, choices=("mermaid", "json"), help="the format")
+    _tools_argument(parser)
+    parser.add_argument("--to", required=True, choices=list(FORMATS), metavar="FORMAT", help="one of those below")
     parser.add_argument("--out", type=Path, default=None, help="write to this file instead of the screen")
+    parser.add_argument("--report", type=Path, default=None, metavar="FILE", help="write the fidelity report as JSON")
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from flowmind.files import write_text
-    from flowmind.formats.mermaid import to_mermaid
+    from flowmind.checking import check
+    from flowmind.errors import InvalidWorkflow
+    from flowmind.files import dump_json, write_text
+    from flowmind.formats.catalog import FORMATS
 
-    workflow = _read_workflow(options.workflow)
-    text = to_mermaid(workflow) if options.to == "mermaid" else workflow.to_json()
+    workflow = _read_workflow(options)
+    specs = _specs(options.tools)
+    problems = [problem for problem in check(workflow, specs) if options.tools or problem.code != "unknown_tool"]
+    if problems and options.to not in ("json", "mermaid", "svg"):
+        raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
+    export = FORMATS[options.to].exporter(workflow, specs)
     if options.out is None:
-        print(text, end="")
+        print(export.text, end="")
     else:
-        write_text(options.out, text)
+        write_text(options.out, export.text)
+    if options.report is not None:
+        write_text(options.report, dump_json(export.fidelity.model_dump(mode="json"), indent=1) + "\n")
+    for line in [] if export.fidelity.exact else export.fidelity.lines()[1:]:
+        print(line, file=sys.stderr)
     return 0
 
 
-def _show(options: argparse.Namespace) -> int:
-    from flowmind.describing import describe
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    _workflow_argument(parser)
+    parser.add_argument("--svg", type=Path, default=None, metavar="FILE", help="write a drawing to this file, too")
+    parser.add_argument("--width", type=int, default=None, metavar="N", help="columns (default: the terminal's)")
 
-    workflow = _read_workflow(options.workflow)
+
+def _show(options: argparse.Namespace) -> int:
+    import shutil
+
+    from flowmind.files import write_text
+    from flowmind.formats.svg import to_svg
+    from flowmind.formats.terminal import to_terminal
+
+    workflow = _read_workflow(options)
     print(f"{workflow.name}: {workflow.description}" if workflow.description else workflow.name)
-    print("\n".join(describe(workflow)))
+    width = options.width or (shutil.get_terminal_size().columns if sys.stdout.isatty() else 160)
+    print(to_terminal(workflow, width), end="")
+    if options.svg is not None:
+        write_text(options.svg, to_svg(workflow))
     return 0
 
 
@@ -404,7 +451,7 @@ COMMANDS: dict[str, Command] = {
     "run": Command("run a workflow on inputs", _run_arguments, _run),
     "check": Command("list every problem of a workflow", _check_arguments, _check),
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),
-    "show": Command("print a workflow, a line a node", _workflow_argument, _show),
+    "show": Command("draw a workflow in the terminal, or as SVG", _show_arguments, _show),
     "worfeval": Command("score predicted workflow graphs against gold ones", _worfeval_arguments, _worfeval),
     "models": Command("list the known models", _no_arguments, _models),
     "serve": Command("serve a model with vLLM until Ctrl-C", _serve_arguments, _serve),

@@ -76,6 +76,24 @@ class StageUsage(Base):
     """How each trace of the stage ended."""
 
 
+class StructureFacts(Base):
+    """The workflow of a case against the gold one by their form, as `flowmind.evaluation.structure` compares them."""
+
+    nodes: float = 0.0
+    """F1 of the nodes with what they read, 0 to 1; so are the next three."""
+    tools: float = 0.0
+    edges: float = 0.0
+    branches: float = 0.0
+    equivalent: bool = False
+    """It is known to give the same answers."""
+    covered: float = 0.0
+    """The share of gold's paths that it has."""
+    spurious: float = 0.0
+    """The share of its own paths that gold has not."""
+    diff: tuple[str, ...] = ()
+    """The first lines of what differs."""
+
+
 class CaseRecord(Base):
     """One case of a run."""
 
@@ -91,6 +109,8 @@ class CaseRecord(Base):
     passed: bool = False
     """All tests passed."""
     problems: tuple[str, ...] = ()
+    structure: StructureFacts | None = None
+    """None where there is no workflow, or the benchmark has no gold one."""
     integrity: Integrity = "incomplete"
     """The best of its rollouts."""
     calls: CallCounts = Field(default_factory=CallCounts)

@@ -33,7 +33,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "flowmind.formats", "flowmind.llm", "flowmind.testing",
     ),
     ("flowmind.pipeline",),
-    ("flowmind.solving", "flowmind.diagnosis", "flowmind.scoring"),
+    ("flowmind.converting", "flowmind.solving", "flowmind.diagnosis", "flowmind.scoring"),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments",),
 )  # fmt: skip

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
 from flowmind.cli import main
-from flowmind.describing import describe, describe_node
-from flowmind.formats.mermaid import to_mermaid
+from flowmind.describing import describe
+from flowmind.formats.labels import write_label
+from flowmind.formats.mermaid import from_mermaid, to_mermaid
 from flowmind.workflow import Workflow
 
 ASK = {"id": "ask", "kind": "llm", "prompt": "Is {n} much?", "args": {"n": {"var": "n"}}, "output": "said"}
@@ -38,17 +39,19 @@ def workflow(document: Document) -> Workflow:
     return Workflow.model_validate(document)
 
 
-def drawn(text: str) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """The labels and the edges of a flowchart; every line must be one or the other."""
-    head, *lines, last = text.split("\n")
+def drawn(flow: Workflow) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """The labels and the edges of a flowchart; every line must be one or the other, or a comment."""
+    head, *lines, last = to_mermaid(flow, {}).text.split("\n")
     assert (head, last) == ("flowchart TD", "")
     labels: dict[str, str] = {}
     edges: list[tuple[str, str, str]] = []
     for line in lines:
-        if found := re.fullmatch(r"    (n\d+) -->(?:\|(true|false)\|)? (n\d+)", line):
+        if re.match("    %% flowmind .*}$", line):
+            continue
+        if found := re.fullmatch(r"    (\w+) -->(?:\|(true|false)\|)? (\w+)", line):
             edges.append((found[1], found[2] or "", found[3]))
             continue
-        found = re.fullmatch(r'    (n\d+)(?:\[|\(\[|{|\[\[|>)"([^"]*)"(?:\]|\]\)|}|\]\])', line)
+        found = re.fullmatch(r'    (\w+)(?:\[|\(|\(\[|{|\[\[|>)"([^"]*)"(?:\]|\)|\]\)|}|\]\])', line)
         assert found is not None, line
         assert found[1] not in labels
         labels[found[1]] = found[2]
@@ -57,8 +60,12 @@ def drawn(text: str) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
 
 def plain(label: str) -> str:
     """A label as Mermaid shows it."""
-    entities = {"quot": '"', "35": "#", "lt": "<", "gt": ">", "96": "`"}
-    return re.sub("#(quot|35|lt|gt|96);", lambda found: entities[found[1]], label)
+    names = {"quot": '"', "lt": "<", "gt": ">", "amp": "&"}
+    return re.sub(r"#(\w+);", lambda found: names.get(found[1]) or chr(int(found[1])), label)
+
+
+def in_one_line(text: str) -> str:
+    return " ".join("".join(one if one.isprintable() or one.isalnum() else " " for one in text).split())
 
 
 def test_a_flowchart() -> None:
@@ -66,29 +73,27 @@ def test_a_flowchart() -> None:
         [condition("any", "n > 0"), compute("half", "n / 2"), end("half"), end({"value": 0}, "zero")],
         "start any", "any.true half end", "any.false zero", n="number",
     )  # fmt: skip
-    assert to_mermaid(workflow(document)) == "\n".join(
-        [
-            "flowchart TD",
-            '    n0(["start: inputs n"])',
-            '    n1{"any: if n #gt; 0"}',
-            '    n2["half: half = n / 2"]',
-            '    n3(["end: end with half"])',
-            '    n4(["zero: end with 0"])',
-            "    n0 --> n1",
-            "    n1 -->|true| n2",
-            "    n2 --> n3",
-            "    n1 -->|false| n4",
-            "",
-        ]
-    )
+    assert [line for line in to_mermaid(workflow(document), {}).text.split("\n") if "%%" not in line] == [
+        "flowchart TD",
+        '    start(["inputs: n"])',
+        '    any{"n #gt; 0"}',
+        '    half("half = n / 2")',
+        '    end_(["end: half"])',
+        '    zero(["end: 0"])',
+        "    start --> any",
+        "    any -->|true| half",
+        "    half --> end_",
+        "    any -->|false| zero",
+        "",
+    ]
 
 
 def test_a_flowchart_has_every_node_and_every_edge_once() -> None:
     flow = workflow(EVERYTHING)
-    labels, edges = drawn(to_mermaid(flow))
-    names = {node.id: f"n{index}" for index, node in enumerate(flow.nodes)}
-    assert [plain(label) for label in labels.values()] == [describe_node(node, flow) for node in flow.nodes]
-    assert list(labels) == list(names.values())
+    labels, edges = drawn(flow)
+    assert list(labels) == ["start", "sum", "big", "twice", "none", "list", "ask", "end_", "subgraph_"]
+    assert [plain(label) for label in labels.values()] == [write_label(node, flow.input_names) for node in flow.nodes]
+    names = dict(zip((node.id for node in flow.nodes), labels, strict=True))
     assert edges == [
         (names[edge.source], {None: "", True: "true", False: "false"}[edge.when], names[edge.target])
         for edge in flow.edges
@@ -96,8 +101,11 @@ def test_a_flowchart_has_every_node_and_every_edge_once() -> None:
 
 
 def test_each_kind_of_node_has_a_shape() -> None:
-    shapes = dict(re.findall(r'^    n\d+(\W+)"(\w+):', to_mermaid(workflow(EVERYTHING)), re.MULTILINE))
-    assert shapes == {"([": "subgraph", "[": "none", "{": "big", "[[": "list", ">": "ask"}
+    shapes = dict(re.findall(r'^    (\w+)([\[({>]+)"', to_mermaid(workflow(EVERYTHING), {}).text, re.MULTILINE))
+    assert shapes == {
+        "start": "([", "sum": "[", "big": "{", "twice": "(", "none": "(", "list": "[[", "ask": ">", "end_": "([",
+        "subgraph_": "([",
+    }  # fmt: skip
 
 
 HARMFUL = [
@@ -122,22 +130,27 @@ def test_texts_do_no_harm_to_a_flowchart(text: str) -> None:
         "start ask c", "c.true end", "c.false end", n="string",
     )  # fmt: skip
     flow = workflow(document)
-    labels, edges = drawn(to_mermaid(flow))
-    assert [plain(label) for label in labels.values()] == [describe_node(node, flow) for node in flow.nodes]
+    labels, edges = drawn(flow)
+    shown = [in_one_line(write_label(node, flow.input_names)) for node in flow.nodes]
+    assert [in_one_line(plain(label)) for label in labels.values()] == shown
     assert len(edges) == 4
+    assert from_mermaid(to_mermaid(flow, {}).text) == flow
 
 
 @settings(max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(), st.text())
 def test_any_text_at_all_stays_inside_its_label(prompt: str, value: str) -> None:
     flow = workflow(sketch([{**ASK, "prompt": prompt}, end({"value": value})], "start ask end"))
-    labels, _ = drawn(to_mermaid(flow))
-    assert [plain(label) for label in labels.values()] == [describe_node(node, flow) for node in flow.nodes]
+    labels, _ = drawn(flow)
+    shown = [in_one_line(write_label(node, flow.input_names)) for node in flow.nodes]
+    assert [in_one_line(plain(label)) for label in labels.values()] == shown
+    assert from_mermaid(to_mermaid(flow, {}).text) == flow
 
 
 def test_a_tool_name_with_a_line_break_does_no_harm() -> None:
-    labels, _ = drawn(to_mermaid(workflow(sketch([call("a", "one\ntwo"), end("a")], "start a end"))))
-    assert labels["n1"] == "a: a = one two()"
+    flow = workflow(sketch([call("a", "one\ntwo"), end("a")], "start a end"))
+    assert drawn(flow)[0]["a"] == "a = one two()"
+    assert from_mermaid(to_mermaid(flow, {}).text) == flow
 
 
 def test_a_workflow_as_text() -> None:
@@ -171,7 +184,7 @@ def written(folder: Path, document: Any) -> str:
 def test_the_command_line_converts_to_both_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow, path = workflow(EVERYTHING), written(tmp_path, EVERYTHING)
     assert main(["convert", path, "--to", "mermaid"]) == 0
-    assert capsys.readouterr().out == to_mermaid(flow)
+    assert capsys.readouterr().out == to_mermaid(flow, {}).text
     assert main(["convert", path, "--to", "json", "--out", str(tmp_path / "again.json")]) == 0
     assert (tmp_path / "again.json").read_text(encoding="utf-8") == flow.to_json()
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from flowmind.evaluation.statistics import Mean, Rate, mcnemar, mean_of, rate, wilson
+from flowmind.evaluation.statistics import Correlation, Mean, Rate, correlation, mcnemar, mean_of, rate, wilson
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,18 @@ def test_a_mean_bears_students_interval() -> None:
     assert mean_of([5.0] * 40) == Mean(mean=5.0, low=5.0, high=5.0, of=40)
     with pytest.raises(ValueError, match="no value"):
         mean_of([])
+
+
+def test_a_correlation_has_fishers_interval() -> None:
+    # atanh 0.5 = 0.5493, 1.96 / sqrt(8 - 3) = 0.8765: tanh of -0.3272 and 1.4258.
+    base = [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 1.0)]
+    found = correlation(base)
+    assert found is not None
+    assert (found.r, found.of) == (0.5, 8)
+    assert (found.low, found.high) == (-0.316, 0.8908)
+    assert correlation([(1.0, 2.0), (2.0, 4.0), (3.0, 6.0), (4.0, 8.0)]) == Correlation(r=1.0, low=1.0, high=1.0, of=4)
+
+
+def test_what_does_not_vary_correlates_with_nothing() -> None:
+    assert correlation([(1.0, value) for value in (1.0, 2.0, 3.0, 4.0)]) is None
+    assert correlation([(1.0, 1.0), (2.0, 2.0), (3.0, 4.0)]) is None

@@ -271,7 +271,15 @@
       el("div", { class: "scroll drawing", role: "region", tabindex: "0", "aria-label": "Drawing of the workflow" },
         document.importNode(drawn, true)),
       more("As text", pre(one.lines.join("\n"))));
+    if (one.likeness) made.append(likenessOf(one.likeness));
     return made;
+  }
+
+  function likenessOf(like) {
+    const scores = like.scores.map(([name, score]) => `${name} ${score}`).join(", ");
+    const said = like.equivalent ? "Known to give the same answers as the gold workflow."
+      : `F1 in percent: ${scores}; paths of gold: ${like.paths[0]}, paths of its own: ${like.paths[1]}.`;
+    return more("Against the gold workflow", el("p", null, said), like.diff.length ? pre(like.diff.join("\n")) : null);
   }
 
   const marked = (parts) => el("pre", null, parts.map((part, index) => (index % 2 && part ? el("mark", null, part) : part)));

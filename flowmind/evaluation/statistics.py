@@ -105,3 +105,28 @@ def mean_of(values: Sequence[float]) -> Mean:
     quantile = _T[count - 2] if count - 2 < len(_T) else _Z
     spread = quantile * statistics.stdev(values) / math.sqrt(count)
     return Mean(mean=round(mean, 2), low=round(mean - spread, 2), high=round(mean + spread, 2), of=count)
+
+
+class Correlation(Record):
+    """How two values go together over cases: Pearson's r with its 95 % interval (R. A. Fisher, Metron 1921).
+
+    With one value a yes or no, as 1 and 0, it is the point-biserial correlation.
+    """
+
+    r: float
+    low: float
+    high: float
+    of: int
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> Correlation | None:
+    """The correlation of pairs of values; None for fewer than four, or where either value never varies."""
+    count = len(pairs)
+    if count < 4 or len({one for one, _ in pairs}) == 1 or len({other for _, other in pairs}) == 1:
+        return None
+    r = statistics.correlation([one for one, _ in pairs], [other for _, other in pairs])
+    if abs(r) > 1 - 1e-12:
+        return Correlation(r=round(r, 4), low=round(r, 4), high=round(r, 4), of=count)
+    spread = _Z / math.sqrt(count - 3)
+    low, high = (round(math.tanh(math.atanh(r) + side * spread), 4) for side in (-1, 1))
+    return Correlation(r=round(r, 4), low=low, high=high, of=count)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from flowmind.formats.fidelity import Export
-from flowmind.workflow import Workflow
-from tools_registry.spec import ToolSpec
+if TYPE_CHECKING:  # the command line asks for the names of the formats before it loads anything
+    from collections.abc import Callable, Mapping
 
-Exporter = Callable[[Workflow, Mapping[str, ToolSpec]], Export]
-Importer = Callable[[str], Workflow]
+    from flowmind.formats.fidelity import Export
+    from flowmind.workflow import Workflow
+    from tools_registry.spec import ToolSpec
+
+    Exporter = Callable[[Workflow, Mapping[str, ToolSpec]], Export]
+    Importer = Callable[[str], Workflow]
 
 
 class Format(NamedTuple):
@@ -29,9 +31,59 @@ class Format(NamedTuple):
     @property
     def exporter(self) -> Exporter:
         """Writes a workflow, given the specs of its tools (those that are known)."""
-        return cast(Exporter, getattr(import_module(self.module), self.writes))
+        return cast("Exporter", getattr(import_module(self.module), self.writes))
 
     @property
     def importer(self) -> Importer | None:
         """Reads a workflow back."""
-        return cast(Importer, getattr(import_module(self.module), self.reads)) if self.reads else None
+        return cast("Importer", getattr(import_module(self.module), self.reads)) if self.reads else None
+
+
+FORMATS: dict[str, Format] = {
+    "mermaid": Format("Mermaid flowchart", "flowmind.formats.mermaid", "to_mermaid", "from_mermaid", ".mmd"),
+    "serverless": Format(
+        "CNCF Serverless Workflow DSL 1.0",
+        "flowmind.formats.serverless",
+        "to_serverless",
+        "from_serverless",
+        ".sw.json",
+    ),
+    "pdl": Format("procedure description language", "flowmind.formats.pdl", "to_pdl", "from_pdl", ".pdl"),
+    "python": Format("Python source, standard library only", "flowmind.formats.python", "to_python", suffix=".py"),
+    "langgraph": Format(
+        "Python source of a LangGraph StateGraph", "flowmind.formats.langgraph", "to_langgraph_source", suffix=".py"
+    ),
+    "arazzo": Format("Arazzo description", "flowmind.formats.arazzo", "to_arazzo", suffix=".arazzo.json"),
+    "openapi": Format(
+        "OpenAPI document of the tools", "flowmind.formats.openapi", "to_openapi", suffix=".openapi.json"
+    ),
+    "text": Format("numbered sentences", "flowmind.formats.text", "to_text"),
+    "flowbench-code": Format(
+        "workflow knowledge as code, as in FlowBench", "flowmind.formats.flowbench", "to_flowbench_code"
+    ),
+    "flowbench-flowchart": Format(
+        "workflow knowledge as a flowchart, as in FlowBench", "flowmind.formats.flowbench", "to_flowbench_flowchart"
+    ),
+    "node-edge": Format(
+        "node and edge lists, as in WorFBench", "flowmind.formats.node_edge", "to_node_edge", "from_node_edge"
+    ),
+    "openai-tool": Format(
+        "the workflow as a function of the OpenAI API", "flowmind.formats.tool_schema", "to_openai_tool", suffix=".json"
+    ),
+    "mcp-tool": Format(
+        "the workflow as a tool of the Model Context Protocol",
+        "flowmind.formats.tool_schema",
+        "to_mcp_tool",
+        suffix=".json",
+    ),
+    "svg": Format("drawing", "flowmind.formats.drawing", "to_drawing", suffix=".svg"),
+    "json": Format("FlowMind's own document", "flowmind.formats.own", "to_own", "from_own", ".json"),
+}
+"""By the name that `flowmind convert --to` takes."""
+
+
+def format_of(name: str) -> str | None:
+    """The format that a file's name speaks of, if it can be read and is not our own document's."""
+    lowered = name.lower()
+    fitting = [key for key, form in FORMATS.items() if form.reads and key != "json" and lowered.endswith(form.suffix)]
+    return next((key for key in fitting if FORMATS[key].suffix != ".txt"), None)

@@ -1,33 +1,128 @@
-"""Mermaid flowcharts, drawn from the graph itself, edge for edge."""
+"""Mermaid flowcharts: drawn from the graph itself, edge for edge, and read back, also after changes by hand.
+
+A drawing shows the nodes, what they do, and where they lead. The rest (the schema of the inputs, name, description, ids
+that Mermaid keeps for itself, what a label says in short) stands in comments (`%% flowmind …`), which Mermaid leaves
+out. A comment about a node holds as long as the node's label is the one that it was written with; without comments the
+label alone says what a node does.
+"""
 
 from __future__ import annotations
 
-from flowmind.describing import describe_node
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
 from flowmind.errors import InputError
-from flowmind.workflow import Condition, End, LLMNode, Map, Node, Start, Workflow
+from flowmind.files import validate
+from flowmind.formats.fidelity import Export, Fidelity
+from flowmind.formats.flowchart import Arrow, Drawn, Flowchart, decode, read_flowchart
+from flowmind.formats.labels import read_condition, read_end, read_inputs, read_step, write_label
+from flowmind.formats.notation import Misread
+from flowmind.workflow import SCHEMA, Condition, Edge, End, LLMNode, Map, Node, Start, ToolNode, Workflow
+from tools_registry.spec import Record, ToolSpec
+
+_MARK = "flowmind"
+_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_RESERVED = frozenset({
+    "end", "graph", "flowchart", "subgraph", "style", "class", "classdef", "click", "linkstyle", "default",
+    "direction", "call", "href", "interpolate", "acctitle", "accdescr",
+})  # fmt: skip
+_YES, _NO = frozenset({"true", "yes", "y"}), frozenset({"false", "no", "n", "else", "otherwise"})
+_ARROW = re.compile(r"(?:(\w+)\s*(?:,\s*|$))?(?:at most\s+(\d{1,9})(?:\s+rounds?)?)?")
 
 
-def to_mermaid(workflow: Workflow) -> str:
-    """A workflow as a Mermaid flowchart.
-
-    Node ids become `n0`, `n1`, … in the document's order, because Mermaid reserves words such as `end`.
+def to_mermaid(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+    """A workflow as a Mermaid flowchart. Everything is kept: `from_mermaid` gives an equal document.
 
     Raises:
-        InputError: If an edge leads to or from a node that does not exist.
+        InputError: If two nodes have one id, or an edge leads to or from a node that does not exist.
     """
-    names = {node.id: f"n{index}" for index, node in enumerate(workflow.nodes)}
-    lines = ["flowchart TD"]
-    lines += [f"    {names[node.id]}{_shape(node, workflow)}" for node in workflow.nodes]
+    if twice := [name for name, count in Counter(node.id for node in workflow.nodes).items() if count > 1]:
+        raise InputError(f"node {twice[0]}: two nodes have this id; a drawing shows each id once")
+    names = _names(workflow)
+    lines = ["flowchart TD", f"    %% {_MARK} {_comment(_head(workflow))}"]
+    for node, dumped in zip(workflow.nodes, workflow.dump()["nodes"], strict=True):
+        label = _quoted(write_label(node, workflow.input_names))
+        lines.append(f"    {names[node.id]}{_shape(node, label)}")
+        alone = _alone(node, node.id, workflow)
+        if alone != node or names[node.id] != node.id:
+            note = dumped if alone != node else {"id": node.id}
+            lines.append(f"    %% {_MARK} {names[node.id]} {_comment(note)}")
     for edge in workflow.edges:
         if lost := {edge.source, edge.target} - names.keys():
             raise InputError(f"edge {edge.label}: there is no node {min(lost)!r}")
-        label = "" if edge.when is None else f"|{str(edge.when).lower()}|"
-        lines.append(f"    {names[edge.source]} -->{label} {names[edge.target]}")
-    return "\n".join(lines) + "\n"
+        text = _arrow_text(edge)
+        lines.append(f"    {names[edge.source]} -->{f'|{text}|' if text else ''} {names[edge.target]}")
+    parts = ("name", "description", "inputs", *names, *(edge.label for edge in workflow.edges))
+    return Export("\n".join(lines) + "\n", Fidelity(kept=parts))
 
 
-def _shape(node: Node, workflow: Workflow) -> str:
-    text = _quoted(describe_node(node, workflow))
+def from_mermaid(text: str) -> Workflow:
+    """A workflow out of a Mermaid flowchart, drawn here or by hand.
+
+    The node that no arrow leads to is the start; its label names the inputs (`inputs: numbers, limit`), which may be
+    anything where no comment says more. A node that no arrow leaves is an end (`end: total`). Diamonds, and nodes
+    whose arrows bear `yes`/`no` or `true`/`false`, are conditions; all others are steps (`evens = filter_even(
+    items=numbers)`, `half = n / 2`, `ys = for x in xs: y = f(n=x) collect y`, `said = llm("Is {n} much?", n=n)`).
+
+    Raises:
+        InputError: With the line, what is not understood there, and what would be right.
+    """
+    return _Drawing(read_flowchart(text)).workflow()
+
+
+def _names(workflow: Workflow) -> dict[str, str]:
+    """For each node the id that Mermaid knows it by: its own, unless Mermaid would misread it."""
+    taken = {node.id.lower() for node in workflow.nodes}
+    names: dict[str, str] = {}
+    number = 0
+    for node in workflow.nodes:
+        if _ID.fullmatch(node.id) and node.id.lower() not in _RESERVED:
+            names[node.id] = node.id
+            continue
+        stem = re.sub(r"[^A-Za-z0-9_]", "_", node.id)
+        name = f"{stem}_" if _ID.fullmatch(stem) else f"n_{stem}"
+        while name.lower() in taken:
+            number += 1
+            name = f"n{number}"
+        taken.add(name.lower())
+        names[node.id] = name
+    return names
+
+
+def _head(workflow: Workflow) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA, "name": workflow.name, "description": workflow.description, "inputs": workflow.inputs
+    }  # fmt: skip
+
+
+def _comment(value: Any) -> str:
+    """A JSON value on one line, without what Mermaid would take for a directive."""
+    return json.dumps(value, allow_nan=False).replace("%", "\\u0025")
+
+
+def _alone(node: Node, name: str, workflow: Workflow) -> Node | None:
+    """What a reader without comments takes a node for."""
+    label = _as_read(node, workflow.input_names)
+    out = workflow.after(node.id)
+    try:
+        if isinstance(node, Start):
+            return Start(id=name) if read_inputs(label) == list(workflow.input_names) else None
+        if isinstance(node, Condition) or any(edge.when is not None for edge in out):
+            return read_condition(label, name)
+        return read_step(label, name) if out else read_end(label, name)
+    except Misread:
+        return None
+
+
+def _as_read(node: Node, inputs: Iterable[str] = ()) -> str:
+    """A node's label as a reader of the drawing gets it."""
+    return decode(_encoded(write_label(node, inputs)))
+
+
+def _shape(node: Node, text: str) -> str:
     match node:
         case Start() | End():
             return f"([{text}])"
@@ -37,11 +132,166 @@ def _shape(node: Node, workflow: Workflow) -> str:
             return f"[[{text}]]"
         case LLMNode():
             return f">{text}]"
-        case _:
+        case ToolNode():
             return f"[{text}]"
+        case _:
+            return f"({text})"
 
 
 def _quoted(text: str) -> str:
-    """Text between quotes; what Mermaid would read as its own goes in as an entity code."""
-    special = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": " "}
-    return '"' + "".join(special.get(character, character) for character in text) + '"'
+    return f'"{_encoded(text)}"'
+
+
+def _encoded(text: str) -> str:
+    """Text for a label; what Mermaid would read as its own goes in as an entity code."""
+    special = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "%": "#37;"}
+    special["\\"] = "#92;"
+    plain = "".join(" " if not one.isprintable() and not one.isalnum() else special.get(one, one) for one in text)
+    plain = re.sub(r"(?<![ *])\*+|\*+(?![ *])", lambda stars: "#42;" * len(stars[0]), plain)
+    plain = re.sub(r"style|classDef", lambda word: f"#{ord(word[0][0])};{word[0][1:]}", plain)
+    return re.sub(r"^(?:[-+]|\d+[.)](?=\s))", lambda mark: f"#{ord(mark[0][0])};{mark[0][1:]}", plain)
+
+
+def _arrow_text(edge: Edge) -> str:
+    parts = [] if edge.when is None else [str(edge.when).lower()]
+    return ", ".join([*parts, *([] if edge.bound is None else [f"at most {edge.bound}"])])
+
+
+class _One(Record):
+    """A workflow of one node, as far as its fields are concerned."""
+
+    node: Node
+
+
+class _Drawing:
+    """What a flowchart shows, as a workflow."""
+
+    def __init__(self, chart: Flowchart) -> None:
+        self.chart = chart
+        self.about: dict[str, Any] = {}
+        self.notes: dict[str, Node] = {}
+        self.ids: dict[str, str] = {}
+        for line, text in chart.comments:
+            self.comment(line, text)
+        self.entered = {arrow.target for arrow in chart.arrows}
+        self.left = {arrow.source for arrow in chart.arrows}
+        self.asked = {arrow.source for arrow in chart.arrows if _read_arrow(arrow)[0] is not None}
+        self.inputs: list[str] = []
+
+    def comment(self, line: int, text: str) -> None:
+        word, _, rest = text.partition(" ")
+        if word != _MARK:
+            return
+        name, _, value = ("", "", rest) if rest.startswith("{") else rest.partition(" ")
+        try:
+            found = json.loads(value)
+            if not isinstance(found, dict):
+                raise ValueError("not an object")
+            if name and len(cast(dict[str, Any], found)) == 1:
+                self.ids[name] = validate(_One, {"node": {"kind": "start", **found}}).node.id
+            elif name:
+                self.notes[name] = validate(_One, {"node": found}).node
+                self.ids[name] = self.notes[name].id
+            else:
+                self.about = validate(Workflow, {**found, "nodes": ()}).dump()
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"line {line}: a comment of FlowMind that is damaged ({error}); mend or remove it"
+            ) from None
+
+    def workflow(self) -> Workflow:
+        ids: dict[str, str] = {}
+        nodes: list[Node] = []
+        lines: dict[str, int] = {}
+        start = self.start()
+        for drawn in self.chart.nodes.values():
+            node = Start(id=self.id_of(drawn)) if drawn is start else self.node(drawn)
+            if node.id in lines:
+                raise InputError(f"line {drawn.line}: a second node {node.id!r} besides that of line {lines[node.id]}")
+            lines[node.id] = drawn.line
+            ids[drawn.id] = node.id
+            nodes.append(node)
+        edges = [self.edge(arrow, ids) for arrow in self.chart.arrows]
+        body = {"name": self.chart.title or "workflow", **self.about, "inputs": self.schema(), "edges": edges}
+        try:
+            return validate(Workflow, {**body, "nodes": nodes})
+        except ValueError as error:
+            raise InputError(f"line 1: {error}") from None
+
+    def start(self) -> Drawn:
+        """The node that no arrow leads to; its inputs are noted."""
+        if not self.chart.nodes:
+            raise InputError("line 1: no nodes; write some, such as 'start([inputs: n]) --> end_([end: n])'")
+        named = {
+            drawn.id: names for drawn in self.chart.nodes.values() if (names := self.shown_inputs(drawn)) is not None
+        }
+        found = [name for name in named if name not in self.entered] or list(named)
+        if not found:
+            line = next((drawn.line for drawn in self.chart.nodes.values() if drawn.id not in self.entered), 1)
+            message = "no start; write one that no arrow leads to and that names the inputs, such as start([inputs: n])"
+            raise InputError(f"line {line}: {message}")
+        if len(found) > 1:
+            message = f"a second start besides {found[0]!r}; one start leads everywhere"
+            raise InputError(f"line {self.chart.nodes[found[1]].line}: {message}")
+        self.inputs = named[found[0]]
+        return self.chart.nodes[found[0]]
+
+    def shown_inputs(self, drawn: Drawn) -> list[str] | None:
+        """The inputs that a node names if it is a start; a long list of them may be cut in the drawing."""
+        note = self.notes.get(drawn.id)
+        if isinstance(note, Start):
+            names = [*self.about.get("inputs", {}).get("properties", ())]
+            if _as_read(note, names) == drawn.label:
+                return names
+        return read_inputs(drawn.label)
+
+    def id_of(self, drawn: Drawn) -> str:
+        if drawn.id in self.ids:
+            return self.ids[drawn.id]
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", drawn.id)[:64]
+        return name if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", name) else f"n{name}"
+
+    def node(self, drawn: Drawn) -> Node:
+        note = self.notes.get(drawn.id)
+        if note is not None and _as_read(note) == drawn.label:
+            return note
+        name = self.id_of(drawn)
+        try:
+            if drawn.decision or drawn.id in self.asked:
+                return read_condition(drawn.label, name)
+            if drawn.id not in self.left:
+                return read_end(drawn.label, name)
+            return read_step(drawn.label, name)
+        except Misread as error:
+            message = str(error) if error.at else error.message
+            raise InputError(f"line {drawn.line}: node {drawn.id}: {message}") from None
+
+    def edge(self, arrow: Arrow, ids: dict[str, str]) -> Edge:
+        when, bound = _read_arrow(arrow)
+        return Edge.model_validate({"from": ids[arrow.source], "to": ids[arrow.target], "when": when, "bound": bound})
+
+    def schema(self) -> dict[str, Any]:
+        """The schema of the inputs: that of the comment, as far as the start's label names the same."""
+        known: dict[str, Any] = self.about.get("inputs", {})
+        old: dict[str, Any] = known.get("properties", {})
+        if known and list(old) == self.inputs:
+            return known
+        needed: list[str] = known.get("required", [])
+        return {
+            **known,
+            "type": "object",
+            "properties": {name: old.get(name, {}) for name in self.inputs},
+            "required": [name for name in self.inputs if name not in old or name in needed],
+        }
+
+
+def _read_arrow(arrow: Arrow) -> tuple[bool | None, int | None]:
+    found = _ARROW.fullmatch(arrow.text.lower())
+    word = found[1] if found else "?"
+    if found is None or (word is not None and word not in _YES | _NO):
+        message = f"the text {arrow.text!r} on an arrow; 'yes', 'no', 'at most 5' or 'yes, at most 5' would be right"
+        raise InputError(f"line {arrow.line}: {message}")
+    bound = int(found[2]) if found[2] else None
+    if bound is not None and not 1 <= bound <= 1_000_000:
+        raise InputError(f"line {arrow.line}: a bound of {bound}; 1 to 1000000 rounds are allowed")
+    return (None if word is None else word in _YES), bound

@@ -17,7 +17,8 @@ from tools_registry.runtime import CaseError, clean
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SPACE = re.compile(r"\s*")
-_INDEX = re.compile(r"\[\s*(-?\d+)\s*\]")
+_INDEX = re.compile(r"\[\s*(-?[0-9]{1,18})\s*\]")
+_MAX_NAME = 64
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 60
 
@@ -27,6 +28,8 @@ class Misread(ValueError):
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(f"column {at + 1}: {message}")
+        self.message = message
+        self.at = at
 
 
 def write_binding(binding: Binding) -> str:
@@ -138,6 +141,7 @@ class Reader:
         while not self.taken(closing):
             if found:
                 self.take(",")
+            self.skip()
             begins = self.at
             name = self.word()
             if name in found:
@@ -152,6 +156,7 @@ class Reader:
         Raises:
             Misread: If none does.
         """
+        self.skip()
         begins = self.at
         self.depth += 1
         if self.depth > _MAX_DEPTH:
@@ -191,6 +196,7 @@ class Reader:
         while not self.taken("}"):
             if fields:
                 self.take(",")
+            self.skip()
             begins = self.at
             quoted = self.peek() == '"'
             name = self.constant() if quoted else self.word()
@@ -202,7 +208,10 @@ class Reader:
         return Literal_(value=values) if len(values) == len(fields) else ObjectOf(object=fields)
 
     def _variable(self) -> Binding:
+        begins = self.at
         name = self.word()
+        if len(name) > _MAX_NAME:
+            raise Misread(f"a name of {len(name)} characters, at most {_MAX_NAME} are allowed", begins)
         path: list[str | int] = []
         while True:
             if self.text.startswith(".", self.at):

@@ -1,0 +1,53 @@
+"""The gold workflows of a benchmark, and how far a workflow resembles them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from flowmind.evaluation.structure import compare
+from flowmind.files import read_lines
+from flowmind.record import StructureFacts
+from flowmind.workflow import Workflow
+from tools_registry.spec import ToolSpec
+
+_LINES = 20
+"""Of a diff that are kept in a record."""
+
+
+class GoldRow(BaseModel):
+    """A line of `gold.jsonl`; its trace is left alone."""
+
+    id: str
+    workflow: Workflow
+
+
+def read_golds(folder: Path) -> dict[str, Workflow]:
+    """The gold workflows by task; none if the benchmark has no such file.
+
+    Raises:
+        InputError: With file, line, field and reason.
+    """
+    path = folder / "gold.jsonl"
+    return {row.id: row.workflow for row in read_lines(path, GoldRow)} if path.exists() else {}
+
+
+def structure(workflow: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec]) -> StructureFacts:
+    """A workflow against the gold one of its task; zero throughout if it is not sound.
+
+    Raises:
+        InputError: If the gold one is not sound.
+    """
+    found = compare(workflow, gold, specs)
+    return StructureFacts(
+        nodes=round(found.nodes.f1, 4),
+        tools=round(found.tools.f1, 4),
+        edges=round(found.edges.f1, 4),
+        branches=round(found.branches.f1, 4),
+        equivalent=found.equivalent,
+        covered=round(found.paths.coverage, 4),
+        spurious=round(found.paths.spurious_share, 4),
+        diff=found.diff[:_LINES] or ((found.problem,) if found.problem else ()),
+    )

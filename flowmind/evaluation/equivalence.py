@@ -1,0 +1,321 @@
+"""Whether two workflows do the same: as state machines in lock-step, and by their paths.
+
+Both decide on terms (`flowmind.evaluation.normal_form`). Both are sufficient and not complete: what they call
+equivalent gives the same answers, what they do not may still. The argument stands in
+`docs/decisions/0009-structure-scores.md`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from flowmind.evaluation.normal_form import BEGIN, Effects, Loop, Place, Steps, Store, Terms
+from flowmind.workflow import Condition, End
+
+MAX_PATHS = 512
+"""Paths of a workflow that are looked at."""
+MAX_STEPS = 40_000
+"""Nodes that are passed while looking for them."""
+MAX_RUNS = 20_000
+"""Pairs of decisions that are compared in lock-step."""
+Side = Literal["gold", "candidate"]
+
+
+class Test(NamedTuple):
+    """A decision still to be made: on a truth that is no `and`, `or` or `not`."""
+
+    truth: int
+    yes: Test | Place
+    no: Test | Place
+
+
+def tests(terms: Terms, truth: int, yes: Test | Place, no: Test | Place) -> Test:
+    """The decisions that a condition makes, in the order of evaluation."""
+    op, about, parts = terms.key(truth)
+    if op == "const" and about == "false":
+        return Test(terms.const(True), no, yes)
+    if op == "not":
+        return tests(terms, parts[0], no, yes)
+    if op == "if":
+        return tests(terms, parts[0], tests(terms, parts[1], yes, no), tests(terms, parts[2], yes, no))
+    if op not in ("and", "or"):
+        return Test(truth, yes, no)
+    *before, last = parts
+    found = tests(terms, last, yes, no)
+    for part in reversed(before):
+        found = tests(terms, part, found, no) if op == "and" else tests(terms, part, yes, found)
+    return found
+
+
+@dataclass
+class Run:
+    """What is done from a place to the next condition or end."""
+
+    effects: Effects
+    ways: list[tuple[str, Loop]] = field(default_factory=list[tuple[str, Loop]])
+    """The loops that are begun and the rounds that are made, in order."""
+    test: Test | None = None
+    answer: int | None = None
+    passed: int = 0
+
+
+def advance(steps: Steps, place: Place, store: Store, closed: frozenset[Loop] = frozenset()) -> Run | None:
+    """Runs from a place to the next condition or end, changing the store; None if it comes to a closed back edge."""
+    run = Run(Effects())
+    while True:
+        way = steps.ways[place]
+        if way.back in closed:
+            return None
+        if way.back is not None:
+            run.ways.append(("round", way.back))
+        run.ways += [("begin", loop) for loop in way.entered]
+        node = steps.workflow.by_id[way.target]
+        run.passed += 1
+        if isinstance(node, End):
+            run.answer = steps.answer(node, store, run.effects)
+            return run
+        if isinstance(node, Condition):
+            truth = steps.guard(node, store)
+            run.test = tests(steps.terms, truth, (node.id, True), (node.id, False))
+            return run
+        steps.perform(node, store, run.effects)
+        place = (node.id, None)
+
+
+# Lock-step
+
+
+@dataclass
+class _Meeting:
+    """What is known whenever the two machines stand at a pair of places."""
+
+    number: int
+    stores: tuple[Store, Store]
+    done: frozenset[int]
+    trail: tuple[str, ...]
+
+
+class LockStep:
+    """Runs two machines side by side on terms that they share, until nothing new is learnt or they differ.
+
+    Where paths meet, variables that had equal terms on every way there, in either machine, keep an equal new one. That
+    is the coarsest such partition of the variables, refined until it is stable.
+    """
+
+    def __init__(self, candidate: Steps, gold: Steps) -> None:
+        self.machines = (candidate, gold)
+        self.terms = gold.terms
+        self.meetings: dict[tuple[Place, Place], _Meeting] = {}
+        self.todo: deque[tuple[Place, Place]] = deque()
+        self.loops: tuple[dict[Loop, Loop], dict[Loop, Loop]] = ({}, {})
+        self.runs = 0
+        self.seen: dict[tuple[int, int], tuple[Test, Test, frozenset[int]]] = {}
+        """Decisions within conditions that were met since the last meeting, by identity, with what was done by then."""
+
+    def difference(self) -> str:
+        """The first difference in words; empty if there is none."""
+        stores = (self.machines[0].first(), self.machines[1].first())
+        self._meet((BEGIN, BEGIN), stores, frozenset(), ())
+        while self.todo:
+            places = self.todo.popleft()
+            met = self.meetings[places]
+            self.seen.clear()
+            copies = (dict(met.stores[0]), dict(met.stores[1]))
+            if found := self._explore(places, copies, met.done, met.trail):
+                return found
+        return ""
+
+    def _explore(
+        self,
+        at: tuple[Test | Place, Test | Place],
+        stores: tuple[Store, Store],
+        done: frozenset[int],
+        trail: tuple[str, ...],
+    ) -> str:
+        self.runs += 1
+        if self.runs > MAX_RUNS:
+            return "there are too many decisions to compare"
+        one, other = at
+        if isinstance(one, Test) and isinstance(other, Test):
+            _, _, before = self.seen.get((id(one), id(other)), (one, other, None))
+            if before is not None and before <= done:
+                return ""
+            done = done if before is None else done & before
+            self.seen[id(one), id(other)] = (one, other, done)
+        runs = [
+            Run(Effects(), test=here) if isinstance(here, Test) else advance(machine, here, store)
+            for machine, here, store in zip(self.machines, at, stores, strict=True)
+        ]
+        mine, gold = runs
+        assert mine is not None and gold is not None
+        if found := self._effects(mine, gold, done) or self._ways(mine, gold) or self._outcome(mine, gold):
+            return f"{self._when(trail)}{found}"
+        if mine.test is None or gold.test is None:
+            return ""
+        tested = gold.test.truth
+        done = done | mine.effects.demands | gold.effects.demands | self.terms.demands(tested)
+        ways = [(True, (mine.test.yes, gold.test.yes)), (False, (mine.test.no, gold.test.no))]
+        for value, following in ways[:1] if tested == self.terms.const(True) else ways:
+            told = (*trail, f"{self.terms.show(tested)} is {str(value).lower()}")
+            copies = (dict(stores[0]), dict(stores[1]))
+            one, other = following
+            if isinstance(one, Test) or isinstance(other, Test):
+                if found := self._explore((one, other), copies, done, told):
+                    return found
+            else:
+                self._meet((one, other), copies, done, told)
+        return ""
+
+    def _meet(
+        self, places: tuple[Place, Place], stores: tuple[Store, Store], done: frozenset[int], trail: tuple[str, ...]
+    ) -> None:
+        met = self.meetings.get(places)
+        if met is None:
+            self.meetings[places] = _Meeting(len(self.meetings), stores, done, trail)
+            self.todo.append(places)
+            return
+        merged = self._merged(met, stores)
+        if merged != met.stores or not met.done <= done:
+            met.stores, met.done = merged, met.done & done
+            if places not in self.todo:
+                self.todo.append(places)
+
+    def _merged(self, met: _Meeting, arriving: tuple[Store, Store]) -> tuple[Store, Store]:
+        groups: dict[tuple[int, int], list[tuple[Side, str]]] = {}
+        sides: tuple[Side, Side] = ("candidate", "gold")
+        for side, old, new in zip(sides, met.stores, arriving, strict=True):
+            for name in sorted(old.keys() & new.keys()):
+                groups.setdefault((old[name], new[name]), []).append((side, name))
+        merged: dict[Side, Store] = {"candidate": {}, "gold": {}}
+        for (old, new), members in groups.items():
+            term = old if old == new else self.terms.make("merged", (met.number, tuple(members)))
+            for side, name in members:
+                merged[side][name] = term
+        return merged["candidate"], merged["gold"]
+
+    def _effects(self, mine: Run, gold: Run, done: frozenset[int]) -> str:
+        ours, theirs = Counter(mine.effects.calls), Counter(gold.effects.calls)
+        said = _both("calls", set(theirs - ours), set(ours - theirs), self.terms)
+        return said or _both("evaluates", gold.effects.demands - done, mine.effects.demands - done, self.terms)
+
+    def _ways(self, mine: Run, gold: Run) -> str:
+        if [kind for kind, _ in mine.ways] != [kind for kind, _ in gold.ways]:
+            return "one of the two begins or repeats a loop and the other does not"
+        for (_, ours), (_, theirs) in zip(mine.ways, gold.ways, strict=True):
+            allowed, wanted = self.machines[0].bound(ours), self.machines[1].bound(theirs)
+            if allowed != wanted:
+                return f"gold allows a loop {wanted} rounds, the candidate {allowed}"
+            there, back = self.loops
+            if there.setdefault(ours, theirs) != theirs or back.setdefault(theirs, ours) != ours:
+                return "the loops do not correspond one to one"
+        return ""
+
+    def _outcome(self, mine: Run, gold: Run) -> str:
+        if mine.answer == gold.answer and _tested(mine) == _tested(gold):
+            return ""
+        return f"gold {self._said(gold)}, the candidate {self._said(mine)}"
+
+    def _said(self, run: Run) -> str:
+        tested = _tested(run)
+        return f"ends with {self._show(run.answer)}" if tested is None else f"tests {self._show(tested)}"
+
+    def _show(self, term: int | None) -> str:
+        return "nothing" if term is None else self.terms.show(term)
+
+    def _when(self, trail: Sequence[str]) -> str:
+        return f"when {' and '.join(trail[-3:])}: " if trail else ""
+
+
+def _tested(run: Run) -> int | None:
+    return None if run.test is None else run.test.truth
+
+
+def _both(verb: str, gold: set[int], candidate: set[int], terms: Terms) -> str:
+    """What only one of the two does, the innermost first: terms are numbered after their parts."""
+    wanted, found = gold - candidate, candidate - gold
+    if wanted and found:
+        return f"gold {verb} {terms.show(min(wanted))}, the candidate {terms.show(min(found))}"
+    if wanted:
+        return f"gold {verb} {terms.show(min(wanted))}, the candidate does not"
+    return f"the candidate {verb} {terms.show(min(found))}, gold does not" if found else ""
+
+
+# Paths
+
+
+class Path(NamedTuple):
+    """One way through a workflow: what is decided, called and answered; the order enters by the flow of data alone."""
+
+    decisions: frozenset[tuple[int, bool]]
+    calls: tuple[int, ...]
+    """With their number, sorted."""
+    answer: int
+    demands: frozenset[int]
+    """What else can fail on it."""
+
+    @property
+    def shown(self) -> tuple[frozenset[tuple[int, bool]], tuple[int, ...], int]:
+        """What is compared for sufficiency."""
+        return self.decisions, self.calls, self.answer
+
+
+class Paths(NamedTuple):
+    """The paths of a workflow, every back edge taken at most once."""
+
+    paths: tuple[Path, ...]
+    cut: bool
+    """There are more."""
+    whole: bool
+    """These are all that the workflow has: it has no loop, and nothing was cut."""
+
+
+class _Here(NamedTuple):
+    at: Test | Place
+    store: Store
+    decided: dict[int, bool]
+    calls: tuple[int, ...]
+    demands: frozenset[int]
+    closed: frozenset[Loop]
+
+
+def paths(steps: Steps) -> Paths:
+    """The paths of a workflow, those where decisions hold first; at most `MAX_PATHS`.
+
+    A truth that was decided before on a path is not decided again. Whether a path can be taken is not asked otherwise.
+    """
+    found: dict[Path, None] = {}
+    todo = [_Here(BEGIN, steps.first(), {}, (), frozenset(), frozenset())]
+    passed = 0
+    while todo and len(found) < MAX_PATHS and passed < MAX_STEPS:
+        at, store, decided, calls, demands, closed = todo.pop()
+        passed += 1
+        if not isinstance(at, Test):
+            run = advance(steps, at, store, closed)
+            if run is None:
+                continue
+            passed += run.passed
+            calls, demands = (*calls, *run.effects.calls), demands | run.effects.demands
+            closed |= {loop for kind, loop in run.ways if kind == "round"}
+            if run.answer is not None:
+                decisions = frozenset(decided.items())
+                found[Path(decisions, tuple(sorted(calls)), run.answer, demands)] = None
+                continue
+            assert run.test is not None
+            at = run.test
+        demands = demands | steps.terms.demands(at.truth)
+        always = at.truth == steps.terms.const(True)
+        known = True if always else decided.get(at.truth)
+        for value, following in ((False, at.no), (True, at.yes)):
+            if known in (None, value):
+                now = decided if always else {**decided, at.truth: value}
+                todo.append(_Here(following, dict(store), now, calls, demands, closed))
+    cut = bool(todo)
+    return Paths(tuple(found), cut, not cut and not steps.shape.back_edges)
+
+
+def same_paths(candidate: Paths, gold: Paths) -> bool:
+    """Whether two workflows without loops have the same paths, which makes them equivalent."""
+    return candidate.whole and gold.whole and set(candidate.paths) == set(gold.paths)

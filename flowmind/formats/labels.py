@@ -1,0 +1,243 @@
+"""Nodes as one line of text that can be read back: what stands in the boxes of a flowchart.
+
+    inputs: numbers, limit
+    evens = filter_even(items=numbers)
+    half = n / 2
+    len(evens) > 0
+    ys = for x in xs if x > 2: y = double(n=x); z = y + 1 collect [y, z]
+    said = llm("Is {n} much?", n=n)
+    end: {total: total}
+
+A label does not say everything: an expression may look like a binding, a long constant is cut. `read_label` never
+guesses: it reads what it is sure of, and what it gives for a label that was written here may differ from the node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from flowmind.formats.notation import Misread, Reader, read_binding, write_binding
+from flowmind.workflow import (
+    Assign,
+    Binding,
+    BodyStep,
+    Condition,
+    End,
+    Literal_,
+    LLMNode,
+    Map,
+    Node,
+    Start,
+    ToolNode,
+    show_binding,
+)
+from tools_registry import expressions
+
+MAX_LABEL = 300
+"""Characters of a label; longer ones are cut."""
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_SET = re.compile(rf"({_NAME})\s*=(?!=)\s*(.+)", re.DOTALL)
+_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)\(")
+_NAMED = re.compile(rf"\s*{_NAME}\s*=(?!=)")
+_EACH = re.compile(rf"for\s+({_NAME})\s+in\s+")
+_START = re.compile(
+    rf"(?:start|begin)\b[\s:]*(?:(?:with\s+)?inputs?\b[\s:]*)?(?P<names>(?:{_NAME}(?:\s*,\s*{_NAME})*)?)"
+    rf"|inputs?\b[\s:]*(?P<others>(?:{_NAME}(?:\s*,\s*{_NAME})*)?)|(?:start\b[\s:]*)?no inputs?",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"(?:(?:end|return)(?:\s+with\b)?|answer|output|result)(?:\s*:\s*|\s+)(.+)", re.IGNORECASE | re.DOTALL
+)
+_BARE_END = re.compile(r"(?:end|stop|done|finish|finished|return|exit|answer|output|result)\W*", re.IGNORECASE)
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
+def write_label(node: Node, inputs: Iterable[str] = ()) -> str:
+    """A node as a label; `inputs` are the names that a start shows."""
+    match node:
+        case Start():
+            names = ", ".join(inputs)
+            text = f"inputs: {names}" if names else "no inputs"
+        case Condition(expr=expr):
+            text = expr
+        case End(output=output):
+            text = f"end: {_shown(output)}"
+        case _:
+            text = _step(node)
+    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+
+
+def _step(node: ToolNode | Assign | Map | LLMNode) -> str:
+    return f"{node.output} = {_effect(node)}"
+
+
+def _effect(node: ToolNode | Assign | Map | LLMNode) -> str:
+    match node:
+        case ToolNode(tool=tool, args=args):
+            return f"{tool}({', '.join(_arguments(args))})"
+        case LLMNode(prompt=prompt, args=args):
+            return f"llm({', '.join([_text(prompt), *_arguments(args)])})"
+        case Assign(expr=str(expr)):
+            return expr
+        case Assign(value=value):
+            return "null" if value is None else _shown(value)
+        case Map():
+            where = f" if {node.where}" if node.where is not None else ""
+            body = "".join(f" {_step(step)};" for step in node.body).removesuffix(";")
+            return f"for {node.item} in {_shown(node.over)}{where}:{body} collect {_shown(node.collect)}"
+
+
+def _arguments(args: dict[str, Binding]) -> Iterator[str]:
+    for name, binding in args.items():
+        yield f"{name}={_shown(binding)}"
+
+
+def _shown(binding: Binding) -> str:
+    try:
+        return write_binding(binding)
+    except ValueError:
+        return show_binding(binding)
+
+
+def _text(text: str) -> str:
+    return _shown(Literal_(value=text))
+
+
+def read_inputs(text: str) -> list[str] | None:
+    """The names of the inputs that a start's label shows; None if it is not a start's."""
+    found = _START.fullmatch(text.strip())
+    if found is None:
+        return None
+    names = found["names"] or found["others"] or ""
+    return re.findall(_NAME, names)
+
+
+def read_end(text: str, id: str) -> End:
+    """An end out of its label: `end: total`, `return total`, or the answer alone.
+
+    Raises:
+        Misread: If it says no answer.
+    """
+    text = text.strip()
+    if _BARE_END.fullmatch(text):
+        raise Misread(f"{text!r} ends without an answer; write what it is, such as 'end: total'", 0)
+    found = _END.fullmatch(text)
+    return End(id=id, output=read_binding(found[1] if found else text))
+
+
+def read_condition(text: str, id: str) -> Condition:
+    """A condition out of its label: an expression; `if` before it and `?` behind it are left out.
+
+    Raises:
+        Misread: If it is none.
+    """
+    text = text.strip()
+    bare = re.sub(r"^if\s+|\s*\?$", "", text) if not _problem(re.sub(r"^if\s+|\s*\?$", "", text)) else text
+    if problem := _problem(bare):
+        raise Misread(f"{text!r} is no condition such as 'len(items) > 3': {problem}", 0)
+    return Condition(id=id, expr=bare)
+
+
+def _problem(expr: str) -> str | None:
+    try:
+        expressions.parse(expr)
+    except expressions.ExpressionError as error:
+        return str(error)
+    return None
+
+
+def read_step(text: str, id: str) -> ToolNode | Assign | Map | LLMNode:
+    """A step out of its label: a call, a binding, an expression or a map. Without `name =`, its id names the result.
+
+    Raises:
+        Misread: If it is none of them, with what would be right.
+    """
+    text = text.strip()
+    found = _SET.fullmatch(text)
+    output, effect = (found[1], found[2].strip()) if found else (id, text)
+    if found is None and not re.fullmatch(_NAME, id):
+        raise Misread(f"{text!r} names no result; write 'name = …'", 0)
+    if len(output) > 64:
+        raise Misread(f"a name of {len(output)} characters, at most 64 are allowed", 0)
+    if each := _EACH.match(effect):
+        return _read_map(id, output, each[1], effect[each.end() :])
+    if (call := _CALL.match(effect)) and (step := _read_call(id, output, call[1], effect, call.end())):
+        return step
+    try:
+        return Assign(id=id, value=read_binding(effect), output=output)
+    except Misread as error:
+        if (problem := _problem(effect)) is None:
+            return Assign(id=id, expr=effect, output=output)
+        hint = _hint(effect) or f"{problem}; as a value: {error}"
+        raise Misread(f"{effect!r} is no call 'tool(name=value)', no value and no expression: {hint}", 0) from None
+
+
+def _hint(effect: str) -> str:
+    call = _CALL.match(effect)
+    if call is not None and call[1] not in expressions.FUNCTIONS:
+        return f"name the arguments, as in {call[1]}(name=value)"
+    return ""
+
+
+def _read_call(id: str, output: str, tool: str, text: str, at: int) -> ToolNode | LLMNode | None:
+    """A call of a tool or of a model; None if it is a function of an expression."""
+    reader = Reader(text, at)
+    if tool == "llm" and reader.peek() == '"':
+        prompt = reader.constant()
+        args = {} if reader.taken(")") else reader.taken(",") and reader.arguments()
+        if args is False:
+            raise Misread("expected ',' or ')' behind the prompt", reader.at)
+        reader.end()
+        return LLMNode(id=id, prompt=prompt, args=args, output=output)
+    if not _NAMED.match(text, at) and (reader.peek() != ")" or tool in expressions.FUNCTIONS):
+        return None
+    args = reader.arguments()
+    reader.end()
+    return ToolNode(id=id, tool=tool, args=args, output=output)
+
+
+def _read_map(id: str, output: str, item: str, text: str) -> Map:
+    head, colon, rest = _cut(text, ":")
+    over, condition, where = _cut(head, " if ")
+    if not colon:
+        raise Misread("a map has a ':' behind its list, as in 'for x in xs: y = f(n=x) collect y'", 0)
+    body, word, collect = _cut(f" {rest}", " collect ")
+    if not word:
+        raise Misread("a map says what it collects, as in 'for x in xs: y = f(n=x) collect y'", 0)
+    if condition and (problem := _problem(where.strip())):
+        raise Misread(f"{where.strip()!r} is no condition: {problem}", 0)
+    steps: list[BodyStep] = []
+    while body.strip():
+        one, _, body = _cut(body, ";")
+        step = read_step(one, f"step{len(steps) + 1}")
+        if not isinstance(step, ToolNode | Assign):
+            raise Misread(f"{one.strip()!r}: the steps of a map call tools or set variables", 0)
+        id_taken = any(step.output == other.id for other in steps)
+        steps.append(step if id_taken else step.model_copy(update={"id": step.output}))
+    return Map(
+        id=id, over=read_binding(over), item=item, where=where.strip() if condition else None, body=tuple(steps),
+        collect=read_binding(collect), output=output,
+    )  # fmt: skip
+
+
+def _cut(text: str, mark: str) -> tuple[str, str, str]:
+    """`str.partition` at the first mark that stands in no string and in no bracket."""
+    closing: list[str] = []
+    quote = ""
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if quote:
+            at += character == "\\"
+            quote = "" if character == quote else quote
+        elif not closing and text.startswith(mark, at):
+            return text[:at], mark, text[at + len(mark) :]
+        elif character in "\"'":
+            quote = character
+        elif character in _OPENING:
+            closing.append(_OPENING[character])
+        elif closing and character == closing[-1]:
+            closing.pop()
+        at += 1
+    return text, "", ""
