@@ -617,3 +617,12 @@ def test_no_sequence_of_edits_raises_or_leaves_what_cannot_be_mended() -> None:
             lasting = {"unknown_tool", "undefined_variable", "wrong_type", "missing_argument", "duplicate_id"}
             assert lasting.isdisjoint({problem.code for problem in problems})
     assert handed_in > 5
+
+
+def test_a_call_on_its_own_result_stands_twice_in_a_row_and_not_a_third_time() -> None:
+    draft = fresh()
+    edit(draft, "add_function_node", tool="add", args={"a": "n"}, output="m")
+    edit(draft, "add_function_node", tool="add", args={"a": "m"}, output="m")
+    told = refused(draft, "add_function_node", tool="add", args={"a": "m"}, output="m")
+    assert "n2 does this already" in told and '"output": "m"' in told
+    edit(draft, "add_function_node", tool="add", args={"a": "m", "b": 2}, output="m")

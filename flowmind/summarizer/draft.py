@@ -285,17 +285,23 @@ class DraftSandbox:
         return f"Added {describe_node(node)}"
 
     def _refuse_twin(self, node: Node, before: Node) -> None:
-        """A read that is done once more right away, on the same values, is a model going in circles."""
+        """A model goes in circles if it does a read once more right away, on the same values, or for the third time
+        on what the last one gave."""
         if not (isinstance(node, ToolNode) and isinstance(before, ToolNode)):
             return
-        same = (node.tool, node.args) == (before.tool, before.args)
+        same = (node.tool, node.args) == (before.tool, before.args) and self.tools[node.tool].effect == "read"
         read = {name for binding in node.args.values() for name in reads(binding)}
-        if same and before.output not in read and self.tools[node.tool].effect == "read":
+        if same and (before.output not in read or self._calls_before(before, node.tool)):
             end = _send("add_end_node", {"output": before.output})
             raise Refused(
                 f"{before.id} does this already: its result is the variable {before.output}. "
                 f"If that is the answer, send: {end}"
             )
+
+    def _calls_before(self, node: ToolNode, tool: str) -> bool:
+        """Whether a call of the tool stands right before a node."""
+        sources = [self.draft.by_id[edge.source] for edge in self.draft.edges if edge.target == node.id]
+        return any(isinstance(source, ToolNode) and source.tool == tool for source in sources)
 
     def _commit(self, nodes: list[Node], edges: list[Edge]) -> None:
         """Takes the new draft unless it has a problem that no later edit could mend."""
