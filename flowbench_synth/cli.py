@@ -1,4 +1,4 @@
-"""The command `flowbench_synth`: build, check, stats."""
+"""The command `flowbench_synth`: build, check, certify, stats."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="audit a built benchmark: exit code 1 if anything is wrong")
     check.add_argument("folder", type=Path, help="a built benchmark")
     check.set_defaults(run=_check)
+    certify = commands.add_parser("certify", help="run the gold workflows in every format: exit code 1 if any differs")
+    certify.add_argument("folder", type=Path, help="a built benchmark")
+    certify.add_argument("--formats", default=None, help="some of them, with commas (default all)")
+    certify.add_argument("--json", action="store_true", help="as JSON, for machines")
+    certify.set_defaults(run=_certify)
     stats = commands.add_parser("stats", help="print the statistics of a built benchmark")
     stats.add_argument("folder", type=Path, help="a built benchmark")
     stats.add_argument("--json", action="store_true", help="as JSON, for machines")
@@ -108,6 +113,18 @@ def _check(options: argparse.Namespace) -> int:
         print(problem)
     print(f"{options.folder}: {'sound' if not problems else f'{len(problems)} problems'}")
     return 1 if problems else 0
+
+
+def _certify(options: argparse.Namespace) -> int:
+    from flowbench_synth.certify import certified_formats, certify, notes, table
+
+    names = [name for name in (options.formats or "").split(",") if name] or certified_formats()
+    found = certify(options.folder, names, quiet=options.json)
+    if options.json:
+        print(dump_json([one.model_dump(mode="json") for one in found], indent=1))
+    else:
+        print(table(found), *notes(found), sep="\n")
+    return 1 if any(one.differences for one in found) else 0
 
 
 def _stats(options: argparse.Namespace) -> int:

@@ -1,0 +1,219 @@
+"""Certifies the formats: gold workflows written in each format are run there, and give what our own executor gives.
+
+Formats that can be read back are read back, checked and run by the executor. Python and LangGraph are run as what they
+are, with tools that call the sandbox. An answer agrees if it equals the executor's exactly; where the executor fails,
+the other must fail, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tqdm
+from pydantic import Field
+
+from flowbench_synth.instance import Gold
+from flowmind.checking import check
+from flowmind.errors import InputError
+from flowmind.executor.running import Ran, run_many
+from flowmind.files import read_lines
+from flowmind.formats.catalog import FORMATS
+from flowmind.formats.fidelity import Fidelity
+from flowmind.formats.langgraph import to_langgraph
+from flowmind.formats.pycode import tools_of
+from flowmind.formats.python import python_names
+from flowmind.task import Benchmark, benchmark_tools
+from flowmind.workflow import Workflow
+from tools_registry.sandbox import LocalSandbox, WorkerPool
+from tools_registry.schema import json_equal
+from tools_registry.spec import Record
+
+Runner = Callable[[dict[str, Any]], Any]
+"""Gives the answer to an input; raises what it likes if there is none."""
+
+
+class Certificate(Record):
+    """What came of a format."""
+
+    format: str
+    workflows: int = 0
+    """That were written; a workflow that the format refuses is a difference."""
+    tests: int = 0
+    agree: int = 0
+    exact: int = 0
+    """Workflows of which everything was kept."""
+    approximated: int = 0
+    """Parts of workflows that the exporter calls approximated."""
+    lost: int = 0
+    notes: dict[str, int] = Field(default_factory=dict)
+    """How often each note was made."""
+    differences: tuple[str, ...] = ()
+
+
+class _Made(NamedTuple):
+    run: Callable[[Sequence[dict[str, Any]]], list[Any]]
+    """Answers to inputs; `_FAILED` where there is none."""
+    fidelity: Fidelity
+
+
+class _Failed:
+    def __repr__(self) -> str:
+        return "an error"
+
+
+_FAILED = _Failed()
+
+
+def certified_formats() -> list[str]:
+    """The formats that can be certified without anything but this package."""
+    return [name for name, form in FORMATS.items() if form.reads and name != "node-edge"] + ["python", "langgraph"]
+
+
+def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Certificate]:
+    """Runs every gold workflow of a benchmark in some formats, on all its tests.
+
+    Args:
+        folder: A built benchmark.
+        names: Some of `certified_formats()`.
+        quiet: Show no progress.
+
+    Raises:
+        InputError: If the benchmark or its gold workflows cannot be read, or a format is not among them.
+    """
+    if unknown := set(names) - set(certified_formats()):
+        raise InputError(f"--formats: {min(unknown)!r} is none of {', '.join(certified_formats())}")
+    benchmark, sources = Benchmark.load(folder), benchmark_tools(folder)
+    golds = {row.id: Workflow.model_validate(row.workflow) for row in read_lines(folder / "gold.jsonl", Gold)}
+    found = {name: Certificate(format=name) for name in names}
+    with WorkerPool(1) as pool, tqdm.tqdm(total=len(golds) * len(names), disable=quiet or None, unit="workflow") as bar:
+        for task, workflow in golds.items():
+            tools = tools_of(workflow)
+            box = LocalSandbox([sources[name] for name in tools], pool)
+            cases = [test.input for test in benchmark.tests[task]]
+            wanted = [_told(ran) for ran in run_many(workflow, cases, box)]
+            for name in names:
+                bar.set_description(name)
+                found[name] = _with(found[name], task, workflow, box, cases, wanted)
+                bar.update()
+    return list(found.values())
+
+
+def _told(ran: Ran) -> Any:
+    return ran.answer if ran.ok else _FAILED
+
+
+def _with(
+    so_far: Certificate,
+    task: str,
+    workflow: Workflow,
+    box: LocalSandbox,
+    cases: Sequence[dict[str, Any]],
+    wanted: Sequence[Any],
+) -> Certificate:
+    """A certificate with one more workflow."""
+    try:
+        made = _made(so_far.format, workflow, box)
+    except (InputError, ValueError) as error:
+        return so_far.model_copy(update={"differences": (*so_far.differences, f"{task}: {error}")})
+    answers = made.run(cases)
+    pairs = list(enumerate(zip(answers, wanted, strict=True)))
+    differing = [
+        f"{task}, test {number}: {answer!r} instead of {other!r}"
+        for number, (answer, other) in pairs
+        if not (answer is other if _FAILED in (answer, other) else json_equal(answer, other))
+    ]
+    fidelity = made.fidelity
+    notes = dict(so_far.notes)
+    for note in (*fidelity.approximated, *fidelity.lost):
+        notes[note.note] = notes.get(note.note, 0) + 1
+    return Certificate(
+        format=so_far.format,
+        workflows=so_far.workflows + 1,
+        tests=so_far.tests + len(cases),
+        agree=so_far.agree + len(cases) - len(differing),
+        exact=so_far.exact + fidelity.exact,
+        approximated=so_far.approximated + len(fidelity.approximated),
+        lost=so_far.lost + len(fidelity.lost),
+        notes=notes,
+        differences=(*so_far.differences, *differing),
+    )
+
+
+def _made(name: str, workflow: Workflow, box: LocalSandbox) -> _Made:
+    specs = box.specs
+    form = FORMATS[name]
+    export = form.exporter(workflow, specs)
+    if name == "python":
+        return _Made(_each(_python(export.text, workflow, _callables(box))), export.fidelity)
+    if name == "langgraph":
+        graph = to_langgraph(workflow, _callables(box), specs=specs)
+        return _Made(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
+    assert form.importer is not None
+    back = form.importer(export.text)
+    if problems := check(back, specs):
+        raise ValueError(f"read back, it is not sound: {problems[0]}")
+    return _Made(partial(_run_back, back, box), export.fidelity)
+
+
+def _run_back(workflow: Workflow, box: LocalSandbox, cases: Sequence[dict[str, Any]]) -> list[Any]:
+    return [_told(ran) for ran in run_many(workflow, cases, box)]
+
+
+def _each(run: Runner) -> Callable[[Sequence[dict[str, Any]]], list[Any]]:
+    def answers(cases: Sequence[dict[str, Any]]) -> list[Any]:
+        found: list[Any] = []
+        for inputs in cases:
+            try:
+                found.append(run(json.loads(json.dumps(inputs))))
+            except Exception:  # whatever an export raises, it gave no answer
+                found.append(_FAILED)
+        return found
+
+    return answers
+
+
+def _python(text: str, workflow: Workflow, tools: Mapping[str, Callable[..., Any]]) -> Runner:
+    """The function of an exported module."""
+    scope: dict[str, Any] = {"__name__": "exported"}
+    exec(compile(text, f"<{workflow.name}>", "exec", dont_inherit=True), scope)
+    names = python_names(workflow)
+    given = {"tools": tools} if tools else {}
+    return lambda inputs: scope[names[""]](**{names[key]: value for key, value in inputs.items()}, **given)
+
+
+def _callables(box: LocalSandbox) -> dict[str, Callable[..., Any]]:
+    """The tools of a sandbox as plain functions."""
+    return {name: partial(_call, box, name) for name in box.specs}
+
+
+def _call(box: LocalSandbox, tool: str, /, **args: Any) -> Any:
+    value, error = box.values([(tool, args)])[0]
+    if error is not None:
+        raise RuntimeError(f"{tool}: {error[1]}")
+    return value
+
+
+def table(certificates: Sequence[Certificate]) -> str:
+    """The certificates as a Markdown table."""
+    lines = [
+        "| format | workflows | tests | agree | kept whole | parts approximated | parts lost |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *(
+            f"| {one.format} | {one.workflows} | {one.tests} | {one.agree} | {one.exact} | {one.approximated} "
+            f"| {one.lost} |"
+            for one in certificates
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def notes(certificates: Sequence[Certificate]) -> Iterator[str]:
+    """What the exporters said was not kept, with how often, and every difference."""
+    for one in certificates:
+        for note, count in sorted(one.notes.items(), key=lambda item: (-item[1], item[0])):
+            yield f"{one.format}: {count} times: {note}"
+        yield from (f"{one.format}: differs: {difference}" for difference in one.differences)
