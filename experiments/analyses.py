@@ -645,7 +645,7 @@ def structures(runs: Sequence[Loaded]) -> Table | None:
         return None
     said = (
         "Means over the cases that have a workflow, F1 in percent (paths: the share of gold's paths that the workflow "
-        "has). The correlation with passing all tests is point-biserial, with Fisher's interval; no figure stands where "
+        "has). The correlation with passing all tests is point-biserial, with Fisher's interval; there is none where "
         "nothing varies. Equivalent means known to give the same answers; a workflow can pass its tests without it."
     )
     head = ("run", "part", "workflows", "mean", "correlation with passing", "equivalent to gold")

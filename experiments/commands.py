@@ -1,4 +1,4 @@
-"""The commands that experiments add to `flowmind`: exp and report."""
+"""The commands that experiments add to `flowmind`: exp, report and worfbench."""
 
 from __future__ import annotations
 
@@ -248,8 +248,69 @@ def _report_path(folders: list[Path]) -> Path:
     return (folders[0] if len(folders) == 1 else folders[0].parent) / "report.html"
 
 
+def _worfbench_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", type=Path, metavar="DATA", help="rows of WorFBench: JSON Lines or JSON, plain or .gz")
+    parser.add_argument("--model", required=True, help="see `flowmind models`; one that writes text")
+    parser.add_argument("--base-url", default=None, help="where the model answers (default OPENAI_BASE_URL)")
+    parser.add_argument("--limit", type=int, default=None, help="only the first N rows, taken in turn from the sources")
+    parser.add_argument("--sources", default="", metavar="A,B", help="only rows of these sources (default all)")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="the run's folder (default runs/worfbench-<model>[-gold-chain])"
+    )
+    parser.add_argument(
+        "--definition", default="paper", choices=("paper", "reference"),
+        help="what the WorFBench paper defines, or what its published code computes (default paper)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--similarity", default="bow", choices=("bow", "encoder"),
+        help="of steps: by common words, or by a sentence encoder (default bow)",
+    )  # fmt: skip
+    parser.add_argument("--encoder", default=None, help="model or folder (default the paper's, all-mpnet-base-v2)")
+    parser.add_argument(
+        "--gold-chain", action="store_true", help="give the gold steps and ask for the edges only (the paper's table 5)"
+    )
+    parser.add_argument(
+        "--concurrency", type=_at_once, default="auto", metavar="N",
+        help="rows at once; auto: as many as bring more throughput (default auto)",
+    )  # fmt: skip
+    parser.add_argument("--reply-tokens", type=int, default=1024, help="output tokens of a reply (default 1024)")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one reply, retries included")
+    parser.add_argument("--seed", type=int, default=0, help="passed to the model (default 0)")
+    parser.add_argument("--temperature", type=float, default=0.0, help="of the model (default 0)")
+
+
+def _worfbench(options: argparse.Namespace) -> int:
+    from experiments.endpoints import served
+    from experiments.worfbench.asking import Asking
+    from experiments.worfbench.running import Options, prepare, run
+    from experiments.worfbench.summing import tables
+    from flowmind.errors import InputError
+
+    names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
+    asked = ("gold_chain", "reply_tokens", "temperature", "seed")
+    try:
+        chosen = Options(
+            **{name: getattr(options, name) for name in names},
+            sources=tuple(name.strip() for name in options.sources.split(",") if name.strip()),
+            asking=Asking(**{name: getattr(options, name) for name in asked}),
+        )
+    except ValueError as error:
+        raise InputError(_flag(error)) from None
+    out = options.out
+    if out is None:
+        kind = "-gold-chain" if options.gold_chain else ""
+        out = Path("runs") / f"worfbench-{options.model.replace('/', '_')}{kind}"
+    materials = prepare(chosen)
+    with served(chosen.model, chosen.base_url) as started:
+        summary = run(chosen.model_copy(update={"base_url": started or chosen.base_url}), materials, out)
+    print(tables(summary))
+    print(f"{out}/summary.json")
+    return 0
+
+
 EXP = Command("run an experiment: a model and a mode, or a grid of them, on the benchmark", _exp_arguments, _exp)
 REPORT = Command("tables and an HTML report of runs, made from their records", _report_arguments, _report)
+WORFBENCH = Command("let a model write the workflows of WorFBench and score them", _worfbench_arguments, _worfbench)
 
 if __name__ == "__main__":
     sys.exit("run `flowmind exp` or `flowmind report`")

@@ -112,7 +112,8 @@ def load(folders: Iterable[Path]) -> list[Loaded]:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    return sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+    found = sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+    return [one for one in found if not str(Run(one).manifest["settings"]["mode"]).startswith("worfbench")]
 
 
 def cells(runs: Sequence[Loaded]) -> dict[str, list[Loaded]]:

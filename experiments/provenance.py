@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,16 @@ def manifest(
         "settings": {**chosen, **settings.model_dump(mode="json")},
         "benchmark": _benchmark(bench),
         "servers": dict(servers or {}),
+        **surroundings(PACKAGES),
+    }
+
+
+def surroundings(packages: Iterable[str]) -> dict[str, Any]:
+    """The versions of Python, the platform, some packages, and the checkout."""
+    return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: _version(name) for name in packages},
         "git": _revision(),
     }
 

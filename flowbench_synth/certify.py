@@ -1,16 +1,20 @@
 """Certifies the formats: gold workflows written in each format are run there, and give what our own executor gives.
 
 Formats that can be read back are read back, checked and run by the executor. Python and LangGraph are run as what they
-are, with tools that call the sandbox. An answer agrees if it equals the executor's exactly; where the executor fails,
-the other must fail, too.
+are, with tools that call the sandbox, and Arazzo by arazzo-runner, where that is installed, over HTTP against a server
+of the tools. An answer agrees if it equals the executor's exactly; where the executor fails, the other must fail, too.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import tqdm
@@ -21,12 +25,14 @@ from flowmind.checking import check
 from flowmind.errors import InputError
 from flowmind.executor.running import Ran, run_many
 from flowmind.files import read_lines
+from flowmind.formats.arazzo import workflow_id
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.formats.langgraph import to_langgraph
 from flowmind.formats.pycode import tools_of
 from flowmind.formats.python import python_names
 from flowmind.task import Benchmark, benchmark_tools
+from flowmind.tool_server import ToolServer
 from flowmind.workflow import Workflow
 from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.schema import json_equal
@@ -56,7 +62,7 @@ class Certificate(Record):
 
 class _Made(NamedTuple):
     run: Callable[[Sequence[dict[str, Any]]], list[Any]]
-    """Answers to inputs; `_FAILED` where there is none."""
+    """Answers to inputs; `FAILED` where there is none."""
     fidelity: Fidelity
 
 
@@ -65,12 +71,14 @@ class _Failed:
         return "an error"
 
 
-_FAILED = _Failed()
+FAILED = _Failed()
+"""In the place of an answer."""
 
 
 def certified_formats() -> list[str]:
-    """The formats that can be certified without anything but this package."""
-    return [name for name, form in FORMATS.items() if form.reads and name != "node-edge"] + ["python", "langgraph"]
+    """The formats that can be certified with what is installed."""
+    found = [name for name, form in FORMATS.items() if form.reads and name != "node-edge"] + ["python", "langgraph"]
+    return [*found, *(["arazzo"] if importlib.util.find_spec("arazzo_runner") else [])]
 
 
 def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Certificate]:
@@ -103,7 +111,7 @@ def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Cer
 
 
 def _told(ran: Ran) -> Any:
-    return ran.answer if ran.ok else _FAILED
+    return ran.answer if ran.ok else FAILED
 
 
 def _with(
@@ -124,7 +132,7 @@ def _with(
     differing = [
         f"{task}, test {number}: {answer!r} instead of {other!r}"
         for number, (answer, other) in pairs
-        if not (answer is other if _FAILED in (answer, other) else json_equal(answer, other))
+        if not (answer is other if FAILED in (answer, other) else json_equal(answer, other))
     ]
     fidelity = made.fidelity
     notes = dict(so_far.notes)
@@ -152,6 +160,8 @@ def _made(name: str, workflow: Workflow, box: LocalSandbox) -> _Made:
     if name == "langgraph":
         graph = to_langgraph(workflow, _callables(box), specs=specs)
         return _Made(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
+    if name == "arazzo":
+        return _Made(partial(_arazzo, export.text, workflow, box), export.fidelity)
     assert form.importer is not None
     back = form.importer(export.text)
     if problems := check(back, specs):
@@ -170,7 +180,7 @@ def _each(run: Runner) -> Callable[[Sequence[dict[str, Any]]], list[Any]]:
             try:
                 found.append(run(json.loads(json.dumps(inputs))))
             except Exception:  # whatever an export raises, it gave no answer
-                found.append(_FAILED)
+                found.append(FAILED)
         return found
 
     return answers
@@ -183,6 +193,18 @@ def _python(text: str, workflow: Workflow, tools: Mapping[str, Callable[..., Any
     names = python_names(workflow)
     given = {"tools": tools} if tools else {}
     return lambda inputs: scope[names[""]](**{names[key]: value for key, value in inputs.items()}, **given)
+
+
+def _arazzo(text: str, workflow: Workflow, box: LocalSandbox, cases: Sequence[dict[str, Any]]) -> list[Any]:
+    runner: Any = importlib.import_module("arazzo_runner")
+    logging.getLogger("arazzo-runner").setLevel(logging.CRITICAL)
+    with ToolServer(workflow, box) as server, TemporaryDirectory() as folder:
+        path = Path(folder) / "workflow.arazzo.json"
+        path.write_text(text, encoding="utf-8")
+        (path.parent / "tools.openapi.json").write_text(server.document, encoding="utf-8")
+        reading = runner.ArazzoRunner.from_arazzo_path(str(path))
+        done = [reading.execute_workflow(workflow_id(workflow), case) for case in cases]
+    return [one.outputs["answer"] if str(one.status) == "workflow_complete" else FAILED for one in done]
 
 
 def _callables(box: LocalSandbox) -> dict[str, Callable[..., Any]]:

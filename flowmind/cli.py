@@ -17,9 +17,10 @@ from flowmind.command import Command
 from flowmind.errors import FlowMindError
 
 if TYPE_CHECKING:
+    from flowmind.protocols import ChatModel
     from flowmind.task import Task
     from flowmind.workflow import Workflow
-    from tools_registry.sandbox import ToolSource
+    from tools_registry.sandbox import Sandbox, ToolSource
     from tools_registry.spec import ToolSpec
 
 MODES = ["react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"]
@@ -175,13 +176,7 @@ def _run(options: argparse.Namespace) -> int:
     names = [step.tool for node in workflow.nodes for step in getattr(node, "body", (node,)) if step.kind == "tool"]
     with LocalSandbox(_tools(options.tools, names)) as sandbox:
         if needs_model(workflow):
-            from flowmind.errors import InputError
-            from flowmind.llm.choosing import model_named
-
-            if options.model is None:
-                raise InputError("the workflow has llm nodes: say which model with --model")
-            model = model_named(options.model, sandbox, options.base_url)
-            trace = asyncio.run(arun(workflow, inputs, sandbox, model))
+            trace = asyncio.run(arun(workflow, inputs, sandbox, _model_of(options, sandbox)))
         else:
             trace = run(workflow, inputs, sandbox)
     if options.trace:
@@ -192,6 +187,16 @@ def _run(options: argparse.Namespace) -> int:
         print(f"flowmind: {trace.error.type}: {trace.error.message}", file=sys.stderr)
         return 1
     return 0
+
+
+def _model_of(options: argparse.Namespace, sandbox: Sandbox) -> ChatModel:
+    """The model of a workflow's llm nodes."""
+    from flowmind.errors import InputError
+    from flowmind.llm.choosing import model_named
+
+    if options.model is None:
+        raise InputError("the workflow has llm nodes: say which model with --model")
+    return model_named(options.model, sandbox, options.base_url)
 
 
 def _input(text: str) -> dict[str, Any]:
@@ -336,6 +341,32 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_tools_arguments(parser: argparse.ArgumentParser) -> None:
+    _workflow_argument(parser)
+    _tools_argument(parser)
+    parser.add_argument("--model", default=None, help="the model of llm nodes")
+    parser.add_argument("--base-url", default=None, help="where that model answers")
+    parser.add_argument("--port", type=int, default=8017, help="on 127.0.0.1 (default 8017)")
+
+
+def _serve_tools(options: argparse.Namespace) -> int:
+    from flowmind.executor.compiler import needs_model
+    from flowmind.formats.pycode import tools_of
+    from flowmind.tool_server import ToolServer
+    from tools_registry.sandbox import LocalSandbox
+
+    workflow = _read_workflow(options)
+    with LocalSandbox(_tools(options.tools, tools_of(workflow))) as sandbox:
+        model = _model_of(options, sandbox) if needs_model(workflow) else None
+        server = ToolServer(workflow, sandbox, model, options.port)
+        print(f"{server.url}/openapi.json describes the operations of {workflow.name}; Ctrl-C ends it", flush=True)
+        try:
+            server.serve()
+        finally:
+            server.close()
+    return 0
+
+
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
     pass
 
@@ -452,6 +483,7 @@ COMMANDS: dict[str, Command] = {
     "check": Command("list every problem of a workflow", _check_arguments, _check),
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),
     "show": Command("draw a workflow in the terminal, or as SVG", _show_arguments, _show),
+    "serve-tools": Command("serve a workflow's tools over HTTP, for Arazzo", _serve_tools_arguments, _serve_tools),
     "worfeval": Command("score predicted workflow graphs against gold ones", _worfeval_arguments, _worfeval),
     "models": Command("list the known models", _no_arguments, _models),
     "serve": Command("serve a model with vLLM until Ctrl-C", _serve_arguments, _serve),

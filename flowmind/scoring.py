@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from flowmind.errors import InputError
-from flowmind.evaluation.encoder import sentence_encoder
+from flowmind.evaluation.encoder import SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import (
     ZERO,
     Definition,
@@ -62,7 +62,11 @@ def score_file(path: Path, definition: Definition, source: Source, encoder: str 
         InputError: If a row, its gold graph or its similarities cannot be used, with file and line.
     """
     similar = {"bow": bag_of_words}.get(source) or (sentence_encoder(encoder) if source == "encoder" else None)
-    for number, row in enumerate(read_lines(path, PairRow), 1):
+    rows: Iterable[PairRow] = read_lines(path, PairRow)
+    if isinstance(similar, SentenceEncoder):  # embedding all texts at once takes a fraction of the time
+        rows = list(rows)
+        similar.learn(text for row in rows for text in _texts(row, definition))
+    for number, row in enumerate(rows, 1):
         try:
             yield _scored(row, definition, similar)
         except ValueError as error:
@@ -83,6 +87,15 @@ def _scored(row: PairRow, definition: Definition, similar: Similarity | None) ->
     if found is None:
         raise ValueError("no similarity_minilm is stored with it; use --similarity bow or encoder")
     return Scored(id=name, score=score(predicted, gold, found, definition))
+
+
+def _texts(row: PairRow, definition: Definition) -> Iterator[str]:
+    """The steps of both graphs; of one that cannot be read, none."""
+    for graph, text in ((row.gold_graph, row.gold_text), (row.pred_graph, row.pred_text)):
+        try:
+            yield from _graph(graph, text, definition).nodes
+        except ValueError:
+            continue
 
 
 def _graph(graph: dict[str, Any] | None, text: str | None, definition: Definition) -> StepGraph:

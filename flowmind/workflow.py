@@ -8,8 +8,9 @@ node that all of them reach joins. `flowmind.checking.check` says whether a work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -218,6 +219,20 @@ class Workflow(Record):
     def to_json(self) -> str:
         """The document as text; reading it back and writing it again gives the same bytes."""
         return self.document
+
+    def to_langgraph(self, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None = None) -> Any:
+        """The workflow as a compiled LangGraph graph: `workflow.to_langgraph(tools).invoke(inputs)["answer"]`.
+
+        Args:
+            tools: Plain functions by the names of the tools.
+            llm: Answers a prompt with text, for `llm` nodes.
+
+        Raises:
+            InvalidWorkflow: If the workflow does not pass `check`.
+            InputError: If a tool or the model is missing, or a tool is a coroutine function.
+        """
+        # By name, because formats stand above the records; nothing of them is loaded before this is called.
+        return import_module("flowmind.formats.langgraph").to_langgraph(self, tools, llm)
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

@@ -141,7 +141,9 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     assert (replies.name, replies.rounds, len(replies.contenders), len(replies.goals)) == ("replies", 1, 3, 0)
     assert set(report["versions"]) == set(PACKAGES) and report["versions"]["aiohttp"]
     assert report["machine"]["cores"] >= 1
-    assert "| linear: FlowMind, step budget, results kept for the trace, slower than plain Python | ≤ 3× |" in done.stdout
+    assert (
+        "| linear: FlowMind, step budget, results kept for the trace, slower than plain Python | ≤ 3× |" in done.stdout
+    )
     assert "8/8" in done.stderr
 
 

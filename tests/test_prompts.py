@@ -29,7 +29,11 @@ from tools_registry import catalog
 from tools_registry.sandbox import FunctionSandbox, Sandbox
 
 FOLDER = Path(prompts.__file__).parent
-CONVERSATIONS = sorted(path.stem for path in FOLDER.glob("*.txt") if "=== system" in path.read_text("utf-8"))
+CONVERSATIONS = sorted(
+    path.stem
+    for path in FOLDER.glob("*.txt")
+    if "=== system" in path.read_text("utf-8") and not path.stem.startswith("worfbench")
+)
 PLANS = [name for name in CONVERSATIONS if name.endswith("_plan")]
 ACTIONS = [name for name in CONVERSATIONS if not name.endswith("_plan")]
 

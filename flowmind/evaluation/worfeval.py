@@ -20,8 +20,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import networkx as nx
@@ -86,13 +88,14 @@ def score(predicted: StepGraph, gold: StepGraph, similarity: Matrix, definition:
     Raises:
         ValueError: If the matrix has another shape, or a value that is no number.
     """
-    if len(similarity) != len(predicted.nodes) or any(len(row) != len(gold.nodes) for row in similarity):
+    if len(similarity) != len(predicted.nodes) or {*map(len, similarity)} != {len(gold.nodes)}:
         raise ValueError(f"the similarities are not {len(predicted.nodes)} rows of {len(gold.nodes)} numbers")
-    if not all(math.isfinite(value) for row in similarity for value in row):
+    if not all(map(math.isfinite, itertools.chain.from_iterable(similarity))):
         raise ValueError("a similarity is not a finite number")
     return _paper(predicted, gold, similarity) if definition == "paper" else _reference(predicted, gold, similarity)
 
 
+@lru_cache(4096)
 def _part(common: int, predicted: int, gold: int) -> Part:
     if not common:
         return ZERO
@@ -106,9 +109,13 @@ def _part(common: int, predicted: int, gold: int) -> Part:
 def _paper(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairScore:
     theirs, ours = len(predicted.nodes) - 2, len(gold.nodes) - 2
     inner = [row[1:-1] for row in similarity[1:-1]]
-    pairs = match(inner, lambda value: value >= BETA)
-    graph = _part(len(common_subgraph(pairs, _inner_edges(predicted), _inner_edges(gold))), theirs, ours)
-    before = _before(ours, _inner_edges(gold))
+    pairs = match(inner, BETA.__le__)
+    edges = _inner_edges(gold)
+    graph = _part(len(common_subgraph(pairs, _inner_edges(predicted), edges)), theirs, ours)
+    listed = [g for _, g in pairs]
+    if listed == sorted(listed) and all(one < other for one, other in edges):  # gold's own listing is such an order
+        return PairScore(chain=_part(len(pairs), theirs, ours), graph=graph)
+    before = _before(ours, edges)
     if before is None:
         return PairScore(chain=None, graph=graph, error="the gold graph has a cycle: it has no order")
     return PairScore(chain=_part(longest_valid(pairs, before), theirs, ours), graph=graph)
@@ -117,7 +124,7 @@ def _paper(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairSco
 def _inner_edges(graph: StepGraph) -> frozenset[tuple[int, int]]:
     """The edges between steps, counted from the first step."""
     last = len(graph.nodes) - 1
-    return frozenset((one - 1, other - 1) for one, other in graph.edges if 0 < one < last and 0 < other < last)
+    return frozenset([(one - 1, other - 1) for one, other in graph.edges if 0 < one < last and 0 < other < last])
 
 
 def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int, int]]:
@@ -126,33 +133,62 @@ def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int
     Exact: similarities are taken as whole steps of 2^-24, and ties go to the greatest sum of size² - distance² over the
     pairs, where size is the greater number of nodes and distance that of the positions.
     """
-    rows, columns = len(similarity), len(similarity[0]) if similarity else 0
-    size = max(rows, columns)
+    size = max(len(similarity), len(similarity[0])) if similarity else 0
     worth = size * size * size + 1
-    cost = [[0] * size for _ in range(size)]
-    for row, column in itertools.product(range(rows), range(columns)):
-        if enough(similarity[row][column]):
-            near = size * size - (row - column) ** 2
-            cost[row][column] = -(round(similarity[row][column] * _GRAIN) * worth + near)
-    return [(row, column) for row, column in enumerate(_assign(cost)) if cost[row][column] < 0]
+    weights = [
+        {
+            column: round(value * _GRAIN) * worth + size * size - (row - column) ** 2
+            for column, value in enumerate(values)
+            if value > 0 and enough(value)
+        }
+        for row, values in enumerate(similarity)
+    ]
+    sole, rest = _sole(weights)
+    if rest:
+        columns = sorted({column for row in rest for column in weights[row]})
+        cost = [[-weights[row].get(column, 0) for column in columns] for row in rest]
+        sole += [(rest[row], columns[column]) for row, column in _cheapest(cost) if cost[row][column] < 0]
+    return sorted(sole)
+
+
+def _sole(candidates: Sequence[Collection[int]]) -> tuple[list[tuple[int, int]], list[int]]:
+    """The rows with one candidate that is no other's, with it; and the rows that are left."""
+    owner: dict[int, int] = {}
+    rest: set[int] = set()
+    for row, found in enumerate(candidates):
+        if len(found) > 1:
+            rest.add(row)
+        for column in found:
+            first = owner.setdefault(column, row)
+            if first != row:
+                rest |= {first, row}
+    sole = [(row, column) for row, found in enumerate(candidates) if row not in rest for column in found]
+    return sole, sorted(rest)
+
+
+def _cheapest(cost: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Rows and columns paired at the least total cost, as many as there are of the fewer."""
+    if len(cost) <= len(cost[0]):
+        return list(enumerate(_assign(cost)))
+    return [(row, column) for column, row in enumerate(_assign(list(zip(*cost, strict=True))))]
 
 
 def _assign(cost: Sequence[Sequence[int]]) -> list[int]:
-    """The column of each row of a square matrix, at the least total cost (shortest augmenting paths: R. Jonker and
-    A. Volgenant, Computing 1987), in whole numbers."""
-    size = len(cost)
-    by_row, by_column = [0] * (size + 1), [0] * (size + 1)
-    owner = [0] * (size + 1)
-    for row in range(1, size + 1):
+    """The column of each row of a matrix with no more rows than columns, at the least total cost (shortest augmenting
+    paths: R. Jonker and A. Volgenant, Computing 1987), in whole numbers."""
+    rows, columns = len(cost), len(cost[0])
+    by_row, by_column = [0] * (rows + 1), [0] * (columns + 1)
+    owner = [0] * (columns + 1)
+    for row in range(1, rows + 1):
         owner[0] = row
         column = 0
-        least: list[float] = [math.inf] * (size + 1)
-        came = [0] * (size + 1)
-        used = [False] * (size + 1)
+        least: list[float] = [math.inf] * (columns + 1)
+        came = [0] * (columns + 1)
+        used = [False] * (columns + 1)
         while owner[column]:
             used[column] = True
             at, step, following = owner[column], math.inf, 0
-            for other in range(1, size + 1):
+            for other in range(1, columns + 1):
                 if used[other]:
                     continue
                 reduced = cost[at - 1][other - 1] - by_row[at] - by_column[other]
@@ -160,7 +196,7 @@ def _assign(cost: Sequence[Sequence[int]]) -> list[int]:
                     least[other], came[other] = reduced, column
                 if least[other] < step:
                     step, following = least[other], other
-            for other in range(size + 1):
+            for other in range(columns + 1):
                 if used[other]:
                     by_row[owner[other]] += int(step)
                     by_column[other] -= int(step)
@@ -170,9 +206,10 @@ def _assign(cost: Sequence[Sequence[int]]) -> list[int]:
         while column:
             owner[column] = owner[came[column]]
             column = came[column]
-    found = [0] * size
-    for column in range(1, size + 1):
-        found[owner[column] - 1] = column - 1
+    found = [0] * rows
+    for column in range(1, columns + 1):
+        if owner[column]:
+            found[owner[column] - 1] = column - 1
     return found
 
 
@@ -211,6 +248,8 @@ def longest_valid(pairs: Sequence[tuple[int, int]], before: Sequence[int]) -> in
         [later for later in range(first + 1, len(listed)) if before[listed[first][1]] >> listed[later][1] & 1]
         for first in range(len(listed))
     ]
+    if not any(wrong):
+        return len(listed)
     partner: dict[int, int] = {}
 
     def augment(first: int, seen: set[int]) -> bool:
@@ -230,14 +269,22 @@ def common_subgraph(
 ) -> list[tuple[int, int]]:
     """The largest set of matched pairs on which both graphs have the same edges: the maximum common induced subgraph
     for a given correspondence, which is a maximum independent set of the pairs that contradict each other."""
-    kept = [(p, g) for p, g in pairs if ((p, p) in predicted) == ((g, g) in gold)]
-    conflicts = [0] * len(kept)
-    for (i, (p, g)), (j, (q, h)) in itertools.combinations(enumerate(kept), 2):
-        if ((p, q) in predicted) != ((g, h) in gold) or ((q, p) in predicted) != ((h, g) in gold):
-            conflicts[i] |= 1 << j
-            conflicts[j] |= 1 << i
-    chosen = _independent((1 << len(kept)) - 1, conflicts)
-    return [pair for index, pair in enumerate(kept) if chosen >> index & 1]
+    differing = _between([p for p, _ in pairs], predicted) ^ _between([g for _, g in pairs], gold)
+    if not differing:
+        return list(pairs)
+    conflicts = [0] * len(pairs)
+    for i, j in differing:
+        conflicts[i] |= 1 << j
+        conflicts[j] |= 1 << i
+    candidates = sum(1 << i for i, against in enumerate(conflicts) if not against >> i & 1)
+    chosen = _independent(candidates, conflicts)
+    return [pair for index, pair in enumerate(pairs) if chosen >> index & 1]
+
+
+def _between(nodes: Sequence[int], edges: frozenset[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The edges between some nodes, counted by their places among them."""
+    place = {node: index for index, node in enumerate(nodes)}
+    return {(place[one], place[other]) for one, other in edges if one in place and other in place}
 
 
 def _independent(candidates: int, conflicts: Sequence[int]) -> int:
@@ -282,19 +329,28 @@ def _reference(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> Pai
     orders = _reference_orders(gold)
     if orders is None:
         return PairScore(chain=None, graph=graph, error="the gold graph has a cycle, where the published code fails")
+    alike = [{g for g, value in enumerate(similarity[p]) if value > BETA} for p in steps]
+    most = min(sum(map(bool, alike)), len(set[int]().union(*alike)))
     best = ZERO
     for order in orders:
-        pairs = dict(match([[similarity[p][g] for g in order] for p in steps], lambda value: value > BETA))
-        lengths: list[int] = []
-        for at in range(len(steps)):
-            shorter = [lengths[i] for i in range(at) if at in pairs and i in pairs and pairs[i] < pairs[at]]
-            lengths.append(1 + max(shorter, default=0))
-        found = _part(max(lengths), len(steps), len(order))
-        best = max(best, found, key=lambda part: part.f1)
+        pairs = match([[similarity[p][g] for g in order] for p in steps], BETA.__lt__)
+        length = max(1, _increasing([position for _, position in pairs]))
+        best = max(best, _part(length, len(steps), len(order)), key=lambda part: part.f1)
+        if length >= most:  # no order can give more
+            break
     return PairScore(chain=best, graph=graph)
 
 
-def _reference_orders(gold: StepGraph) -> list[list[int]] | None:
+def _increasing(values: Sequence[int]) -> int:
+    """The length of the longest increasing subsequence of different numbers."""
+    ends: list[int] = []
+    for value in values:
+        at = bisect_left(ends, value)
+        ends[at : at + 1] = [value]
+    return len(ends)
+
+
+def _reference_orders(gold: StepGraph) -> Iterable[list[int]] | None:
     """The gold orders that are tried: the first 20 that networkx gives; with 10 or more nodes only the listing, in
     which START and END stay."""
     if len(gold.nodes) >= _LISTED_FROM:
@@ -305,22 +361,23 @@ def _reference_orders(gold: StepGraph) -> list[list[int]] | None:
     if not nx.is_directed_acyclic_graph(graph):
         return None
     every = itertools.islice(nx.all_topological_sorts(graph), _ORDERS)
-    return [[index for index in order if gold.nodes[index] not in ("START", "END")] for order in every]
+    return ([index for index in order if gold.nodes[index] not in ("START", "END")] for order in every)
 
 
 def _reference_graph(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> Part:
     """The largest connected part of the edges that both have under the same index pair, between matched nodes."""
-    pairs = match(similarity, lambda value: value > BETA)
+    pairs = match(similarity, BETA.__lt__)
     if not pairs:
         return ZERO
     theirs, ours = {p for p, _ in pairs}, {g for _, g in pairs}
     common = {edge for edge in predicted.edges if theirs.issuperset(edge)} & {
         edge for edge in gold.edges if ours.issuperset(edge)
     }
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_edges_from(common)
-    size = max(map(len, nx.connected_components(graph)), default=1)
-    return _part(size, len(predicted.nodes), len(gold.nodes))
+    parts: dict[int, set[int]] = {}
+    for one, other in common:
+        joined = parts.get(one, {one}) | parts.get(other, {other})
+        parts.update(dict.fromkeys(joined, joined))
+    return _part(max(map(len, parts.values()), default=1), len(predicted.nodes), len(gold.nodes))
 
 
 # Similarities
@@ -328,10 +385,18 @@ def _reference_graph(predicted: StepGraph, gold: StepGraph, similarity: Matrix) 
 
 def bag_of_words(predicted: Sequence[str], gold: Sequence[str]) -> Matrix:
     """The cosine of the counts of words (runs of letters a to z and digits, lower case)."""
-    theirs, ours = ([Counter(re.findall(r"[a-z0-9]+", text.lower())) for text in texts] for texts in (predicted, gold))
+    theirs, ours = [_counted(text) for text in predicted], [_counted(text) for text in gold]
     return [[_cosine(one, other) for other in ours] for one in theirs]
 
 
-def _cosine(one: Counter[str], other: Counter[str]) -> float:
-    squares = sum(value * value for value in one.values()) * sum(value * value for value in other.values())
-    return sum(count * other[word] for word, count in one.items()) / math.sqrt(squares) if squares else 0.0
+@lru_cache(4096)
+def _counted(text: str) -> tuple[Counter[str], int]:
+    """The counts of words, and the sum of their squares."""
+    counts = Counter(re.findall(r"[a-z0-9]+", text.lower()))
+    return counts, sum(value * value for value in counts.values())
+
+
+def _cosine(one: tuple[Counter[str], int], other: tuple[Counter[str], int]) -> float:
+    (mine, square), (theirs, squared) = one, other
+    common = mine.keys() & theirs.keys()
+    return sum(mine[word] * theirs[word] for word in common) / math.sqrt(square * squared) if common else 0.0

@@ -59,10 +59,13 @@ FORMATS: dict[str, Format] = {
     ),
     "text": Format("numbered sentences", "flowmind.formats.text", "to_text"),
     "flowbench-code": Format(
-        "workflow knowledge as code, as in FlowBench", "flowmind.formats.flowbench", "to_flowbench_code"
+        "workflow knowledge as code, as in FlowBench", "flowmind.formats.flowbench", "to_flowbench_code", suffix=".py"
     ),
     "flowbench-flowchart": Format(
-        "workflow knowledge as a flowchart, as in FlowBench", "flowmind.formats.flowbench", "to_flowbench_flowchart"
+        "workflow knowledge as a flowchart, as in FlowBench",
+        "flowmind.formats.flowbench",
+        "to_flowbench_flowchart",
+        suffix=".mmd",
     ),
     "node-edge": Format(
         "node and edge lists, as in WorFBench", "flowmind.formats.node_edge", "to_node_edge", "from_node_edge"

@@ -24,5 +24,5 @@ def to_drawing(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     lost = (Note(part="inputs", note="only their names are drawn"),)
     return Export(
         to_svg(workflow),
-        Fidelity(kept=tuple([*kept, *(e.label for e in workflow.edges)]), approximated=notes, lost=lost),
+        Fidelity(kept=(*kept, *(e.label for e in workflow.edges)), approximated=notes, lost=lost),
     )

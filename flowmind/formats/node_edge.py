@@ -1,13 +1,29 @@
-"""The Node/Edge text of WorFBench: numbered steps, then edges between their numbers, START and END."""
+"""The Node/Edge text of WorFBench: numbered steps, then edges between their numbers, START and END.
+
+The text has no place for conditions, loops, inputs and answers. A workflow that needs none but plain inputs is written
+with its calls (`1: evens = filter_even(items=numbers)`), and can be read back; any other with its tool steps in words.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import networkx as nx
+
+from flowmind.checking import definitions, node_reads
+from flowmind.errors import InputError
+from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.pdl_reader import read_call
+from flowmind.formats.pdl_writer import check_names, statement
+from flowmind.formats.pruning import readable
+from flowmind.formats.words import say_map, say_step
+from flowmind.graph import Flow, analyse, loop_nodes
+from flowmind.nesting import nodes_of
+from flowmind.workflow import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
+from tools_registry.spec import ToolSpec
 
 _HEADING = re.compile(r"^\W*(nodes?|edges?)\W*?:", re.IGNORECASE | re.MULTILINE)
 _NODE = re.compile(r"^\s*(?:[-*]\s*)?(\d+)\s*[:.)]\s*(\S.*?)\s*$")
@@ -131,3 +147,244 @@ def to_text(nodes: Sequence[str], edges: Sequence[tuple[int, int]]) -> str:
     steps = [f"{index}: {' '.join(text.split())}" for index, text in enumerate(nodes[1:-1], 1)]
     pairs = " ".join(f"({names.get(one, one)},{names.get(other, other)})" for one, other in edges)
     return "\n".join(("Node:", *steps, f"Edge: {pairs}"))
+
+
+# Workflows
+
+_CALL = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*=\s*(?!LLM\.ask\b)([A-Za-z_][A-Za-z0-9_.:/-]*)\s*\((.*)")
+Step = ToolNode | Assign | LLMNode | Map
+
+
+def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+    """A workflow that passes `check` as Node/Edge text.
+
+    Without conditions, loops and maps every step is a line with its call, and an answer that is not what the last
+    step gives is one more; `from_node_edge` reads that back. With them, the tool steps are told in words.
+
+    Raises:
+        InputError: If a tool, a parameter or a variable has a name that a call cannot hold.
+    """
+    flow = analyse(workflow)
+    exact = not any(isinstance(node, Condition | Map) for node in workflow.nodes)
+    if exact:
+        check_names(workflow)
+    steps = _told(workflow, flow, assignments=exact)
+    nodes = [_notation(step) for step in steps] if exact else [_words(step, specs) for step in steps]
+    edges = _pairs(workflow, flow, [step.id for step in steps])
+    notes, lost = ([], []) if exact else _given_up(workflow, flow, {step.id for step in steps})
+    answer = _answer(workflow, steps, edges) if exact else None
+    if answer is not None:
+        nodes.append(_notation(answer[1]))
+        last = len(steps) + 1
+        edges = [*edges, (last, last + 1)]
+        notes.append(Note(part=answer[0], note="the answer is a step of its own"))
+    if workflow.input_names:
+        if exact:
+            notes.append(Note(part="inputs", note="only the names of those that are used, without types"))
+        else:
+            lost.append(Note(part="inputs", note="only what the steps say of them"))
+    changed = {note.part for note in (*notes, *lost)}
+    kept = (*workflow.by_id, *(edge.label for edge in workflow.edges))
+    return Export(
+        to_text(["START", *nodes, "END"], edges) + "\n",
+        Fidelity(
+            kept=tuple(part for part in kept if part not in changed),
+            approximated=tuple(notes),
+            lost=tuple(lost),
+        ),
+    )
+
+
+def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
+    """The steps in the order of the code; assignments stand for the others if there are no others."""
+    block = readable(workflow)
+    forward: Any = flow.order.copy()
+    forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
+    names: list[str] = nodes_of(block) if block else list(nx.lexicographical_topological_sort(forward))
+    steps = [node for name in dict.fromkeys(names) if isinstance(node := workflow.by_id[name], Step)]
+    calls: list[Step] = [step for step in steps if not isinstance(step, Assign)]
+    return calls if calls and not assignments else steps
+
+
+def _notation(step: Step) -> str:
+    """`evens = filter_even(items=numbers)`; expressions stand in brackets, so that none looks like a call."""
+    assert not isinstance(step, Map)
+    if isinstance(step, Assign) and step.expr is not None:
+        return f"{step.output} = ({step.expr.strip()})"
+    written = statement(step)
+    if isinstance(step, Assign):
+        return written
+    return f"{step.output} = {written.partition(' = ')[2].removeprefix('API.')}"
+
+
+def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
+    return say_map(step, specs) if isinstance(step, Map) else say_step(step, specs)
+
+
+def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Edges between steps, led past all that is no step; behind the last step of a loop comes what comes behind it."""
+    place = {name: number for number, name in enumerate(names, 1)}
+    graph: Any = nx.DiGraph([(edge.source, edge.target) for edge in workflow.edges])
+    exits: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for edge in flow.back_edges:
+        inside = loop_nodes(graph, edge)
+        exits[edge.source, edge.target] = [hop for hop in graph.out_edges(inside) if hop[1] not in inside]
+
+    def following(name: str) -> set[int]:
+        found, seen, todo = set[int](), set[tuple[str, str]](), list[tuple[str, str]](graph.out_edges(name))
+        while todo:
+            hop = todo.pop()
+            if hop in seen:
+                continue
+            seen.add(hop)
+            target = hop[1]
+            if hop in exits:
+                todo += exits[hop]
+            elif isinstance(workflow.by_id[target], End):
+                found.add(len(names) + 1)
+            elif target in place:
+                found.add(place[target])
+            else:
+                todo += graph.out_edges(target)
+        return found
+
+    assert flow.start is not None
+    sources = [(flow.start, 0), *place.items()]
+    return [(number, other) for name, number in sources for other in sorted(following(name))]
+
+
+def _answer(workflow: Workflow, steps: Sequence[Step], edges: Sequence[tuple[int, int]]) -> tuple[str, Assign] | None:
+    """The end's id and a step that makes its answer, unless the only step that leads to it gives just that."""
+    end = next(node for node in workflow.nodes if isinstance(node, End))
+    leading = [one for one, other in edges if other == len(steps) + 1]
+    if leading and leading != [0] and len(leading) == 1 and end.output == Var(var=steps[leading[0] - 1].output):
+        return None
+    taken = {*workflow.input_names, *(step.output for step in steps)}
+    name = next(name for name in _names("answer") if name not in taken)
+    return end.id, Assign(id=name, value=end.output, output=name)
+
+
+def _names(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}_{number}"
+        number += 1
+
+
+def _given_up(workflow: Workflow, flow: Flow, told: set[str]) -> tuple[list[Note], list[Note]]:
+    """What words without conditions and loops tell in part, and what they do not tell."""
+    partly: list[Note] = []
+    lost: list[Note] = []
+    back = {edge.label for edge in flow.back_edges}
+    for node in workflow.nodes:
+        if isinstance(node, Condition):
+            lost.append(Note(part=node.id, note="conditions cannot be told; both ways stand side by side"))
+        elif isinstance(node, End):
+            lost.append(Note(part=node.id, note="what the answer is cannot be told"))
+        elif node.id in told:
+            partly.append(Note(part=node.id, note="told in words"))
+        elif not isinstance(node, Start):
+            lost.append(Note(part=node.id, note="calls no tool"))
+    for edge in workflow.edges:
+        if edge.label in back:
+            lost.append(Note(part=edge.label, note="loops cannot be told; their steps stand once"))
+        elif edge.when is not None:
+            partly.append(Note(part=edge.label, note="when it is taken is not told"))
+        elif not {edge.source, edge.target} <= {*told, *(n.id for n in workflow.nodes if isinstance(n, Start | End))}:
+            partly.append(Note(part=edge.label, note="led past what is not told"))
+    return partly, lost
+
+
+def from_node_edge(text: str) -> Workflow:
+    """The workflow of a Node/Edge text whose steps are calls such as `evens = filter_even(items=numbers)`.
+
+    Several edges out of a step, or out of START, are forked paths: all of them are taken. The inputs are what is read
+    before it is set, of any type; the answer is what the step gives that leads to END.
+
+    Raises:
+        InputError: If the text cannot be read, a step is told in words, or the edges are no workflow's; with the line.
+    """
+    try:
+        graph = parse(text)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    edge_line = _line(text, _heading_of_edges(text))
+    for issue in graph.issues:
+        if not issue.startswith(("steps are numbered", "1 edges", "2 edges")):
+            raise InputError(issue if issue.startswith("line ") else f"line {edge_line}: {issue}")
+    ids: list[str] = ["start"]
+    steps: list[Step] = []
+    for line, said in _step_lines(text):
+        step = _read_step(said, line)
+        name = next(name for name in _names(step.output[:58]) if name not in (*ids, "end"))
+        ids.append(name)
+        steps.append(step.model_copy(update={"id": name}))
+    last = len(graph.nodes) - 1
+    ending = [one for one, other in graph.edges if other == last]
+    if len(ending) != 1 or ending == [0]:
+        raise InputError(
+            f"line {edge_line}: exactly one step leads to END, and gives the answer; {len(ending)} lead there"
+        )
+    ids.append("end")
+    end = End(id="end", output=Var(var=steps[ending[0] - 1].output))
+    edges = tuple(Edge.model_validate({"from": ids[one], "to": ids[other]}) for one, other in graph.edges)
+    bare = Workflow(inputs=_any(()), nodes=(Start(id="start"), *steps, end), edges=edges)
+    flow = analyse(bare)
+    for fork in flow.forks:
+        if fork.problem:
+            raise InputError(
+                f"line {edge_line}: the edges out of {_called(fork.node, ids)} are no fork: {fork.problem}"
+            )
+    defined = definitions(bare, flow)
+    if lost := [name for name in ids if name not in defined]:
+        raise InputError(f"line {edge_line}: START does not lead to {_called(lost[0], ids)}")
+    return bare.model_copy(update={"inputs": _any(_unset(bare, defined))})
+
+
+def _any(names: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {} for name in names}, "required": list(names)}
+
+
+def _unset(workflow: Workflow, defined: Mapping[str, frozenset[str]]) -> list[str]:
+    """The variables that are read where they may not be set, in the order of the steps."""
+    found: dict[str, None] = {}
+    for node in workflow.nodes:
+        names = reads(node.output) if isinstance(node, End) else _ordered(node)
+        found |= dict.fromkeys(name for name in names if name not in defined[node.id])
+    return list(found)
+
+
+def _ordered(node: Any) -> list[str]:
+    """What a node reads, arguments in their order."""
+    listed = [name for binding in getattr(node, "args", {}).values() for name in reads(binding)]
+    return [*dict.fromkeys(listed), *sorted(node_reads(node) - set(listed))]
+
+
+def _called(name: str, ids: Sequence[str]) -> str:
+    return {"start": "START", "end": "END"}.get(name, f"step {ids.index(name)}")
+
+
+def _heading_of_edges(text: str) -> int:
+    return next(match.start() for match in _HEADING.finditer(text) if match[1].lower().startswith("edge"))
+
+
+def _step_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The line and the text of each step."""
+    heads = {match[1].lower().rstrip("s"): match for match in reversed(list(_HEADING.finditer(text)))}
+    offset = heads["node"].end()
+    for line in text[offset : heads["edge"].start()].splitlines(keepends=True):
+        if match := _NODE.match(line):
+            yield _line(text, offset), match[2]
+        offset += len(line)
+
+
+def _read_step(said: str, line: int) -> ToolNode | Assign | LLMNode:
+    call = _CALL.fullmatch(said)
+    if call is None and not re.match(r"[A-Za-z][A-Za-z0-9_]*\s*=(?!=)", said):
+        shown = said if len(said) <= 60 else f"{said[:59]}…"
+        raise InputError(
+            f"line {line}: {shown!r} is no call such as 'evens = filter_even(items=numbers)'; "
+            "only steps that are can be read as a workflow"
+        )
+    return read_call(f"[{call[1]}] = API.{call[2]}({call[3]}" if call else said, line, "step")

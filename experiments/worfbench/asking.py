@@ -1,0 +1,102 @@
+"""What a model is asked for a row, and how its reply is read and scored."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from pydantic import Field
+
+from experiments.worfbench.rows import Row
+from flowmind.evaluation.worfeval import ZERO, Definition, Part, Similarity, StepGraph, score
+from flowmind.files import dump_json
+from flowmind.formats.node_edge import parse, parse_as_published
+from flowmind.prompts import conversation
+from flowmind.protocols import ChatRequest, Message, Reply
+from tools_registry.spec import Record
+
+_STOP = ("\nTask:",)
+"""A model that goes on with a task of its own has said all that counts."""
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_EDGES = re.compile(r"^\W*edges?\W*?:", re.IGNORECASE | re.MULTILINE)
+_PAIR = re.compile(r"\([^(),\n]*,[^(),\n]*\)")
+
+
+class Asking(Record):
+    """How rows are asked."""
+
+    gold_chain: bool = False
+    """The gold steps are given, and only the edges are asked for (the paper's appendix A.4)."""
+    reply_tokens: int = Field(default=1024, ge=16)
+    temperature: float = Field(default=0.0, ge=0.0)
+    seed: int | None = 0
+
+    @property
+    def prompt(self) -> str:
+        """The conversation file."""
+        return "worfbench_gold_chain" if self.gold_chain else "worfbench"
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the prompt: another one makes another run."""
+        parts: list[Any] = [part._asdict() for part in conversation(self.prompt)]
+        return hashlib.sha256(dump_json(parts).encode()).hexdigest()[:16]
+
+    def request(self, row: Row) -> ChatRequest:
+        """The conversation that ends with the row's task."""
+        shown = [Message(role=part.role, content=part.content) for part in conversation(self.prompt)]
+        return ChatRequest(
+            messages=(*shown, Message(role="user", content=self._question(row))),
+            stop=_STOP,
+            max_tokens=self.reply_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+        )
+
+    def _question(self, row: Row) -> str:
+        task = f"Task:\n{row.text}\n\n"
+        if not self.gold_chain:
+            return f"{task}Write the workflow: Node, then Edge."
+        steps = row.gold.nodes[1:-1]
+        listed = "\n".join(f"{number}: {' '.join(step.split())}" for number, step in enumerate(steps, 1))
+        return f"{task}Node:\n{listed}\n\nWrite the edges of these {len(steps)} steps."
+
+
+class Judged(Record):
+    """What became of a reply."""
+
+    predicted: StepGraph | None
+    malformed: str | None = None
+    """Why it cannot be read; it scores zero."""
+    chain: Part = ZERO
+    graph: Part = ZERO
+
+
+def judge(reply: Reply, row: Row, asking: Asking, definition: Definition, similar: Similarity) -> Judged:
+    """Reads a reply and scores it."""
+    try:
+        predicted = _predicted(reply, row, asking, definition)
+    except ValueError as error:
+        return Judged(predicted=None, malformed=str(error))
+    found = score(predicted, row.gold, similar(predicted.nodes, row.gold.nodes), definition)
+    return Judged(predicted=predicted, chain=found.chain or ZERO, graph=found.graph or ZERO)
+
+
+def _predicted(reply: Reply, row: Row, asking: Asking, definition: Definition) -> StepGraph:
+    """The graph of a reply.
+
+    Raises:
+        ValueError: If it cannot be read, with the reason.
+    """
+    if reply.finish == "context":
+        raise ValueError("the request is longer than the model's context")
+    said = _THOUGHT.sub("", reply.text)
+    read = parse if definition == "paper" else parse_as_published
+    if not asking.gold_chain:
+        found = read(said)
+        return StepGraph(nodes=found.nodes, edges=found.edges)
+    heading = _EDGES.search(said)
+    edges = " ".join(_PAIR.findall(said, heading.end() if heading else 0))
+    numbered = "\n".join(f"{number}: step" for number in range(1, len(row.gold.nodes) - 1))
+    return StepGraph(nodes=row.gold.nodes, edges=read(f"Node:\n{numbered}\nEdge: {edges}").edges)

@@ -1,0 +1,79 @@
+"""What a row leaves behind, and the folder of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from experiments.folder import Run
+from flowmind.errors import InputError
+from flowmind.evaluation.worfeval import Part, StepGraph
+from flowmind.files import dump_json, parse_json, validate, write_text
+from flowmind.llm.recorded import whole_lines
+from tools_registry.spec import Record
+
+
+class RowRecord(Record):
+    """A row: both graphs under the names that `flowmind worfeval` reads, the scores, and what the reply cost."""
+
+    id: str
+    source: str
+    gold_graph: StepGraph
+    pred_graph: StepGraph | None = None
+    pred_text: str = ""
+    """The reply as it came."""
+    malformed: str | None = None
+    """Why the reply cannot be read; the row scores zero."""
+    chain: Part | None = None
+    graph: Part | None = None
+    finish: Literal["stop", "length", "context"] = "stop"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    started_at: float
+    seconds: float
+    error: str | None = None
+    """The endpoint failed: the row has no scores, is counted apart, and is asked again by the next run."""
+
+
+class Folder:
+    """The folder of a run: manifest, records, summary."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run = Run(path)
+
+    def records(self) -> dict[str, RowRecord]:
+        """The records by row, the last of each; a last line that is not finished is left out.
+
+        Raises:
+            InputError: If a line that is not the last cannot be read.
+        """
+        found: dict[str, RowRecord] = {}
+        path = self.run.records_path
+        for number, line in enumerate(whole_lines(path) if path.exists() else [], 1):
+            try:
+                record = validate(RowRecord, parse_json(line))
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None
+            found[record.id] = record
+        return found
+
+    def keep(self, record: RowRecord) -> None:
+        """Adds a record."""
+        with self.run.records_path.open("a", encoding="utf-8") as file:
+            file.write(_line(record))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def put_in_order(self, records: Sequence[RowRecord]) -> None:
+        """Writes the records once each in the given order: equal runs have equal files, however they went."""
+        text = "".join(map(_line, records))
+        path = self.run.records_path
+        if not path.exists() or path.read_bytes() != text.encode():
+            write_text(path, text)
+
+
+def _line(record: RowRecord) -> str:
+    return dump_json(record.model_dump(mode="json")) + "\n"

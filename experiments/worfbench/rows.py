@@ -1,0 +1,173 @@
+"""The rows of WorFBench: read, grouped as the paper groups them, and chosen."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import BaseModel
+
+from flowmind.errors import InputError
+from flowmind.evaluation.worfeval import Definition, StepGraph
+from flowmind.files import parse_json, validate
+from flowmind.formats.node_edge import NodeEdge, parse, parse_as_published
+from tools_registry.spec import Record
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "function_call": ("toolbench", "toolalpaca"),
+    "problem_solving": ("lumos",),
+    "embodied": ("alfworld", "webshop", "os"),
+    "open_grounded": ("wikihow",),
+}
+"""The paper's four groups and their sources (section 2.2, appendix A.1)."""
+HELD_OUT = ("seal_tools", "intercodesql")
+"""Sources that the paper keeps out of its groups and of its average, for table 2 (appendix A.1)."""
+_OPENING = re.compile(r"\A\s*(?:Now it's your turn\.\s*)?(?:Task:\s*)?")
+_ANSWER_CUE = re.compile(r"^Output:[ \t]*(?:\n|\Z)", re.MULTILINE)
+"""What stands around a task in the data for the prompts that it was made for."""
+
+
+class Row(Record):
+    """A task with its tools, and the workflow that it should become."""
+
+    id: str
+    source: str
+    text: str
+    """The task, then what there is to do it with."""
+    gold: StepGraph
+
+
+class Data(NamedTuple):
+    """A file of rows."""
+
+    name: str
+    sha256: str
+    """Of its content, unpacked."""
+    rows: tuple[Row, ...]
+
+
+class _Reduced(BaseModel):
+    """A row with its parts apart."""
+
+    id: str
+    source: str
+    task: str
+    tools_marker: str = ""
+    tools_text: str = ""
+    gold: str
+
+    def parts(self) -> tuple[str, str]:
+        return f"{_bare(self.task)}\n\n{self.tools_marker}\n{self.tools_text}".strip(), self.gold
+
+
+class _Message(BaseModel):
+    role: str
+    content: str
+
+
+class _Original(BaseModel):
+    """A row as it is published: a conversation of the task and its gold workflow."""
+
+    id: str
+    source: str
+    conversations: tuple[_Message, ...]
+
+    def parts(self) -> tuple[str, str]:
+        said = {message.role: message.content for message in self.conversations}
+        if "user" not in said or "assistant" not in said:
+            raise ValueError("conversations: a message of the user and one of the assistant are needed")
+        return _bare(said["user"]), said["assistant"]
+
+
+def _bare(text: str) -> str:
+    return _ANSWER_CUE.sub("", _OPENING.sub("", text), count=1).strip()
+
+
+def read_rows(path: Path, definition: Definition) -> Data:
+    """Reads rows: JSON Lines or one JSON array, plain or packed by gzip; reduced rows, or rows as they are published.
+
+    A gold text that `parse` cannot read is read as the published code does it.
+
+    Raises:
+        InputError: If the file or a row cannot be used, with its number.
+    """
+    text = _text(path)
+    found: dict[str, Row] = {}
+    for number, entry in enumerate(_entries(path, text), 1):
+        try:
+            row = _row(entry() if callable(entry) else entry, definition)
+            if row.id in found:
+                raise ValueError(f"the id {row.id!r} stands twice")
+        except ValueError as error:
+            raise InputError(f"{path}, row {number}: {error}") from None
+        found[row.id] = row
+    if not found:
+        raise InputError(f"{path}: no row in it")
+    return Data(path.name.removesuffix(".gz"), hashlib.sha256(text.encode()).hexdigest(), tuple(found.values()))
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InputError(f"{path}: the gzip archive is damaged") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+
+
+def _entries(path: Path, text: str) -> Iterator[Any]:
+    """The rows as JSON values; those of JSON Lines still to be parsed, so that an error has its number."""
+    if text.lstrip().startswith("["):
+        try:
+            yield from cast(list[Any], parse_json(text))
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
+        return
+    for line in text.split("\n"):
+        if line.strip():
+            yield lambda line=line: parse_json(line)
+
+
+def _row(entry: Any, definition: Definition) -> Row:
+    kind = _Original if isinstance(entry, dict) and "conversations" in entry else _Reduced
+    made = validate(kind, entry)
+    text, gold = made.parts()
+    try:
+        graph = _gold(gold, definition)
+        return Row(id=made.id, source=made.source, text=text, gold=StepGraph(nodes=graph.nodes, edges=graph.edges))
+    except ValueError as error:
+        raise ValueError(f"gold: {error}") from None
+
+
+def _gold(text: str, definition: Definition) -> NodeEdge:
+    if definition == "paper":
+        try:
+            return parse(text)
+        except ValueError:
+            pass
+    return parse_as_published(text)
+
+
+def choose(data: Data, sources: Sequence[str], limit: int | None) -> tuple[Row, ...]:
+    """The rows of a run: one of each source in turn, in the order of the file within a source.
+
+    Raises:
+        InputError: If a source is not in the data.
+    """
+    known = list(dict.fromkeys(row.source for row in data.rows))
+    if missing := [name for name in sources if name not in known]:
+        raise InputError(f"--sources: no row of {', '.join(missing)}; the data has {', '.join(known)}")
+    lanes = [[row for row in data.rows if row.source == name] for name in known if not sources or name in sources]
+    longest = max(map(len, lanes))
+    turns = [lane[index] for index in range(longest) for lane in lanes if index < len(lane)]
+    return tuple(turns[:limit])

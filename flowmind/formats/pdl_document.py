@@ -1,0 +1,330 @@
+"""A PDL document (Procedure Description Language, FlowAgent): meta information, nodes, and a procedure as pseudocode.
+
+The document is YAML-like: a key a line, lists of items with a field a line, the procedure as a block of text. What
+stands here reads and writes that much of YAML and no more. The procedure is text to it; `pdl_reader` reads the kind
+that is exact enough to be a workflow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, cast
+
+from flowmind.errors import InputError
+from flowmind.files import dump_json, parse_json
+from tools_registry.spec import Record
+
+_KEYS = {
+    "name": "name", "desc": "desc", "desc_detail": "desc_detail", "detailed_desc": "desc_detail", "slots": "slots",
+    "apis": "apis", "answers": "answers", "procedure": "procedure", "other_inputs": "other_inputs",
+    "input_schema": "input_schema",
+}  # fmt: skip
+"""The keys of a document in lower case; those of the outermost level begin with a capital."""
+_LISTS = ("slots", "apis", "answers")
+_FIELDS = {
+    "slots": ("name", "desc", "type", "source", "required"),
+    "apis": ("name", "desc", "request", "response", "precondition"),
+    "answers": ("name", "desc", "precondition"),
+}
+_FIELD_NAMES = {"pre": "precondition", "preconditions": "precondition", "description": "desc"}
+_TEXTS = ("name", "desc", "type", "required")
+_PAIR = re.compile(r"([A-Za-z_]+)\s*:(?:\s+(.*))?$")
+_NAME = re.compile(r"[^\s,:#\[\]{}\"'‘’]+")
+_PLAIN = re.compile(r"[A-Za-z(][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
+_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+"""What YAML takes for something else than text."""
+
+
+class PdlSlot(Record):
+    """A value that the procedure works with."""
+
+    name: str
+    desc: str = ""
+    type: str = ""
+    source: tuple[str, ...] = ()
+    """Where it comes from: `input`, `API.<name>`, `LLM`, `procedure`; empty if the document does not say."""
+    required: bool = True
+    line: int = 0
+    """Where it stands in the document, from 1; 0 if it was not read."""
+
+
+class PdlApi(Record):
+    """A tool that the procedure calls."""
+
+    name: str
+    desc: str = ""
+    request: tuple[str, ...] = ()
+    """Names of parameters."""
+    response: tuple[str, ...] = ()
+    """Names of slots that it fills."""
+    precondition: tuple[str, ...] = ()
+    """Names of APIs that must have been called before; theirs are not repeated."""
+    line: int = 0
+
+
+class PdlAnswer(Record):
+    """Something that the user is told."""
+
+    name: str
+    desc: str = ""
+    precondition: tuple[str, ...] = ()
+    line: int = 0
+
+
+class Pdl(Record):
+    """A PDL document."""
+
+    name: str = ""
+    desc: str = ""
+    desc_detail: str = ""
+    slots: tuple[PdlSlot, ...] = ()
+    other_inputs: bool = False
+    """Whether inputs that no slot names are let in."""
+    input_schema: dict[str, Any] | None = None
+    """JSON Schema of the inputs, where the slots do not say all of it."""
+    apis: tuple[PdlApi, ...] = ()
+    answers: tuple[PdlAnswer, ...] = ()
+    procedure: str
+    """Pseudocode, its common indentation taken off."""
+    procedure_line: int = 1
+    """The line of the document in which the procedure begins, from 1."""
+
+
+def refuse(line: int, message: str) -> NoReturn:
+    """Says what is wrong in a line.
+
+    Raises:
+        InputError: Always.
+    """
+    raise InputError(f"line {line}: {message}")
+
+
+def read_pdl(text: str) -> Pdl:
+    """A document as a record; its procedure may be any pseudocode.
+
+    Lists may be indented or not. `Detailed_desc` and `pre` are read as `Desc_detail` and `precondition`.
+
+    Raises:
+        InputError: With the line, if it is no such document, or a precondition names no API of it.
+    """
+    found = _Reader(text).document()
+    apis = {api.name for api in found.apis}
+    for node in (*found.apis, *found.answers):
+        for name in node.precondition:
+            if name not in apis:
+                refuse(node.line, f"{node.name!r} has the precondition {name!r}, which is no API of this document")
+    return found
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        self.at = 0
+
+    def document(self) -> Pdl:
+        found: dict[str, Any] = {}
+        section = ""
+        for line in self.rest():
+            bare = line.strip()
+            top = self.key(line, inside=bool(section))
+            if section and top is None:
+                self.item(found[section], section, bare)
+                continue
+            if top is None:
+                refuse(self.at, f"expected a key such as 'Name: ' or 'APIs:', found {bare[:40]!r}")
+            name, value = top
+            if name in found:
+                refuse(self.at, f"{bare.partition(':')[0]!r} comes twice")
+            section = name if name in _LISTS else ""
+            if section:
+                if value not in ("", "[]"):
+                    refuse(self.at, f"items stand in the lines below, each as '- name: …'; found {value[:40]!r}")
+                found[name] = list[dict[str, Any]]()
+            elif name == "procedure":
+                found |= self.procedure(value)
+            else:
+                found[name] = self.top(name, value)
+        if "procedure" not in found:
+            refuse(len(self.lines), "the document has no 'Procedure: |'")
+        return Pdl.model_validate(found | {name: self.items(name, found.get(name, [])) for name in _LISTS})
+
+    def rest(self) -> Iterator[str]:
+        """The lines that say something; `at` is the number of the one given last."""
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            if line.strip() and not line.lstrip().startswith("#"):
+                if "\t" in line[: len(line) - len(line.lstrip())]:
+                    refuse(self.at, "indent with spaces, not with tabs")
+                yield line
+
+    def key(self, line: str, inside: bool) -> tuple[str, str] | None:
+        """A line's key and value if it is of the outermost level; in a list, such keys begin with a capital."""
+        pair = _PAIR.match(line.rstrip())
+        if pair is None or (inside and not pair[1][0].isupper()):
+            return None
+        name = _KEYS.get(pair[1].lower())
+        if name is None:
+            refuse(self.at, f"unknown key {pair[1]!r}; known: Name, Desc, Desc_detail, SLOTs, APIs, ANSWERs, Procedure")
+        return name, (pair[2] or "").strip()
+
+    def top(self, name: str, value: str) -> Any:
+        text = self.scalar(value, 0)
+        match name:
+            case "other_inputs":
+                if text not in ("allowed", "refused"):
+                    refuse(self.at, f"'Other_inputs' is allowed or refused, not {text!r}")
+                return text == "allowed"
+            case "input_schema":
+                try:
+                    schema = parse_json(value)
+                except ValueError as error:
+                    refuse(self.at, f"'Input_schema' is a JSON Schema in one line: {error}")
+                if not isinstance(schema, dict):
+                    refuse(self.at, "'Input_schema' is a JSON Schema in one line: an object")
+                return cast("dict[str, Any]", schema)
+            case _:
+                return text
+
+    def item(self, items: list[dict[str, Any]], section: str, bare: str) -> None:
+        """A line of a list: an item's first, or a further field of it."""
+        if bare == "-" or bare.startswith("- "):
+            items.append({"line": self.at})
+            bare = bare[1:].strip()
+            if not bare:
+                return
+        if not items:
+            refuse(self.at, f"expected an item '- name: ', found {bare[:40]!r}")
+        pair = _PAIR.match(bare)
+        name = _FIELD_NAMES.get(pair[1], pair[1]) if pair else ""
+        if pair is None or name not in _FIELDS[section]:
+            known = ", ".join(_FIELDS[section])
+            refuse(self.at, f"expected one of the fields {known} with ': ', found {bare[:40]!r}")
+        if name in items[-1]:
+            refuse(self.at, f"the field {name!r} comes twice in one item")
+        indent = len(self.lines[self.at - 1]) - len(self.lines[self.at - 1].lstrip())
+        value = (pair[2] or "").strip()
+        items[-1][name] = self.scalar(value, indent) if name in _TEXTS else self.names(value)
+        if name == "required":
+            if items[-1][name] not in ("true", "false"):
+                refuse(self.at, f"'required' is true or false, not {value!r}")
+            items[-1][name] = items[-1][name] == "true"
+
+    def items(self, section: str, items: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        """The items of a list, each with a name of its own."""
+        seen = set[str]()
+        for item in items:
+            name = item.get("name")
+            if not name:
+                refuse(item["line"], "an item needs a name: '- name: …'")
+            if not _NAME.fullmatch(name):
+                refuse(item["line"], f"{name!r} is no name")
+            if name in seen:
+                refuse(item["line"], f"the name {name!r} comes twice in this list")
+            seen.add(name)
+        return items
+
+    def scalar(self, value: str, indent: int) -> str:
+        """A text: plain, in quotes, or the block below `|`."""
+        if value == "|":
+            return "\n".join(self.block(indent)[0])
+        if value.startswith('"'):
+            try:
+                text = parse_json(value)
+            except ValueError:
+                refuse(self.at, f"a text in double quotes is written as in JSON; this one is not: {value[:40]}")
+            return text if isinstance(text, str) else refuse(self.at, f"expected a text, found {value[:40]}")
+        if value.startswith("'"):
+            if len(value) < 2 or not value.endswith("'") or value[1:-1].replace("''", "").count("'"):
+                refuse(self.at, f"a quote is not closed: {value[:40]}")
+            return value[1:-1].replace("''", "'")
+        if value.startswith((">", "|", "&", "*", "!", "%", "@", "`")):
+            refuse(self.at, f"{value[:1]!r} has a meaning in YAML that is not read here; put the text in double quotes")
+        return re.split(r"\s#", value)[0].rstrip()
+
+    def names(self, value: str) -> tuple[str, ...]:
+        """`[a, b]`, or one name."""
+        value = re.split(r"\s#", value)[0].strip()
+        inner = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+        if not inner.strip():
+            return ()
+        found = tuple(part.strip().strip("\"'‘’") for part in inner.split(","))
+        for name in found:
+            if not _NAME.fullmatch(name):
+                refuse(self.at, f"expected a list of names such as [a, b], found {value[:40]!r}")
+        return found
+
+    def block(self, indent: int) -> tuple[list[str], int]:
+        """The lines below that are indented farther, without what they share, and the number of the first."""
+        first = self.at
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+                break
+            self.at += 1
+        lines = self.lines[first : self.at]
+        while lines and not lines[-1].strip():
+            lines.pop()
+        margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
+        return [line[margin:].rstrip() for line in lines], first + 1
+
+    def procedure(self, value: str) -> dict[str, Any]:
+        if value not in ("", "|", "|-"):
+            refuse(self.at, "the procedure stands in the lines below 'Procedure: |'")
+        following = next((line for line in self.lines[self.at :] if line.strip()), "")
+        lines, first = self.block(0 if following.startswith(" ") else -1)
+        return {"procedure": "\n".join(lines), "procedure_line": first}
+
+
+def write_pdl(pdl: Pdl) -> str:
+    """A document as text; `read_pdl` gives an equal one back, but for the lines."""
+    lines = [f"{key}: {_text(value)}" for key, value in (("Name", pdl.name), ("Desc", pdl.desc)) if value]
+    if pdl.desc_detail:
+        lines.append(f"Desc_detail: {_text(pdl.desc_detail)}")
+    if pdl.slots:
+        lines.append("SLOTs:")
+    for slot in pdl.slots:
+        source = slot.source[0] if len(slot.source) == 1 else _names(slot.source)
+        lines += _item(
+            ("name", slot.name),
+            ("desc", slot.desc and _text(slot.desc)),
+            (
+                "type",
+                slot.type if slot.type.startswith("{") and " #" not in slot.type else slot.type and _text(slot.type),
+            ),
+            ("source", source if slot.source else ""),
+            ("required", "" if slot.required else "false"),
+        )
+    if pdl.other_inputs:
+        lines.append("Other_inputs: allowed")
+    if pdl.input_schema is not None:
+        lines.append(f"Input_schema: {dump_json(pdl.input_schema)}")
+    if pdl.apis:
+        lines.append("APIs:")
+    for api in pdl.apis:
+        named = (("request", api.request), ("response", api.response), ("precondition", api.precondition))
+        lines += _item(("name", api.name), ("desc", api.desc and _text(api.desc)), *((k, _names(v)) for k, v in named))
+    if pdl.answers:
+        lines.append("ANSWERs:")
+    for answer in pdl.answers:
+        desc = answer.desc and _text(answer.desc)
+        lines += _item(("name", answer.name), ("desc", desc), ("precondition", _names(answer.precondition)))
+    lines.append("Procedure: |")
+    lines += [f"  {line}" if line else "" for line in pdl.procedure.split("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _item(*fields: tuple[str, str]) -> list[str]:
+    given = [f"{name}: {value}" for name, value in fields if value]
+    return [f"- {given[0]}", *(f"  {field}" for field in given[1:])]
+
+
+def _names(names: Sequence[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def _text(text: str) -> str:
+    """A text as YAML has it: plain where that is safe, else in quotes."""
+    plain = _PLAIN.fullmatch(text) and ": " not in text and " #" not in text and text.lower() not in _WORDS
+    return text if plain and not text.endswith((":", " ")) else dump_json(text)

@@ -1,0 +1,482 @@
+"""What the exporters to Python share: names, type hints, bindings, calls, and the module around the code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import Formatter
+from typing import Any, cast
+
+from flowmind.checking import check
+from flowmind.errors import InvalidWorkflow
+from flowmind.formats import pyruntime
+from flowmind.formats.fidelity import Fidelity, Note
+from flowmind.formats.pyexpr import (
+    ANY,
+    Scope,
+    Type,
+    join,
+    kind,
+    step_into,
+    type_of_input,
+    type_of_value,
+    value_of,
+)
+from flowmind.formats.pylayout import Group, Source, constant, docstring, flat, named, statement
+from flowmind.formats.pylayout import text as string
+from flowmind.graph import Flow
+from flowmind.workflow import (
+    Assign,
+    Binding,
+    BodyStep,
+    Condition,
+    ListOf,
+    Literal_,
+    LLMNode,
+    Map,
+    Node,
+    ObjectOf,
+    ToolNode,
+    Var,
+    Workflow,
+    bindings,
+    reads,
+)
+from tools_registry import expressions
+from tools_registry.spec import ToolSpec
+
+_BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+_NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")
+IMPORTED = ("Any", "Callable", "Mapping", "Literal", "Counter", "OrderedDict", "defaultdict", "math")
+"""Names that a module may import, which nothing else in it may have."""
+_ROUNDS = 8
+_DOCUMENTED = 84
+"""Columns of a line of a docstring, without its indent."""
+
+
+def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
+    """Refuses a workflow that does not pass `check`; tools without a spec are let pass.
+
+    Raises:
+        InvalidWorkflow: With all problems.
+    """
+    problems = [problem for problem in check(workflow, specs) if problem.code != "unknown_tool"]
+    if problems:
+        raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
+
+
+class Names:
+    """Python names for what a workflow names, all different, none of them a keyword, a builtin or reserved."""
+
+    def __init__(self, reserved: Iterable[str]) -> None:
+        self.taken = {*_BUILTINS, *pyruntime.NAMES, *reserved}
+        self.given: dict[str, str] = {}
+
+    def fresh(self, wanted: str) -> str:
+        """A name that is still free: as wanted, if it can be."""
+        name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "value"
+        name = f"n{name}" if name[0].isdigit() else name
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def of(self, variable: str, wanted: str | None = None) -> str:
+        """The name of a variable."""
+        if variable not in self.given:
+            self.given[variable] = self.fresh(wanted or variable)
+        return self.given[variable]
+
+
+def steps_of(workflow: Workflow) -> Iterator[Node | BodyStep]:
+    """The nodes, and the steps of their bodies."""
+    for node in workflow.nodes:
+        yield node
+        if isinstance(node, Map):
+            yield from node.body
+
+
+def read_in(workflow: Workflow) -> frozenset[str]:
+    """The variables that anything reads, those of maps and comprehensions included."""
+    found: set[str] = set()
+    for step in steps_of(workflow):
+        if isinstance(step, Assign) and step.value == Var(var=step.output):
+            continue
+        found |= {name for binding in bindings(step) for name in reads(binding)}
+        texts = [step.expr] if isinstance(step, Condition | Assign) else []
+        if isinstance(step, Map):
+            found |= set(reads(step.collect))
+            texts.append(step.where)
+        for text in texts:
+            found |= expressions.names(text) if text is not None else set()
+    return frozenset(found)
+
+
+def outputs_of(node: Node) -> list[str]:
+    """The variables that a node sets, those of a map's rounds first."""
+    match node:
+        case Map(item=item, body=body, output=output):
+            return [item, *(step.output for step in body), output]
+        case ToolNode(output=output) | Assign(output=output) | LLMNode(output=output):
+            return [output]
+        case _:
+            return []
+
+
+def in_order(flow: Flow) -> list[str]:
+    """The nodes that a run may visit, each behind all that lead to it without a back edge."""
+    back = {(edge.source, edge.target) for edge in flow.back_edges}
+    found: list[str] = []
+    seen: set[str] = set()
+    todo: list[tuple[str, bool]] = [(flow.start, False)] if flow.start is not None else []
+    while todo:
+        name, done = todo.pop()
+        if done:
+            found.append(name)
+        elif name not in seen:
+            seen.add(name)
+            todo.append((name, True))
+            todo += [(after, False) for after in flow.order.successors(name) if (name, after) not in back]
+    return found[::-1]
+
+
+def tools_of(workflow: Workflow) -> list[str]:
+    """The tools that are called, in the order of the document."""
+    return list(dict.fromkeys(step.tool for step in steps_of(workflow) if isinstance(step, ToolNode)))
+
+
+def module_name(workflow: Workflow) -> str:
+    """The workflow's name in letters that Python has: a name for a function or a module."""
+    return re.sub(r"\W+", "_", workflow.name, flags=re.ASCII).strip("_") or "workflow"
+
+
+def required_of(workflow: Workflow) -> list[str]:
+    """The inputs that are variables."""
+    required = workflow.inputs.get("required", [])
+    return [name for name in workflow.input_names if name in required]
+
+
+def field_of(workflow: Workflow, name: str) -> dict[str, Any]:
+    """The schema of an input."""
+    field = workflow.inputs.get("properties", {}).get(name, {})
+    return cast(dict[str, Any], field) if isinstance(field, dict) else {}
+
+
+def hint(schema: Any) -> str:
+    """A schema as a type hint."""
+    if not isinstance(schema, dict):
+        return "Any"
+    fields = cast(dict[str, Any], schema)
+    if "enum" in fields and fields["enum"] and all(type(one) in (str, int, bool) for one in fields["enum"]):
+        return f"Literal[{', '.join(flat(constant(one)) for one in fields['enum'])}]"
+    if "anyOf" in fields:
+        return _union(hint(option) for option in fields["anyOf"])
+    names = fields.get("type", "")
+    if isinstance(names, list):
+        return _union(hint({**fields, "type": name}) for name in cast(list[str], names))
+    match names:
+        case "array":
+            return f"list[{hint(fields.get('items'))}]"
+        case "object":
+            return f"dict[str, {hint(fields.get('additionalProperties'))}]"
+        case _:
+            plain = {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}
+            return plain.get(str(names), "Any")
+
+
+def _union(hints: Iterable[str]) -> str:
+    found = list(dict.fromkeys(hints))
+    return "Any" if "Any" in found else " | ".join(sorted(found, key=lambda one: one == "None"))
+
+
+def imports_of_hints(lines: Iterable[str]) -> set[str]:
+    """The import lines that the type hints in some lines need, but for `Any`."""
+    homes = {"collections.abc": ("Callable", "Mapping"), "typing": ("Literal", "NotRequired")}
+    code = "\n".join(lines)
+    return {f"from {home} import {name}" for home, names in homes.items() for name in names if f"{name}[" in code}
+
+
+def checked_part(schema: Any) -> Any:
+    """A schema without what is there for readers only."""
+    if isinstance(schema, list):
+        return [checked_part(part) for part in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    for key, part in cast(dict[str, Any], schema).items():
+        if key in ("properties", "$defs"):
+            found[key] = {name: checked_part(inner) for name, inner in part.items()}
+        elif key in ("enum", "const", "required"):
+            found[key] = part
+        elif key not in _NOTES:
+            found[key] = checked_part(part)
+    return found
+
+
+class Code:
+    """Writes parts of a workflow as Python expressions, and notes what they need."""
+
+    def __init__(self, workflow: Workflow, names: Names) -> None:
+        self.workflow = workflow
+        self.names = names
+        self.used: set[str] = set()
+        self.types: dict[str, Type] = {}
+        self.types = self._types()
+        self.used = set()
+
+    def use(self, function: str) -> str:
+        """Notes that a function of `pyruntime` is used, and gives its name."""
+        self.used.add(function)
+        return function
+
+    def variable(self, name: str) -> str:
+        """The source that reads a variable."""
+        return self.names.of(name)
+
+    @property
+    def scope(self) -> Scope:
+        """What expressions are written with."""
+        return Scope(self.variable, self.names.of, self.types, self.use)
+
+    def _types(self) -> dict[str, Type]:
+        """What is known of each variable: of all values that it is ever given."""
+        rounds = 0
+        while True:
+            found = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
+            for step in steps_of(self.workflow):
+                for name, type in self.given(step):
+                    found[name] = join(found[name], type) if name in found else type
+            if found == self.types:
+                return found
+            rounds += 1
+            if rounds > _ROUNDS:
+                # `x = [x]` nests more deeply in every round.
+                found = {name: type if self.types.get(name) == type else ANY for name, type in found.items()}
+            self.types = found
+
+    def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
+        """The variables that a step sets, with what is known of them."""
+        match step:
+            case Assign(value=value, expr=expr, output=output):
+                if expr is not None:
+                    if expressions.names(expr) <= self.types.keys():
+                        yield output, value_of(expr, self.scope).type
+                elif value is not None and (type := self.type_of(value)) is not None:
+                    yield output, type
+            case Map(over=over, item=item, output=output):
+                yield output, {"type": "array"}
+                if (type := self.type_of(over)) is not None:
+                    yield item, type.get("items", ANY) if kind(type) == "array" else ANY
+            case ToolNode(output=output) | LLMNode(output=output):
+                yield output, ANY
+            case _:
+                pass
+
+    def type_of(self, binding: Binding) -> Type | None:
+        """The type of a binding; None if it reads a variable of which nothing is known yet."""
+        match binding:
+            case Var(var=name, path=path):
+                found = self.types.get(name)
+                for step in path if found is not None else ():
+                    found = step_into(found or ANY, step)
+                return found
+            case Literal_(value=value):
+                return type_of_value(value)
+            case ListOf(list=parts):
+                types = [type for part in parts if (type := self.type_of(part)) is not None]
+                items = types[0] if types else ANY
+                for type in types[1:]:
+                    items = join(items, type)
+                return {"type": "array", "items": items} if len(types) == len(parts) else None
+            case ObjectOf(object=fields):
+                found_of = {name: self.type_of(part) for name, part in fields.items()}
+                known = {name: type for name, type in found_of.items() if type is not None}
+                whole = {"type": "object", "properties": known, "required": tuple(known)}
+                return whole if len(known) == len(fields) else None
+
+    def binding(self, binding: Binding) -> Source:
+        """A binding as an expression."""
+        match binding:
+            case Var(var=name, path=path):
+                return self.path(name, path)
+            case Literal_(value=value):
+                return constant(value)
+            case ListOf(list=parts):
+                return Group("[", tuple(map(self.binding, parts)), "]")
+            case ObjectOf(object=fields):
+                parts = (named(f"{string(key)}: ", self.binding(part)) for key, part in fields.items())
+                return Group("{", tuple(parts), "}")
+
+    def path(self, name: str, path: Sequence[str | int]) -> Source:
+        """A path into a variable: plain subscripts, unless an index could go into a text."""
+        steps = [flat(constant(step)) for step in path]
+        type = self.types.get(name, ANY)
+        for step in path:
+            if not isinstance(step, str) and kind(type) != "array":
+                return Group(f"{self.use('_at')}(", (self.variable(name), *steps), ")")
+            type = step_into(type, step)
+        return self.variable(name) + "".join(f"[{step}]" for step in steps)
+
+    def value(self, node: Assign) -> Source:
+        """What an assign node sets its variable to."""
+        if node.expr is not None:
+            return value_of(node.expr, self.scope).source
+        assert node.value is not None
+        return self.binding(node.value)
+
+    def list_of(self, binding: Binding) -> str:
+        """A binding that must be a list."""
+        source = flat(self.binding(binding))
+        if kind(self.type_of(binding) or ANY) == "array":
+            return source
+        return f"{self.use('_list')}({source})"
+
+    def call(self, function: str, args: Mapping[str, Binding]) -> Source:
+        """A call with named arguments."""
+        values = {name: self.binding(binding) for name, binding in args.items()}
+        if all(name.isidentifier() and not keyword.iskeyword(name) for name in values):
+            return Group(f"{function}(", tuple(named(f"{name}=", value) for name, value in values.items()), ")")
+        fields = tuple(named(f"{string(name)}: ", value) for name, value in values.items())
+        return Group(f"{function}(", (named("**", Group("{", fields, "}")),), ")")
+
+    def prompt(self, node: LLMNode, function: str) -> Source:
+        """The question to a language model."""
+        parts = list(Formatter().parse(node.prompt))
+        asked = {name for _, name, _, _ in parts if name is not None}
+        # What is not asked for is read only where that can fail.
+        args = {
+            name: binding
+            for name, binding in node.args.items()
+            if name in asked or not (isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path))
+        }
+        plain = {name: flat(self.binding(binding)) for name, binding in args.items()}
+        usual = all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in plain)
+        if not plain and not asked:
+            question: Source = string("".join(literal for literal, *_ in parts))
+        elif usual and plain.keys() == asked and not any(set(source) & set("\"'\\{") for source in plain.values()):
+            question = self._filled(parts, plain)
+        elif usual and plain.keys() == asked:
+            question = self.call(f"{string(node.prompt)}.format", args)
+        else:
+            fields = tuple(named(f"{string(name)}: ", self.binding(binding)) for name, binding in args.items())
+            question = Group(f"{string(node.prompt)}.format(", (named("**", Group("{", fields, "}")),), ")")
+        return Group(f"{function}(", (question,), ")")
+
+    def _filled(self, parts: Sequence[tuple[str, str | None, Any, Any]], plain: Mapping[str, str]) -> str:
+        body = ""
+        for literal, name, _, _ in parts:
+            body += string(literal + "'")[1:-2].replace("{", "{{").replace("}", "}}")
+            body += f"{{{plain[name]}}}" if name is not None else ""
+        return f'f"{body}"'
+
+    def constants(self, specs: Mapping[str, ToolSpec]) -> list[str]:
+        """The schemas that inputs and arguments are checked against."""
+        lines: list[str] = []
+        if "_input" in self.used:
+            lines += statement(0, constant(checked_part(self.workflow.inputs)), "_INPUTS: dict[str, Any] = ")
+        if "_tool" in self.used:
+            tools = {name: checked_part(specs[name].parameters) if name in specs else True
+                     for name in tools_of(self.workflow)}  # fmt: skip
+            lines += [""] if lines else []
+            lines += statement(0, constant(tools), "_PARAMETERS: dict[str, Any] = ")
+        return lines
+
+    def helpers(self, specs: Mapping[str, ToolSpec]) -> list[str]:
+        """What stands below the code: schemas and functions, as lines."""
+        needed = pyruntime.needed(self.used)
+        lines = self.constants(specs)
+        if lines or needed:
+            lines = ["", "", "# What follows makes a run mean what it means in the workflow.", "", *lines]
+        for source in pyruntime.source_of(needed):
+            lines += ["", "", *source.splitlines()]
+        return lines
+
+    def imports(self) -> set[str]:
+        """The imports that the functions below need."""
+        return pyruntime.imports_of(pyruntime.needed(self.used))
+
+
+def sorted_imports(lines: Iterable[str]) -> list[str]:
+    """Import lines in the usual order, those of one module in one, the standard library's first."""
+    plain: set[str] = set()
+    members: dict[str, set[str]] = {}
+    for line in lines:
+        if line.startswith("from "):
+            module, _, names = line.removeprefix("from ").partition(" import ")
+            members.setdefault(module, set()).update(names.split(", "))
+        else:
+            plain.add(line)
+    merged = {
+        module: f"from {module} import {', '.join(sorted(names, key=_rank))}"
+        for module, names in sorted(members.items())
+    }
+    own = [line for module, line in merged.items() if module.partition(".")[0] in sys.stdlib_module_names]
+    others = [line for line in merged.values() if line not in own]
+    return [*sorted(plain), *own, *([""] if others else []), *others]
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Constants first, then classes, then functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def paragraphs(text: str, indent: str = "", width: int = _DOCUMENTED) -> list[str]:
+    """A text in lines; lines behind the first of each paragraph are indented."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False) or [""]
+    return lines
+
+
+def about(workflow: Workflow) -> list[str]:
+    """The description of a workflow, or its name."""
+    return paragraphs(workflow.description.strip() or f"The workflow {workflow.name}.")
+
+
+def documented_tools(workflow: Workflow, specs: Mapping[str, ToolSpec], indent: str) -> list[str]:
+    """A line for each tool: its signature."""
+    lines: list[str] = []
+    for name in tools_of(workflow):
+        signature = specs[name].signature() if name in specs else f"{name}(…)"
+        lines += paragraphs(f"{indent}{signature}", indent + "    ")
+    return lines
+
+
+def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> str:
+    """A module of its parts.
+
+    Raises:
+        SyntaxError: Never for what the exporters write; it would be their mistake.
+    """
+    lines = [*docstring(0, [opening]), "", *sorted_imports(imports), "", "", *code]
+    text = "\n".join(lines) + "\n"
+    ast.parse(text)
+    return text
+
+
+def report(workflow: Workflow, approximated: Sequence[Note], lost: Sequence[Note] = ()) -> Fidelity:
+    """The report of an exporter that keeps every node and edge but for what the notes are about."""
+    noted = {note.part for note in (*approximated, *lost)}
+    parts = ["inputs", *(node.id for node in workflow.nodes), *(edge.label for edge in workflow.edges)]
+    return Fidelity(
+        kept=tuple(part for part in parts if part not in noted), approximated=tuple(approximated), lost=tuple(lost)
+    )
+
+
+def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:
+    """What generated Python does not do to the letter."""
+    notes: list[Note] = []
+    for step in steps_of(workflow):
+        if isinstance(step, ToolNode) and step.tool not in specs and workflow.by_id.get(step.id) is step:
+            note = f"the schema of {step.tool!r} is not known: its arguments are not checked"
+            notes.append(Note(part=step.id, note=note))
+    looping = any(isinstance(node, Map | Condition) for node in workflow.nodes)
+    if looping or any(isinstance(node, Assign) and node.expr for node in workflow.nodes):
+        note = "the step budget, and what expressions may grow to, are not limited as in a run"
+        notes.append(Note(part="limits", note=note))
+    return notes

@@ -1,0 +1,241 @@
+"""What generated Python needs to mean what the executor does, as source: small functions, standard library only.
+
+A module gets those that it uses. Where the plain operator of Python does the same, none is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+FUNCTIONS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "_tool": (
+        '''
+def _tool(tools: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+    """A tool that gets copies of arguments that fit its schema, and gives plain JSON."""
+    function, schema = tools[name], _PARAMETERS[name]
+
+    def call(**arguments: Any) -> Any:
+        if not _fits(arguments, schema, schema):
+            raise ValueError(f"the arguments of {name} do not fit: {arguments!r}")
+        return _json(function(**_json(arguments)))
+
+    return call
+''',
+        ("_fits", "_json"),
+        ("from collections.abc import Callable, Mapping",),
+    ),
+    "_input": (
+        '''
+def _input(name: str, value: Any) -> Any:
+    """An input as plain JSON that fits its schema."""
+    value = _json(value)
+    if not _fits(value, _INPUTS["properties"][name], _INPUTS):
+        raise ValueError(f"the input {name} does not fit: {value!r}")
+    return value
+''',
+        ("_fits", "_json"),
+        (),
+    ),
+    "_fits": (
+        '''
+def _fits(value: Any, schema: Any, root: Any) -> bool:
+    """Whether a JSON value fits a schema; `root` holds the definitions."""
+    if schema is True or schema is False:
+        return schema
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/$defs/")
+        if not _fits(value, root["$defs"][name], root):
+            return False
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        return False
+    if "const" in schema and not _same(value, schema["const"]):
+        return False
+    if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
+        return False
+    choices = schema.get("anyOf", [True])
+    if not any(_fits(value, choice, root) for choice in choices):
+        return False
+    if type(value) in (int, float):
+        return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    if type(value) is list:
+        size, items = len(value), schema.get("items", True)
+        fitting = all(_fits(item, items, root) for item in value)
+        least, most = schema.get("minItems", 0), schema.get("maxItems", size)
+        return fitting and least <= size <= most
+    if type(value) is dict:
+        fields = schema.get("properties", {})
+        rest = schema.get("additionalProperties", True)
+        complete = all(name in value for name in schema.get("required", []))
+        parts = [(part, fields.get(name, rest)) for name, part in value.items()]
+        return complete and all(_fits(part, field, root) for part, field in parts)
+    return True
+''',
+        ("_is", "_same"),
+        (),
+    ),
+    "_is": (
+        '''
+def _is(value: Any, kind: str) -> bool:
+    """Whether a JSON value is of a JSON type; 2.0 is an integer, True is not."""
+    if kind == "integer":
+        return type(value) is int or (type(value) is float and value.is_integer())
+    if kind == "number":
+        return type(value) in (int, float)
+    kinds = {"string": str, "boolean": bool, "array": list, "object": dict}
+    return value is None if kind == "null" else type(value) is kinds[kind]
+''',
+        (),
+        (),
+    ),
+    "_same": (
+        '''
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; True is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_same(a, b) for a, b in pairs)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(
+            _same(value, other[name]) for name, value in one.items()
+        )
+    return one == other
+''',
+        (),
+        (),
+    ),
+    "_json": (
+        '''
+def _json(value: Any, depth: int = 0) -> Any:
+    """A copy of a value as plain JSON: exact types, finite numbers, keys that are text."""
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if kind is str:
+        value.encode()  # a lone surrogate is an error
+        return value
+    if (kind is int and value.bit_length() <= 1024) or (
+        kind is float and math.isfinite(value)
+    ):
+        return value
+    if depth < 50 and kind in (list, tuple):
+        return [_json(item, depth + 1) for item in value]
+    objects = (dict, Counter, OrderedDict, defaultdict)
+    if depth < 50 and kind in objects and all(type(key) is str for key in value):
+        return {_json(key): _json(item, depth + 1) for key, item in value.items()}
+    raise ValueError(f"a {kind.__name__} that is no JSON value: {value!r:.80}")
+''',
+        (),
+        ("import math", "from collections import Counter, OrderedDict, defaultdict"),
+    ),
+    "_number": (
+        '''
+def _number(value: Any) -> Any:
+    """A finite number; a text that was repeated or filled in is an error."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r:.80}")
+    return _json(value)
+''',
+        ("_json",),
+        (),
+    ),
+    "_arithmetic": (
+        '''
+def _arithmetic(value: Any) -> Any:
+    """A number in the middle of a sum; a text that was repeated is an error."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {value!r:.80}")
+    return value
+''',
+        (),
+        (),
+    ),
+    "_power": (
+        '''
+def _power(base: Any, exponent: Any) -> Any:
+    """A power that is a real number, with an exponent of at most 64."""
+    if abs(exponent) > 64:
+        raise ValueError(f"the exponent {exponent!r} is too large")
+    result = base**exponent
+    if type(result) is complex:
+        raise ValueError(f"{base!r} to the power of {exponent!r} is not real")
+    return result
+''',
+        (),
+        (),
+    ),
+    "_sequence": (
+        '''
+def _sequence(value: Any) -> Any:
+    """A text or a list, as what has `count` and `index`."""
+    if not isinstance(value, str | list):
+        raise TypeError(f"expected a text or a list, got {value!r:.80}")
+    return value
+''',
+        (),
+        (),
+    ),
+    "_round": (
+        '''
+def _round(rounds: int, bound: int, head: str) -> int:
+    """The number of the next round of a loop; one too many is an error."""
+    if rounds >= bound:
+        raise RuntimeError(f"the loop at {head} ran more than {bound} rounds")
+    return rounds + 1
+''',
+        (),
+        (),
+    ),
+    "_list": (
+        '''
+def _list(value: Any) -> list[Any]:
+    """A list to go through; a text or an object is an error."""
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, got {value!r:.80}")
+    return value
+''',
+        (),
+        (),
+    ),
+    "_at": (
+        '''
+def _at(value: Any, *path: str | int) -> Any:
+    """What a path of keys and indexes leads to; an index goes into lists only."""
+    for step in path:
+        if not isinstance(value, dict if isinstance(step, str) else list):
+            raise TypeError(f"nothing at {step!r} in {value!r:.80}")
+        value = value[step]
+    return value
+''',
+        (),
+        (),
+    ),
+}
+"""For each function its source, the functions that it calls, and the imports that it needs."""
+
+NAMES = frozenset(FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
+
+
+def needed(used: Iterable[str]) -> list[str]:
+    """The functions that are used, and those that they use, in the order of the table."""
+    found: set[str] = set()
+    todo = list(used)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += FUNCTIONS[name][1]
+    return [name for name in FUNCTIONS if name in found]
+
+
+def source_of(names: Iterable[str]) -> list[str]:
+    """The source of functions, one text for each."""
+    return [FUNCTIONS[name][0].strip("\n") for name in names]
+
+
+def imports_of(names: Iterable[str]) -> set[str]:
+    """The import lines that functions need."""
+    return {line for name in names for line in FUNCTIONS[name][2]}

@@ -1,0 +1,191 @@
+"""A workflow as numbered instructions in natural language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import networkx
+
+from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.pruning import readable
+from flowmind.formats.words import ENTRY, guesses, say_binding, say_map, say_over, say_step, say_test
+from flowmind.graph import Flow, analyse
+from flowmind.nesting import Again, Block, Do, If, Item, Leave, Loop, Return
+from flowmind.workflow import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow
+from tools_registry.schema import type_label
+from tools_registry.spec import ToolSpec
+
+nx = cast(Any, networkx)
+Step = ToolNode | Assign | LLMNode | End
+
+
+def to_text(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+    """A workflow that passes `check` as instructions: one sentence for each step, numbered, what is inside a branch or
+    a loop numbered within it (2.1, 2.2). Forked paths stand one after the other."""
+    flow = analyse(workflow)
+    block = readable(workflow)
+    steps = _listing(workflow, flow, specs) if block is None else _Instructions(specs).steps(block)
+    counted = ["Positions in lists are counted from 0.", ""] if any(ENTRY in line for line in steps) else []
+    lines = [*_head(workflow), "", *counted, "Steps:", *steps]
+    return Export("\n".join(lines) + "\n", fidelity(workflow, flow))
+
+
+def fidelity(workflow: Workflow, flow: Flow) -> Fidelity:
+    """What becomes of a workflow that is told in words."""
+    told = guesses(workflow)
+    for fork in flow.forks:
+        note = "its forked paths stand one after the other"
+        told[fork.node] = f"{told[fork.node]}; {note}" if fork.node in told else note
+    for edge in flow.back_edges:
+        if edge.bound is None:
+            told[edge.label] = "its bound of 10000 rounds is not said"
+    parts = [*workflow.by_id, *(edge.label for edge in workflow.edges)]
+    notes = [Note(part="inputs", note="their types are told in short")]
+    notes += [Note(part=part, note=told[part]) for part in parts if part in told]
+    return Fidelity(kept=tuple(part for part in parts if part not in told), approximated=tuple(notes))
+
+
+def _head(workflow: Workflow) -> list[str]:
+    lines = [f"Workflow: {workflow.name.replace('_', ' ')}"]
+    lines += [workflow.description.strip()] if workflow.description.strip() else []
+    lines += ["", "Given:"] if workflow.input_names else ["", "Nothing is given."]
+    for name, field in workflow.inputs.get("properties", {}).items():
+        note = f": {' '.join(str(field['description']).split())}" if field.get("description") else ""
+        lines.append(f"- {name} ({type_label(field)}){note}")
+    return lines
+
+
+class _Instructions:
+    """Nested code as numbered lines."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec]) -> None:
+        self.specs = specs
+
+    def steps(self, block: Block, number: str = "", indent: str = "", begin: int = 1, last: bool = False) -> list[str]:
+        """The lines of a block.
+
+        Args:
+            block: The items.
+            number: What the numbers begin with: `2.` inside of step 2.
+            indent: What the lines begin with.
+            begin: The first item's number.
+            last: Whether the end of the block is the end of a round.
+        """
+        lines: list[str] = []
+        if last and block and isinstance(block[-1], Again):
+            block = block[:-1]
+        for place, item in enumerate(block):
+            own = f"{number}{begin + place}."
+            lines += self.item(item, own, indent, last and place == len(block) - 1)
+        return lines or [f"{indent}{number}{begin}. Do nothing."]
+
+    def item(self, item: Item, own: str, indent: str, last: bool) -> list[str]:
+        head = f"{indent}{own} "
+        inner = f"{indent}    "
+        match item:
+            case Do(node=Map() as node):
+                return [f"{head}Make a list called {node.output}: for {say_over(node)}:", *self.each(node, own, inner)]
+            case Do(node=node):
+                return [head + say_step(cast(Step, node), self.specs)]
+            case Return(node=node):
+                return [head + say_step(node, self.specs)]
+            case Leave():
+                return [f"{head}Stop repeating."]
+            case Again(edge=edge):
+                bound = f" (at most {edge.bound} times)" if edge.bound is not None else ""
+                return [f"{head}Go on with the next round{bound}."]
+            case Loop(body=body):
+                return self.loop(body, own, head, inner)
+            case If():
+                return self.choice(item, own, head, indent, inner, last)
+
+    def each(self, node: Map, own: str, inner: str) -> list[str]:
+        steps = [f"{inner}{own}{place}. {say_step(step, self.specs)}" for place, step in enumerate(node.body, 1)]
+        return [*steps, f"{inner}{own}{len(steps) + 1}. Add {say_binding(node.collect)} to {node.output}."]
+
+    def loop(self, body: Block, own: str, head: str, inner: str) -> list[str]:
+        bound = _bound(body)
+        most = f" (at most {bound} more times after the first)" if bound is not None else ""
+        match body:
+            case (If(node=node, then=then, otherwise=(Leave(),)),):
+                most = f" (at most {bound} times)" if bound is not None else ""
+                return [
+                    f"{head}As long as {say_test(node.expr).text}, repeat{most}:",
+                    *self.steps(then, own, inner, last=True),
+                ]
+            case (If(node=node, then=(Leave(),), otherwise=otherwise),):
+                most = f" (at most {bound} times)" if bound is not None else ""
+                return [
+                    f"{head}Until {say_test(node.expr).text}, repeat{most}:",
+                    *self.steps(otherwise, own, inner, last=True),
+                ]
+            case _:
+                return [f"{head}Repeat{most}, until told to stop:", *self.steps(body, own, inner, last=True)]
+
+    def choice(self, item: If, own: str, head: str, indent: str, inner: str, last: bool) -> list[str]:
+        lines: list[str] = []
+        word, count = "If", 1
+        arms: Block = (item,)
+        while len(arms) == 1 and isinstance(arms[0], If):
+            test = say_test(arms[0].node.expr).text
+            then, arms = self.told(arms[0].then, last), self.told(arms[0].otherwise, last)
+            if not then:
+                word = word.replace("If", "Unless").replace("if", "unless")
+                then, arms = arms, ()
+            lines.append(f"{head}{word} {test}:")
+            lines += self.steps(then, own, inner, count, last)
+            count += max(len(then), 1)
+            head, word = f"{indent}  ", "Otherwise, if"
+        if arms:
+            lines += [f"{head}Otherwise:", *self.steps(arms, own, inner, count, last)]
+        return lines
+
+    def told(self, block: Block, last: bool) -> Block:
+        """An arm without what goes without saying at the end of a round."""
+        return block[:-1] if last and block and isinstance(block[-1], Again) else block
+
+
+def _bound(block: Block) -> int | None:
+    """The bound of a loop's rounds, where all ways into the next one have the same."""
+    found: set[int | None] = set()
+    todo = [*block]
+    while todo:
+        match todo.pop():
+            case Again(edge=edge):
+                found.add(edge.bound)
+            case If(then=then, otherwise=otherwise):
+                todo += [*then, *otherwise]
+            case _:
+                pass
+    return found.pop() if len(found) == 1 else None
+
+
+def _listing(workflow: Workflow, flow: Flow, specs: Mapping[str, ToolSpec]) -> list[str]:
+    """A graph without a nested form: a step a node, with the number of the next."""
+    forward = flow.order.copy()
+    forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
+    names = [name for name in nx.lexicographical_topological_sort(forward) if name != flow.start]
+    numbers = {name: place for place, name in enumerate(names, 1)}
+    return [
+        f"{numbers[name]}. {line}"
+        for name in names
+        for line in [_listed_step(workflow.by_id[name], workflow, flow, numbers, specs)]
+    ]
+
+
+def _listed_step(
+    node: Node, workflow: Workflow, flow: Flow, numbers: Mapping[str, int], specs: Mapping[str, ToolSpec]
+) -> str:
+    if isinstance(node, Condition):
+        arms = {edge.when: flow.jumps.get((node.id, edge.target), edge.target) for edge in workflow.after(node.id)}
+        yes, no = numbers[arms[True]], numbers[arms[False]]
+        return f"If {say_test(node.expr).text}, go on with step {yes}, otherwise with step {no}."
+    if isinstance(node, End):
+        return say_step(node, specs)
+    targets: Sequence[str] = list(flow.order.successors(node.id))
+    following = f" Go on with step {numbers[targets[0]]}." if numbers[targets[0]] != numbers[node.id] + 1 else ""
+    if isinstance(node, Map):
+        return say_map(node, specs) + following
+    assert not isinstance(node, Start)
+    return say_step(node, specs) + following
