@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from flowmind import cli
+from flowmind.formats.catalog import FORMATS
 from flowmind.pipeline import MODES
 from flowmind.testing import Fault, FaultyServer
 from flowmind.workflow import Workflow
@@ -117,7 +118,7 @@ def document(folder: Path, name: str = "workflow.json", **changes: Any) -> Path:
 def test_help_lists_the_commands() -> None:
     done = flowmind("--help")
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")}
-    names = {"exp", "report", "solve", "run", "check", "convert", "show", "models", "serve", "doctor"}
+    names = {"exp", "report", "solve", "run", "check", "convert", "show", "models", "serve", "serve-tools", "doctor"}
     assert done.returncode == 0
     assert names <= listed
 
@@ -295,14 +296,21 @@ def test_a_file_without_tools_is_one_line(content: str | None, tmp_path: Path) -
     assert str(tools) in refused(called("check", document(tmp_path), "--tools", tools))
 
 
-def test_show_prints_a_line_a_node(tmp_path: Path) -> None:
-    assert called("show", document(tmp_path)).stdout.splitlines() == [
+def test_show_draws_in_the_terminal_and_as_svg(tmp_path: Path) -> None:
+    svg = tmp_path / "new" / "drawn.svg"
+    assert called("show", document(tmp_path), "--svg", svg).stdout.splitlines() == [
         "mean_of_evens: Average the even numbers.",
-        "- start: inputs numbers -> evens",
-        "- evens: evens = keep_even(items=numbers) -> mean",
-        "- mean: result = mean(items=evens) -> end",
-        "- end: end with result",
+        " ● start: inputs numbers",
+        " │",
+        " ■ evens: evens = keep_even(items=numbers)",
+        " │",
+        " ■ mean: result = mean(items=evens)",
+        " │",
+        " ● end: end with result",
     ]
+    assert svg.read_text().startswith("<svg ")
+    cut = called("show", document(tmp_path), "--width", 20).stdout.splitlines()
+    assert cut[3] == " ■ evens: evens = keep_e…"
 
 
 def test_convert_writes_other_formats_to_the_screen_or_to_a_file(tmp_path: Path) -> None:
@@ -315,6 +323,31 @@ def test_convert_writes_other_formats_to_the_screen_or_to_a_file(tmp_path: Path)
     assert (written.returncode, written.stdout) == (0, "")
     assert out.read_text() == Workflow.model_validate(MEAN_OF_EVENS).to_json()
     assert json.loads(out.read_text()) == MEAN_OF_EVENS
+
+
+def test_every_format_is_written_from_the_command_line_and_says_what_it_does_not_keep(
+    tmp_path: Path, tools: Path
+) -> None:
+    path = document(tmp_path)
+    for name in FORMATS:
+        out, report = tmp_path / f"out-{name}", tmp_path / f"{name}.report.json"
+        done = called("convert", path, "--to", name, "--tools", tools, "--out", out, "--report", report)
+        assert done.returncode == 0, done.stderr
+        said = json.loads(report.read_text())
+        assert out.read_text().strip() and set(said) == {"kept", "approximated", "lost"}
+        told = [line.split(": ")[0] for line in done.stderr.splitlines()]
+        assert told == ["approximated"] * len(said["approximated"]) + ["lost"] * len(said["lost"])
+
+
+@pytest.mark.parametrize("name", ["mermaid", "serverless", "pdl"])
+def test_a_workflow_in_another_format_is_run_as_it_is(name: str, tmp_path: Path, tools: Path) -> None:
+    flow = tmp_path / f"flow{FORMATS[name].suffix}"
+    assert called("convert", document(tmp_path), "--tools", tools, "--to", name, "--out", flow).returncode == 0
+    assert called("check", flow, "--tools", tools).returncode == 0
+    ran = called("run", flow, "--tools", tools, "--input", '{"numbers": [1, 2, 4]}')
+    assert json.loads(ran.stdout) == 3
+    flow.write_text("nothing of that kind")
+    assert str(flow) in refused(called("show", flow))
 
 
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
