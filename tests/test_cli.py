@@ -6,9 +6,11 @@ import io
 import itertools
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -544,3 +546,23 @@ def test_a_folder_without_a_benchmark_is_one_line(command: str, manifest: str | 
     done = typed("flowbench_synth.cli", command, tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert str(tmp_path) in done.stderr
+
+
+def test_serve_tools_answers_until_it_is_interrupted(tmp_path: Path, tools: Path) -> None:
+    words = ["serve-tools", document(tmp_path), "--tools", tools, "--port", 0]
+    command = [sys.executable, "-m", "flowmind.cli", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        address = process.stdout.readline().split()[0]
+        with urllib.request.urlopen(address) as reply:
+            described = json.load(reply)
+        call = urllib.request.Request(
+            f"{described['servers'][0]['url']}/tools/mean",
+            json.dumps({"items": [1, 2]}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(call) as reply:
+            assert json.load(reply) == {"result": 1.5}
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read() == "flowmind: interrupted\n"

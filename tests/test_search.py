@@ -231,10 +231,10 @@ def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(rema
 
 
 RELEVANCE = """
-from flowmind.llm.search.reading import relevance
+from flowmind.llm.search.matching import Fit
 from tools_registry import catalog
-documents = {name: spec.description for name, spec in catalog.specs().items()}
-print(relevance(" ".join(list(documents.values())[::7]), documents))
+specs = catalog.specs()
+print(Fit(" ".join(spec.description for spec in list(specs.values())[::7]), specs).tools)
 """
 
 

@@ -9,19 +9,18 @@ from typing import Any, cast
 
 from flowmind.files import dump_json
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
-from flowmind.llm.search.reading import (
-    Exchange,
-    Reading,
-    constants,
-    named,
-    read,
-    relevance,
-)
-from flowmind.llm.search.synthesis import Call, Probe, Program, Question, Source, search
+from flowmind.llm.search.constants import constants, entries, named
+from flowmind.llm.search.matching import Fit
+from flowmind.llm.search.program import Call, Program, Source
+from flowmind.llm.search.ranking import best
+from flowmind.llm.search.reading import Exchange, Reading, read
+from flowmind.llm.search.synthesis import Probe, Question, Search
 from flowmind.protocols import ChatRequest, Reply
 from tools_registry.schema import json_equal, type_of
 from tools_registry.spec import ToolSpec
 
+BUDGET = 60_000
+"""Calls that one search may try, about: what it does with less is that share of what it does with all of it."""
 Said = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""
 
@@ -36,7 +35,7 @@ class SearchModel:
 
     name = "search"
 
-    def __init__(self, probe: Probe, budget: int = 60_000) -> None:
+    def __init__(self, probe: Probe, budget: int = BUDGET) -> None:
         self._probe = probe
         self._budget = budget
         self._known: dict[str, Program | None] = {}
@@ -63,19 +62,11 @@ class SearchModel:
         return self._known[key]
 
     def _from_examples(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        if not reading.examples or reading.working is None:
+        if not reading.examples or reading.working is None or not business:
             return None
-        documents = {name: f"{name.replace('_', ' ')} {spec.description}" for name, spec in business.items()}
-        question = Question(
-            specs=business,
-            cases=[*(given for given, _ in reading.examples), reading.working],
-            outputs=[wanted for _, wanted in reading.examples],
-            constants=constants(reading),
-            named=named(reading.text.split("\n\nInputs:")[0]),
-            relevance=relevance(reading.text, documents),
-            budget=round(self._budget * min(1.0, _FEW_TOOLS / len(business)) ** 2) if business else 0,
-        )
-        return search(question, self._probe)
+        search = Search(question(reading, business, self._budget / BUDGET), self._probe)
+        search.run()
+        return best(search)
 
     def _from_trace(self, reading: Reading) -> Program | None:
         """The program of a trace: each argument comes from a value that equals it.
@@ -110,8 +101,27 @@ class SearchModel:
             return None
 
 
+def question(reading: Reading, business: Mapping[str, ToolSpec], effort: float) -> Question:
+    """What a search for a task has to find, from what a conversation says."""
+    assert reading.working is not None
+    cases = [*(given for given, _ in reading.examples), reading.working]
+    outputs = [wanted for _, wanted in reading.examples]
+    query = reading.text.split("\n\nInputs:")[0]
+    said = named(query, entries(cases))
+    few = min(1.0, _FEW_TOOLS / max(1, len(business))) ** 3
+    return Question(
+        specs=business,
+        cases=cases,
+        outputs=outputs,
+        constants=constants(reading.text, cases, outputs, said),
+        named=said,
+        fit=Fit(query, business),
+        effort=effort * few,
+    )
+
+
 _FEW_TOOLS = 10
-"""With more tools the budget shrinks by their square: it would cover next to nothing of the sequences of three or
+"""With more tools the effort shrinks by their cube: it would cover next to nothing of the sequences of three or
 four calls."""
 _READINGS = 64
 """Ways to read a trace that are tried on the other examples."""
@@ -119,7 +129,8 @@ _READINGS = 64
 
 def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
     """The programs that a trace can stand for, the likeliest first."""
-    said = [constant for constant, cost in constants(reading) if cost <= 0.15]
+    cases = [case for case, _ in reading.examples]
+    said = [part.value for part in named(reading.text.split("\n\nInputs:")[0], entries(cases))]
 
     def build(index: int, calls: tuple[Call, ...]) -> Iterator[Program]:
         if index == len(reading.trace):
@@ -170,6 +181,10 @@ def _origins(
         parts = [_origins(part, given, trace, calls, named)[0] for part in value]
         if any(part.kind == "call" for part in parts):
             found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
+    if kind is dict and not found and 0 < len(value) <= 4:
+        fields = {name: _origins(part, given, trace, calls, named)[0] for name, part in value.items()}
+        if any(part.kind == "call" for part in fields.values()):
+            found = [Source("object", fields=tuple(fields.items()))]
     constant = [Source("constant", value=value)]
     said = kind in (int, float) and any(json_equal(value, part) for part in named)
     return [*found, *constant, *inputs] if said else [*found, *inputs, *constant]

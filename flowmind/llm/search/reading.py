@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +10,6 @@ from itertools import pairwise
 from typing import Any, cast
 
 from flowmind.protocols import Message
-
-_WORDS = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "twelve": 12, "once": 1, "twice": 2, "half": 0.5, "third": 3, "dozen": 12,
-    "last": -1, "final": -1,
-}  # fmt: skip
-_SIGNS = {
-    "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
-    "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
-    "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|", "hash": "#",
-    "zero": "0", "zeros": "0",
-}  # fmt: skip
-_USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 
 
 @dataclass(frozen=True)
@@ -137,105 +123,3 @@ def _exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
         ok = not text.startswith("error")
         found.append(Exchange(action["action"], action["action_input"], ok, _json(text) if ok else text))
     return tuple(found)
-
-
-_QUOTED = re.compile(r"'([^'\n]{0,40})'|\"([^\"\n]{0,40})\"|“([^”\n]{0,40})”")
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
-
-
-def named(text: str) -> list[Any]:
-    """The numbers and quoted texts of a task's own words, in their order, each once."""
-    found: dict[str, Any] = {}
-    for match in _QUOTED.finditer(text):
-        value = next(part for part in match.groups() if part is not None)
-        found.setdefault(repr(value), value)
-    for match in _NUMBER.finditer(_QUOTED.sub(" ", text)):
-        number = match[0].replace(",", "")
-        value = float(number) if "." in number else int(number)
-        found.setdefault(repr(value), value)
-    return list(found.values())
-
-
-def constants(reading: Reading) -> list[tuple[Any, float]]:
-    """The values that the task's text names, each with a cost: plain ones cheap, usual ones dear."""
-    text = reading.text
-    found: dict[str, tuple[Any, float]] = {}
-
-    def add(value: Any, cost: float) -> None:
-        found.setdefault(repr(value), (value, cost))
-
-    plain = named(text)
-    for value in plain:
-        add(value, 0.05)
-    for match in re.finditer(r"(\d+(?:\.\d+)?)\s*(?:%|percent)", text):
-        add(float(match[1]) / 100, 0.1)
-    words = re.findall(r"[A-Za-z]+", text.lower())
-    for word in words:
-        if word in _WORDS:
-            add(_WORDS[word], 0.1)
-        if word in _SIGNS:
-            add(_SIGNS[word], 0.1)
-    for name in _field_names(reading):
-        add(name, 0.05 if name.lower() in words else 0.2)
-    for value in _lists(named(text.split("\n\nInputs:")[0])):
-        add(value, 0.15)
-    for value in _USUAL:
-        add(value, 0.4)
-    return list(found.values())
-
-
-def _lists(plain: Sequence[Any]) -> list[list[Any]]:
-    """Lists that a task may mean: its quoted texts, and its numbers in runs of two to four, also in order."""
-    texts = [value for value in plain if isinstance(value, str)]
-    numbers = [value for value in plain if not isinstance(value, str)][:8]
-    found: list[list[Any]] = [texts] if len(texts) > 1 else []
-    for length in (2, 3, 4):
-        for start in range(len(numbers) - length + 1):
-            run = numbers[start : start + length]
-            found += [run] if run == sorted(run) else [run, sorted(run)]
-    return found
-
-
-def _field_names(reading: Reading) -> list[str]:
-    """The keys of the objects in the inputs."""
-    names: dict[str, None] = {}
-
-    def visit(value: Any) -> None:
-        if isinstance(value, dict):
-            for key, part in cast(dict[str, Any], value).items():
-                names[key] = None
-                visit(part)
-        elif isinstance(value, list):
-            for part in cast(list[Any], value)[:3]:
-                visit(part)
-
-    cases = [given for given, _ in reading.examples] + ([reading.working] if reading.working else [])
-    for case in cases:
-        for part in case.values():
-            visit(part)
-    return list(names)[:12]
-
-
-def relevance(text: str, documents: dict[str, str]) -> dict[str, float]:
-    """For each tool the share of its documentation's words that the task's text contains, rare words first.
-
-    The sums are exact, because sets have another order in every process.
-    """
-    words = set(map(_stem, re.findall(r"[a-z]+", text.lower())))
-    stems = {name: set(map(_stem, re.findall(r"[a-z]+", doc.lower()))) for name, doc in documents.items()}
-    spread: dict[str, int] = {}
-    for parts in stems.values():
-        for part in parts:
-            spread[part] = spread.get(part, 0) + 1
-    return {
-        name: math.fsum(1 / spread[part] for part in parts & words)
-        / max(1e-9, math.fsum(1 / spread[part] for part in parts))
-        for name, parts in stems.items()
-    }
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            return word.removesuffix(ending)
-    return word

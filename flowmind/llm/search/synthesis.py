@@ -13,103 +13,58 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
-from flowmind.files import dump_json
-from tools_registry.schema import Validator, json_equal, type_of, validator
+from flowmind.llm.search.constants import HOLE, Constant, Named
+from flowmind.llm.search.matching import Fit
+from flowmind.llm.search.parameters import Parameter, parameters
+from flowmind.llm.search.program import Call, Source
+from flowmind.llm.search.terms import (
+    NOTHING,
+    Candidate,
+    Filling,
+    Groups,
+    Term,
+    gives,
+    grouped,
+    identity,
+    is_large,
+    texts,
+)
+from tools_registry.schema import json_equal, validator
 from tools_registry.spec import ToolSpec
 
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
 """Runs independent calls; gives (value, None) or (None, error) for each."""
 MAX_CALLS = 4
 _CHUNK = 4_000
-_FIELD_CHOICES = 3
-"""Terms for one field of an answer that are put together with those of the others."""
-_SINGLE = 1_000
-_PAIR = 60
-"""Terms that one argument is tried with, the best first: alone, or beside another argument that holds calls."""
-_PAIRED = 8
-"""Texts of one size that are put into lists of two."""
-_PAIRS = 100
-"""Lists of two texts that are built upon."""
-_COMBINATIONS = 20_000
-"""Combinations of arguments that are ranked, over all tools, in one way of sharing calls among the arguments."""
-_TRIED = {1: 3_000, 2: 6_000, 3: 4_000, 4: 0}
-"""Candidates that are tried in all cases, by the calls in them, the best first: the next size is built on them."""
-_CHECKED = {1: 0, 2: 4_000, 3: 12_000, 4: 20_000}
-"""Candidates behind these that may be the answer, but are not built upon: they cost a call where they are not."""
-
-
-_PYTHON: dict[str, tuple[type, ...]] = {
-    "integer": (int, float),
-    "number": (int, float),
-    "string": (str,),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-}
-"""The types that values of a JSON type can have: most terms are told apart by it at once."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a value comes from: an input, a constant, the result of a call, or an object or list of sources."""
-
-    kind: str
-    """`input`, `constant`, `call`, `object` or `list`."""
-    name: str = ""
-    value: Any = None
-    call: Call | None = None
-    path: tuple[str | int, ...] = ()
-    fields: tuple[tuple[str, Source], ...] = ()
-    """Of an object by name, of a list by position."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call over sources."""
-
-    tool: str
-    args: tuple[tuple[str, Source], ...]
-
-
-@dataclass(frozen=True)
-class Program:
-    """Calls in order, each reading inputs, constants and results of earlier ones."""
-
-    calls: tuple[Call, ...]
-    answer: Source
-
-
-@dataclass
-class Term:
-    """A value for each case, and how it is made."""
-
-    source: Source
-    values: list[Any]
-    size: int
-    score: float
-    uses: int = 0
-    """The inputs and named constants in it, a bit for each."""
-    fits: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
-
-
-class Candidate(NamedTuple):
-    """A call that may be tried."""
-
-    tool: str
-    parameters: Sequence[str]
-    terms: tuple[Term, ...]
-    uses: int
-    score: float
-
-    def arguments(self, case: int) -> dict[str, Any]:
-        """Its arguments in one case."""
-        return {name: term.values[case] for name, term in zip(self.parameters, self.terms, strict=True)}
-
-
-Ranked = TypeVar("Ranked", Term, Candidate)
+_SHALLOW = 200
+"""Ways to fill the parameters of a call that hold no calls."""
+_DEEP = 1_500
+"""Pairs of terms for two parameters that both hold calls, and terms whose inner calls are shared."""
+_PAIRS = 40
+"""Lists of two texts that are built upon, of those that use the same."""
+_TRIED = {1: 2_000, 2: 6_000, 3: 11_000, 4: 21_000}
+"""Candidates that are tried, the best first, by the calls in them: the next size is built on them."""
+_RELEVANCE = 0.5
+"""What a candidate gains for a tool whose documentation the text has in full."""
+_TIE = 0.4
+"""What it gains for a constant whose surroundings are words of the parameter's description."""
+_IDLE = 0.4
+"""What a call loses that gives back one of its arguments in every case."""
+_USE = {1: 0.2, 2: 0.5, 3: 1.0, 4: 1.6}
+"""What a candidate gains for each named thing that it uses, by the calls in it: a whole program should use all."""
+_AGAIN = 0.7
+"""What it loses for each named constant that it uses twice."""
+_AGAIN_INPUT = 0.25
+"""What it loses for each input that it uses twice."""
+_SHARED = 0.2
+"""What it loses for two arguments that share calls."""
+_ANYTHING = 0.5
+"""What a list or an object loses where a parameter takes anything."""
+_GROUPED = {1: 0.3, 2: 0.3, 3: 0.3, 4: 0.2}
+"""What a candidate loses for each doubling of its rank among those of the same tool and the same uses."""
 
 
 @dataclass
@@ -120,169 +75,154 @@ class Question:
     cases: Sequence[dict[str, Any]]
     outputs: Sequence[Any]
     """The answers of the first cases; the others have none."""
-    constants: Sequence[tuple[Any, float]]
-    """Values that the text names, with how much they cost."""
-    named: Sequence[Any]
+    constants: Sequence[Constant]
+    """Values that the text names."""
+    named: Sequence[Named]
     """The constants among them that the task is likely to be about: its numbers and quoted texts."""
-    relevance: Mapping[str, float]
-    """For each tool how well its documentation fits the text, 0 to 1."""
-    budget: int = 60_000
-    """Tool calls that the search may make."""
+    fit: Fit
+    """How well tools and parameters fit the text."""
+    effort: float = 1.0
+    """The share of the usual number of candidates that is tried."""
 
 
-def search(question: Question, probe: Probe) -> Program | None:
-    """The best program of the fewest calls that gives all known outputs; None if none was found."""
-    return _Search(question, probe).run()
+class Search:
+    """One search: `run` fills `solutions` with the terms that give the answers, or a field of them."""
 
-
-class _Search:
     def __init__(self, question: Question, probe: Probe) -> None:
         self.question = question
         self.probe = probe
         self.spent = 0
-        self.seen: set[str] = set()
+        self.seen: set[tuple[int, bytes]] = set()
         self.bits: dict[str, int] = {}
-        self.goals = _goals(question.outputs)
-        self.solutions: dict[str, list[Source]] = {name: [] for name in self.goals}
+        self.weights: list[float] = []
+        self.weighed: dict[int, float] = {}
+        self.repeated: dict[int, float] = {}
+        self.goals = _goals(question)
+        self.solutions: dict[str, list[Term]] = {name: [] for name in self.goals}
+        self.parameters = {
+            (name, parameter.name): parameter for name, spec in question.specs.items() for parameter in parameters(spec)
+        }
+        for name in question.cases[0]:
+            self.bit(f"input {name}", 1.5)
+        for part in question.named:
+            self.bit(repr(part.value), part.weight)
         self.levels: list[list[Term]] = [self.inputs()]
         self.remember(self.levels[0])
         self.solutions[""] = []
-        self.constants = self.constant_terms()
-        self.validators: dict[tuple[str, str], Validator] = {}
-        self.types: dict[tuple[str, str], tuple[type, ...] | None] = {}
-        for name, spec in question.specs.items():
-            definitions = spec.parameters.get("$defs")
-            for parameter, schema in spec.parameters.get("properties", {}).items():
-                schema = {**schema, "$defs": definitions} if definitions else schema
-                self.validators[name, parameter] = validator(schema)
-                self.types[name, parameter] = _PYTHON.get(str(schema.get("type")))
+        self.paired: list[list[Term]] = [[] for _ in range(MAX_CALLS + 1)]
+        self.shallow: dict[tuple[str, tuple[str, ...]], Groups] = {}
+        self.sharing: dict[str, Groups] = {}
+        self.pools: dict[tuple[str, int], Groups] = {}
+        self.constants = [self.constant_term(constant) for constant in question.constants]
 
-    def run(self) -> Program | None:
-        """Sizes are searched one after the other; a program that leaves something named in the task unused is
-        kept while two larger sizes are searched, because examples are few and a coincidence is likely."""
-        best: tuple[float, Program] | None = None
-        last = MAX_CALLS
+    def run(self) -> None:
+        """Searches size by size."""
         for size in range(1, MAX_CALLS + 1):
             level: list[Term] = []
-            candidates = self.candidates(size)
-            for batch in _chunks(iter(candidates[: _TRIED[size]]), _CHUNK):
-                if self.spent >= self.question.budget:
-                    break
-                level += self.evaluate(batch, size)
-            for batch in _chunks(iter(candidates[_TRIED[size] :]), _CHUNK):
-                if self.spent >= self.question.budget:
-                    break
-                self.evaluate(batch, size, only_answers=True)
-            for program in self.programs():
-                cost = self.cost(program)
-                if best is None or cost < best[0]:
-                    best = cost, program
-                    last = min(MAX_CALLS, len(program.calls) + 2)
-            if best is not None and (size >= last or not self.unused(best[1])):
-                break
-            if not level or self.spent >= self.question.budget:
-                break
-            self.levels.append(_ranked(level, len(level)))
-            self.levels[-1] += self.pairs(size)
-        return best[1] if best else None
+            last = size == MAX_CALLS
+            candidates = itertools.islice(self.candidates(size), round(_TRIED[size] * self.question.effort))
+            for batch in _chunks(candidates, _CHUNK):
+                level += self.evaluate(batch, size, only_answers=last)
+            level.sort(key=lambda term: -term.score - _USE[size] * self.weight(term.uses))
+            self.levels.append(level)
+            for pair in self.pairs(size, level):
+                self.paired[pair.size].append(pair)
+            level += [*self.paired[size], *self.filled(level)]
 
     def remember(self, level: list[Term]) -> None:
         """Keeps the terms that give the answers, or one field of them where the answers are objects."""
         for name, wanted in self.goals.items():
-            self.solutions[name] += [term.source for term in level if _gives(term, wanted)]
+            self.solutions[name] += [term for term in level if gives(term, wanted)]
 
-    def programs(self) -> Iterator[Program]:
-        """What the kept terms make: a program for each that gives the answer, or one term for each field.
-
-        A record that is put together without a call is no program: executing means calling tools.
-        """
-        yield from (_program(source) for source in self.solutions[""])
-        fields = {name: sources[:_FIELD_CHOICES] for name, sources in self.solutions.items() if name}
-        if fields:
-            for chosen in itertools.product(*fields.values()):
-                program = _program(Source("object", fields=tuple(zip(fields, chosen, strict=True))))
-                if program.calls:
-                    yield program
-
-    def cost(self, program: Program) -> float:
-        """Calls, and what of the task they leave unused, and constants that the task does not name."""
-        named = {repr(value): cost for value, cost in self.question.constants}
-        constants = _constants(program)
-        guessed = sum(named.get(repr(value), 0.3) * len(_parts_of(value)) for value in constants)
-        guessed += 0.15 * (len(constants) - len(set(map(repr, constants))))
-        fitting = sum(self.question.relevance.get(call.tool, 0.0) for call in program.calls)
-        return len(program.calls) + 1.1 * self.unused(program) + guessed - fitting / (len(program.calls) or 1)
-
-    def unused(self, program: Program) -> float:
-        """How many inputs and named constants a program leaves unused.
-
-        Quoted texts are often illustrations, and 0, 1 and -1 explanations: they hardly count.
-        """
-        used = {repr(part) for value in _constants(program) for part in _parts_of(value)}
-        inputs = {source.name for source in _leaves(program) if source.kind == "input"}
-        missing = 1.5 * len(set(self.question.cases[0]) - inputs)
-        for value in self.question.named:
-            alike = {repr(value), repr(value / 100)} if type(value) in (int, float) else {repr(value)}
-            if not alike & used:
-                illustrative = isinstance(value, str) or value in (0, 1, -1)
-                missing += 0.2 if illustrative else 1.0
-        return missing
-
-    def bit(self, name: str) -> int:
+    def bit(self, name: str, weight: float = 0.0) -> int:
         """The bit that stands for an input or a named constant."""
-        return 1 << self.bits.setdefault(name, len(self.bits))
+        if name not in self.bits:
+            self.bits[name] = len(self.bits)
+            self.weights.append(weight)
+        return 1 << self.bits[name]
+
+    def weight(self, uses: int) -> float:
+        """What the inputs and named constants of a term weigh together."""
+        known = self.weighed.get(uses)
+        if known is None:
+            known = math.fsum(weight for at, weight in enumerate(self.weights) if uses >> at & 1)
+            self.weighed[uses] = known
+        return known
+
+    def again(self, uses: int) -> float:
+        """What it costs to use inputs and named constants twice."""
+        known = self.repeated.get(uses)
+        if known is None:
+            inputs = (1 << len(self.question.cases[0])) - 1
+            known = _AGAIN * self.weight(uses & ~inputs) + _AGAIN_INPUT * (uses & inputs).bit_count()
+            self.repeated[uses] = known
+        return known
 
     def inputs(self) -> list[Term]:
         cases = self.question.cases
         terms: list[Term] = []
         for name in cases[0]:
             source = Source("input", name)
-            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(name)))
-        self.seen |= {_key(term.values, term.uses) for term in terms}
+            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(f"input {name}")))
+        self.seen |= {identity(term.values, term.uses) for term in terms}
         return terms
 
-    def with_fields(self, term: Term) -> list[Term]:
-        """A term and, if it is an object in every case, a term for each of its common fields."""
-        found = [term]
-        if all(isinstance(value, dict) for value in term.values):
-            objects = cast(list[dict[str, Any]], term.values)
-            for name in objects[0]:
-                if all(name in value for value in objects) and len(objects[0]) <= 8:
-                    source = Source(
-                        term.source.kind, term.source.name, None, term.source.call, (*term.source.path, name)
-                    )
-                    values = [value[name] for value in objects]
-                    found.append(Term(source, values, term.size, term.score - 0.1, term.uses))
-        return found
+    def constant_term(self, constant: Constant) -> Term:
+        uses = 0
+        for name in constant.names:
+            uses |= self.bit(name)
+        return Term(
+            Source("constant", value=constant.value),
+            [constant.value] * len(self.question.cases),
+            0,
+            -constant.cost,
+            uses,
+        )
 
-    def constant_terms(self) -> list[Term]:
-        count = len(self.question.cases)
-        known = {repr(value): repr(value) for value in self.question.named}
-        known |= {repr(value / 100): repr(value) for value in self.question.named if type(value) in (int, float)}
-        return [
-            Term(
-                Source("constant", value=value),
-                [value] * count,
-                0,
-                -cost,
-                sum({self.bit(known[repr(part)]) for part in _parts_of(value) if repr(part) in known}),
-            )
-            for value, cost in self.question.constants
-        ]
-
-    def pairs(self, size: int) -> list[Term]:
+    def pairs(self, size: int, level: list[Term]) -> list[Term]:
         """Lists of two texts, the newer of `size` calls: what tools that join texts take."""
+        if not any(parameter.takes_texts for parameter in self.parameters.values()):
+            return []
+        said = [term for term in self.constants if term.uses and isinstance(term.source.value, str)]
         found: list[Term] = []
-        for level, terms in enumerate(self.levels):
-            for one, other in itertools.product(_texts(self.levels[size]), _texts(terms)):
-                if one is other or (level and one.size + other.size > MAX_CALLS - 1):
-                    continue
-                for first, second in ((one, other), (other, one)):
+        for other, terms in enumerate([[*self.levels[0], *said], *self.levels[1:]]):
+            if size + other >= MAX_CALLS:
+                break
+            for one, two, uses, score in self.two_texts(level, terms):
+                for first, second in ((one, two), (two, one)):
                     values = [list(pair) for pair in zip(first.values, second.values, strict=True)]
                     source = Source("list", fields=(("0", first.source), ("1", second.source)))
-                    score = first.score + second.score - 0.3
-                    found.append(Term(source, values, size, score, first.uses | second.uses))
-        return _ranked(found, _PAIRS)
+                    inside = tuple(part for term in (one, two) for part in (term, *term.inside) if part.size)
+                    found.append(Term(source, values, size + other, score - 0.3, uses, inside=inside))
+        return found
+
+    def filled(self, level: Sequence[Term]) -> list[Term]:
+        """Objects of one field: what tools that fill templates take."""
+        if not any(parameter.fills for parameter in self.parameters.values()):
+            return []
+        return [
+            Term(
+                Source("object", fields=((HOLE, term.source),)),
+                [{HOLE: value} for value in term.values],
+                term.size,
+                term.score,
+                term.uses,
+                inside=(term, *term.inside),
+            )
+            for term in level
+            if not is_large(term)
+        ]
+
+    def two_texts(self, ones: Sequence[Term], others: Sequence[Term]) -> Iterator[tuple[Term, Term, int, float]]:
+        """Pairs of different texts, the most promising first."""
+        left, right = (
+            grouped(Filling((term,), term.uses, term.score) for term in texts(terms)) for terms in (ones, others)
+        )
+        alike: dict[int, int] = {}
+        for (one, two), uses, score in itertools.islice(self.joined(left, right, _USE[3]), _PAIRS * 20):
+            alike[uses] = alike.get(uses, 0) + 1
+            if one is not two and alike[uses] <= _PAIRS:
+                yield one, two, uses, score
 
     def could_answer(self, tool: str) -> bool:
         """Whether a tool's result can have the type of the answers."""
@@ -290,62 +230,146 @@ class _Search:
         return any(all(check(value) is None for value in wanted) for wanted in self.goals.values())
 
     def fits(self, term: Term, tool: str, parameter: str) -> bool:
-        known = term.fits.get((tool, parameter))
+        wanted = self.parameters[tool, parameter]
+        known = term.fits.get(wanted.shape)
         if known is None:
-            value, types = term.values[0], self.types[tool, parameter]
-            known = (types is None or type_of(value) in types) and self.validators[tool, parameter](value) is None
-            term.fits[tool, parameter] = known
+            known = term.fits[wanted.shape] = wanted.takes(term.values[0])
         return known
 
-    def candidates(self, size: int) -> list[Candidate]:
-        """The most promising calls with `size` calls in them, the best first."""
+    def pool(self, tool: str, parameter: str, size: int) -> Groups:
+        """The terms with `size` calls that a parameter takes."""
+        key = (self.parameters[tool, parameter].shape, size)
+        if key not in self.pools:
+            terms = [term for term in self.levels[size] if self.fits(term, tool, parameter)]
+            anything = self.parameters[tool, parameter].types is None
+            self.pools[key] = grouped(
+                Filling((term,), term.uses, term.score - (_ANYTHING if anything and is_large(term) else 0.0))
+                for term in terms
+            )
+        return self.pools[key]
+
+    def candidates(self, size: int) -> Iterator[Candidate]:
+        """The calls with `size` calls in them, the most promising first."""
         tools = [name for name in self.question.specs if size < MAX_CALLS or self.could_answer(name)]
-        shares = list(_shares(size - 1, 2))
-        every = itertools.chain.from_iterable(self.calls(name, size, shares) for name in tools)
-        return _ranked(list(every), _TRIED[size] + _CHECKED[size])
+        streams = [
+            self.calls(tool, size, deep)
+            for tool in tools
+            for deep in _placements(self.question.specs[tool].required, size - 1)
+        ]
+        return heapq.merge(*streams, key=_unpromising)
 
-    def calls(self, tool: str, size: int, shares: list[tuple[int, ...]]) -> Iterator[Candidate]:
-        parameters = self.question.specs[tool].required
-        relevance = self.question.relevance.get(tool, 0.0)
-        pools = {
-            (parameter, level): self.pool(tool, parameter, level, size)
-            for parameter in parameters
-            for level in range(min(size, len(self.levels)))
-        }
-        for chosen in _placements(parameters, size - 1, shares):
-            width = _PAIR if sum(1 for level in chosen if level) > 1 else _SINGLE
-            held = [
-                pools[parameter, level][: width if level else None]
-                for parameter, level in zip(parameters, chosen, strict=True)
-            ]
-            for combination in itertools.product(*_trimmed(held, _COMBINATIONS // len(self.question.specs))):
-                if all(term.source.kind == "constant" for term in combination):
-                    continue
-                uses = twice = 0
-                score = relevance
-                for term in combination:
-                    score += term.score
-                    twice += (uses & term.uses).bit_count()
-                    uses |= term.uses
-                yield Candidate(tool, parameters, combination, uses, score - 0.2 * twice)
+    def calls(self, tool: str, size: int, deep: Mapping[str, int]) -> Iterator[Candidate]:
+        """The calls of one tool with their inner calls at given parameters, the most promising first."""
+        names = self.question.specs[tool].required
+        relevance = self.question.fit.tools[tool] * _RELEVANCE
+        factor = _USE[size]
+        shallow = tuple(name for name in names if name not in deep)
+        order = [(*deep, *shallow).index(name) for name in names]
+        groups: dict[int, int] = {}
+        for terms, uses, score in self.fillings(tool, deep, shallow, factor):
+            if not deep and all(term.source.kind == "constant" for term in terms):
+                continue
+            groups[uses] = place = groups.get(uses, 0) + 1
+            rank = score + relevance + factor * self.weight(uses) - _GROUPED[size] * math.log2(place)
+            yield Candidate(rank, tool, tuple([terms[at] for at in order]), uses, score + relevance)
 
-    def pool(self, tool: str, parameter: str, level: int, size: int) -> list[Term]:
-        """The terms of a level that a parameter takes; constants are of level 0, guessed ones for short programs."""
-        constants = [] if level else self.own_constants(tool, parameter)
-        if size > 2:
-            constants = [term for term in constants if term.score > -0.3]
-        terms = [*self.levels[level], *constants]
-        return [term for term in terms if self.fits(term, tool, parameter)]
+    def fillings(
+        self, tool: str, deep: Mapping[str, int], shallow: tuple[str, ...], factor: float
+    ) -> Iterator[Filling]:
+        """Ways to fill parameters, those with calls first, each with terms of its own size; the best first."""
+        if -1 in deep.values():
+            found = self.shared(tool, deep)
+        else:
+            pools = [self.pool(tool, name, level) for name, level in deep.items()]
+            if len(pools) == 2 and not shallow:
+                return self.joined(pools[0], pools[1], factor)
+            found = NOTHING
+            for pool in pools:
+                found = self.some(found, pool, round(_DEEP * self.question.effort))
+        return self.joined(found, self.without_calls(tool, shallow), factor)
 
-    def own_constants(self, tool: str, parameter: str) -> list[Term]:
-        """The constants of the text, and the options of a parameter that lists them."""
-        schema = self.question.specs[tool].parameters["properties"][parameter]
-        count = len(self.question.cases)
-        options: list[Any] = schema.get("enum", [])
-        if schema.get("type") == "boolean":
-            options = [True, False]
-        listed = [Term(Source("constant", value=value), [value] * count, 0, -0.1) for value in options]
-        return listed or self.constants
+    def shared(self, tool: str, deep: Mapping[str, int]) -> Groups:
+        """Ways to fill two parameters with the result of some calls and an earlier result among them."""
+        one, other = deep
+        whole, part = (other, one) if deep[one] < 0 else (one, other)
+        shapes = [self.parameters[tool, name].shape for name in (whole, part)]
+        key = f"{shapes[0]} {shapes[1]} {deep[whole]} {whole == one}"
+        if key not in self.sharing:
+            terms = (term for term in self.levels[deep[whole]][:_DEEP] if term.inside and self.fits(term, tool, whole))
+            pairs = ((term, inner) for term in terms for inner in term.inside if self.fits(inner, tool, part))
+            self.sharing[key] = grouped(
+                Filling(pair if whole == one else pair[::-1], pair[0].uses, pair[0].score - _SHARED) for pair in pairs
+            )
+        return self.sharing[key]
+
+    def without_calls(self, tool: str, shallow: tuple[str, ...]) -> Groups:
+        """Ways to fill parameters with inputs and constants."""
+        key = (tool, shallow)
+        if key not in self.shallow:
+            found = NOTHING
+            for name in shallow:
+                found = self.some(found, grouped(self.atoms(tool, name)), _SHALLOW)
+            self.shallow[key] = found
+        return self.shallow[key]
+
+    def some(self, ones: Groups, others: Groups, most: int) -> Groups:
+        """The best pairs of fillings."""
+        if ones is NOTHING:
+            return others
+        return grouped(itertools.islice(self.joined(ones, others, _USE[2]), most))
+
+    def joined(self, ones: Groups, others: Groups, factor: float) -> Iterator[Filling]:
+        """The pairs of fillings, the best first: with high scores, and uses that complete each other."""
+        again = {(one, other): self.again(one & other) for one in ones for other in others}
+        gain = {pair: factor * self.weight(pair[0] | pair[1]) - cost for pair, cost in again.items()}
+        heap = [(-gain[pair] - ones[pair[0]][0].score - others[pair[1]][0].score, pair, 0, 0) for pair in again]
+        heapq.heapify(heap)
+        while heap:
+            _, pair, row, column = heapq.heappop(heap)
+            rows, columns = ones[pair[0]], others[pair[1]]
+            first, second = rows[row], columns[column]
+            yield Filling(first.terms + second.terms, pair[0] | pair[1], first.score + second.score - again[pair])
+            if column + 1 < len(columns):
+                heapq.heappush(heap, (-gain[pair] - first.score - columns[column + 1].score, pair, row, column + 1))
+            if not column and row + 1 < len(rows):
+                heapq.heappush(heap, (-gain[pair] - rows[row + 1].score - second.score, pair, row + 1, 0))
+
+    def atoms(self, tool: str, name: str) -> list[Filling]:
+        """The inputs and constants that a parameter takes, the likeliest first."""
+        parameter = self.parameters[tool, name]
+        found = [
+            Filling((term,), term.uses, term.score - (_ANYTHING if not parameter.types and is_large(term) else 0.0))
+            for term in self.levels[0]
+            if self.fits(term, tool, name)
+        ]
+        for option in parameter.options:
+            source = Source("constant", value=option)
+            term = Term(source, [option] * len(self.question.cases), 0, -self.question.fit.unsaid(option))
+            found.append(Filling((term,), 0, term.score))
+        if not parameter.options:
+            for term, constant in zip(self.constants, self.question.constants, strict=True):
+                if self.fits(term, tool, name) and (cost := _misplaced(constant, parameter)) is not None:
+                    tie = _TIE * self.question.fit.tie(constant.context, tool, name)
+                    found.append(Filling((term,), term.uses, term.score + tie - cost))
+        return found
+
+    def with_fields(self, term: Term) -> list[Term]:
+        """A term and, if it is an object in every case, a term for each of its fields.
+
+        Objects with other fields in each case hold data: of those only fields that the text names are taken.
+        """
+        found = [term]
+        if all(isinstance(value, dict) for value in term.values):
+            objects = cast(list[dict[str, Any]], term.values)
+            alike = len({tuple(value) for value in objects}) == 1 and len(objects[0]) <= 8
+            for name in objects[0]:
+                if all(name in value for value in objects) and (alike or self.question.fit.says(name)):
+                    source = Source(
+                        term.source.kind, term.source.name, None, term.source.call, (*term.source.path, name)
+                    )
+                    values = [value[name] for value in objects]
+                    found.append(Term(source, values, term.size, term.score - 0.1, term.uses))
+        return found
 
     def answers(self, value: Any, case: int) -> bool:
         """Whether a value, or a field of it, is the answer of a case or a field of it."""
@@ -366,8 +390,12 @@ class _Search:
         """
         alive = list(range(len(batch)))
         values: list[list[Any]] = [[] for _ in batch]
+        names = {tool: self.question.specs[tool].required for tool in self.question.specs}
         for number in range(len(self.question.cases)):
-            calls = [(batch[index].tool, batch[index].arguments(number)) for index in alive]
+            calls = [
+                (one.tool, {name: term.values[number] for name, term in zip(names[one.tool], one.terms, strict=True)})
+                for one in (batch[index] for index in alive)
+            ]
             self.spent += len(calls)
             left: list[int] = []
             for index, (value, error) in zip(alive, self.probe(calls), strict=True):
@@ -378,58 +406,57 @@ class _Search:
         found: list[Term] = []
         for index in alive:
             candidate = batch[index]
-            args = zip(candidate.parameters, (term.source for term in candidate.terms), strict=True)
+            args = zip(names[candidate.tool], (term.source for term in candidate.terms), strict=True)
             source = Source("call", call=Call(candidate.tool, tuple(args)))
-            terms = self.with_fields(Term(source, values[index], size, candidate.score, candidate.uses))
+            idle = any(term.values == values[index] for term in candidate.terms)
+            score = candidate.score - _IDLE * idle
+            terms = self.with_fields(Term(source, values[index], size, score, candidate.uses, idle))
+            held = {id(inner): inner for part in candidate.terms if part.size for inner in (part, *part.inside)}
+            for term in terms:
+                term.inside = (*held.values(), *(other for other in terms if other is not term))
             self.remember(terms)
-            key = _key(values[index], candidate.uses)
+            key = identity(values[index], candidate.uses)
             if key not in self.seen:
                 self.seen.add(key)
                 found += terms
         return found
 
 
-def _ranked(items: list[Ranked], count: int) -> list[Ranked]:
-    """The best items, two views taking turns: those whose tools fit the text, and those that use most of it."""
-    fitting = heapq.nlargest(count, items, key=lambda item: item.score)
-    using = heapq.nlargest(count, items, key=lambda item: item.score + item.uses.bit_count())
-    both = itertools.chain.from_iterable(zip(fitting, using, strict=True))
-    return list({id(item): item for item in both}.values())[:count]
+def _misplaced(constant: Constant, parameter: Parameter) -> float | None:
+    """What it costs that a constant is of another kind than a parameter's description tells; None: not at all."""
+    match parameter.role, constant.kind:
+        case "new field", "new":
+            return 0.0
+        case "new field", "field":
+            return 0.5
+        case "field", "field":
+            return 0.0
+        case "field", "new":
+            return 0.0
+        case "field", "text":
+            return 0.2
+        case "plain", "field":
+            return 0.4
+        case "plain", "number" | "text" | "list" | "sign" | "usual":
+            return 0.0
+        case "field", "fields" | "list":
+            return 0.0
+        case _:
+            return None
 
 
-def _trimmed(pools: list[list[Term]], most: int) -> list[list[Term]]:
-    """Pools cut from the end, the longest first, until their product is small enough."""
-    cut = list(pools)
-    while math.prod(map(len, cut)) > most:
-        longest = max(range(len(cut)), key=lambda index: len(cut[index]))
-        cut[longest] = cut[longest][: len(cut[longest]) * 3 // 4]
-    return cut
-
-
-def _placements(parameters: Sequence[str], calls: int, shares: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """How many calls each argument holds: all in one argument, or shared by two."""
-    count = len(parameters)
-    if calls == 0:
-        yield (0,) * count
+def _placements(names: Sequence[str], calls: int) -> Iterator[dict[str, int]]:
+    """Which parameters hold how many calls: all in one, or shared by two; -1 for calls that the other holds too."""
+    if not calls:
+        yield {}
         return
-    for share in shares:
-        for places in itertools.permutations(range(count), len(share)):
-            if len(share) == 2 and share[0] == share[1] and places[0] > places[1]:
-                continue
-            chosen = [0] * count
-            for place, size in zip(places, share, strict=True):
-                chosen[place] = size
-            yield tuple(chosen)
-
-
-def _shares(calls: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """The ways to share a number of calls among at most `parts` arguments, larger shares first."""
-    if calls:
-        yield (calls,)
-    if parts > 1:
-        for first in range(calls - 1, 0, -1):
-            if first >= calls - first:
-                yield (first, calls - first)
+    for name in names:
+        yield {name: calls}
+    for one, other in itertools.combinations(names, 2):
+        for first in range(1, calls):
+            yield {one: first, other: calls - first}
+        yield {one: calls, other: -1}
+        yield {one: -1, other: calls}
 
 
 def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
@@ -437,69 +464,21 @@ def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _key(values: list[Any], uses: int) -> str:
-    return f"{dump_json(values)} {uses}"
+def _unpromising(candidate: Candidate) -> float:
+    return -candidate.rank
 
 
-def _goals(outputs: Sequence[Any]) -> dict[str, list[Any]]:
-    """What is to be found: the answers, under the name "", and each field of them, if all are alike objects."""
+def _goals(question: Question) -> dict[str, list[Any]]:
+    """What is to be found: the answers, under the name "", and each field of them, if all are alike objects.
+
+    With few examples answers may look alike by chance: the task has to speak of all the fields.
+    """
+    outputs = question.outputs
     goals = {"": list(outputs)}
     first = outputs[0]
     if isinstance(first, dict):
         names = list(cast(dict[str, Any], first))
         alike = all(isinstance(output, dict) and list(cast(dict[str, Any], output)) == names for output in outputs)
-        if alike and 0 < len(names) <= 4:
+        if alike and 0 < len(names) <= 4 and all(question.fit.says(name) for name in names):
             goals |= {name: [output[name] for output in outputs] for name in names}
     return goals
-
-
-def _gives(term: Term, wanted: Sequence[Any]) -> bool:
-    return all(json_equal(ours, theirs) for ours, theirs in zip(term.values, wanted, strict=False))
-
-
-def _texts(terms: Sequence[Term]) -> list[Term]:
-    """The first terms that are texts in every case."""
-    texts = (term for term in terms if all(isinstance(value, str) for value in term.values))
-    return list(itertools.islice(texts, _PAIRED))
-
-
-def _leaves(program: Program) -> list[Source]:
-    """The inputs and constants that a program reads."""
-    found: list[Source] = []
-
-    def visit(source: Source) -> None:
-        if source.kind in ("input", "constant"):
-            found.append(source)
-        for _, part in source.fields:
-            visit(part)
-
-    for call in program.calls:
-        for _, source in call.args:
-            visit(source)
-    visit(program.answer)
-    return found
-
-
-def _constants(program: Program) -> list[Any]:
-    return [source.value for source in _leaves(program) if source.kind == "constant"]
-
-
-def _parts_of(value: Any) -> list[Any]:
-    return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]
-
-
-def _program(answer: Source) -> Program:
-    """The calls of a term in the order in which they are needed, equal calls once."""
-    calls: list[Call] = []
-
-    def visit(source: Source) -> None:
-        for _, part in source.fields:
-            visit(part)
-        if source.call is None or source.call in calls:
-            return
-        for _, part in source.call.args:
-            visit(part)
-        calls.append(source.call)
-
-    visit(answer)
-    return Program(tuple(calls), answer)

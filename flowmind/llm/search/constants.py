@@ -1,0 +1,246 @@
+"""The constants that a task names: numbers, quoted texts, names of fields, entries of the data, lists of them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from flowmind.llm.search.matching import words
+
+_NUMERALS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2,
+    "thrice": 3, "triple": 3,
+}  # fmt: skip
+_ILLUSTRATIVE = {"zero": 0, "one": 1, "once": 1, "half": 0.5, "third": 3, "last": -1, "final": -1, "whole": 0}
+"""Words that sometimes stand for a number."""
+_SIGNS = {
+    "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
+    "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
+    "underscores": "_", "period": ".", "dot": ".", "dots": ".", "asterisk": "*", "asterisks": "*", "pipe": "|",
+    "hash": "#", "stop": ".", "zero": "0", "zeros": "0", "feed": "\n", "feeds": "\n", "newline": "\n",
+}  # fmt: skip
+_USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
+NEW_FIELDS = ("new_1", "new_2")
+"""Names for fields that a call adds: a task need not name them."""
+HOLE = "part"
+"""The placeholder in a template that is made of a quoted text."""
+_QUOTED = re.compile(r"'([^'\n]{0,60})'(?!\w)|\"([^\"\n]{0,60})\"|“([^”\n]{0,60})”")
+_NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+_BRACKETED = re.compile(r"\[(-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+)\]")
+_FOR_EXAMPLE = re.compile(r"for (?:example|instance)|such as|e\.g\.|as in|becomes?\b|\bso '|\blike '|=")
+_AROUND = 40
+"""Characters before and after a number that may say what it is."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that a program may use, and what the task says about it."""
+
+    value: Any
+    cost: float
+    """How unlikely it is at first sight, from 0."""
+    kind: str
+    """`number`, `text`, `entry`, `field`, `sign`, `list` or `usual`."""
+    names: tuple[str, ...] = ()
+    """The named constants in it, each by its `repr`."""
+    context: tuple[str, ...] = ()
+    """Stems of the words around it."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A number or text that the task names."""
+
+    value: Any
+    weight: float
+    """How much it says against a program that it leaves this unused: near 0 for what only illustrates."""
+    context: tuple[str, ...]
+    unit: str
+    """The word behind a number."""
+    spelled: bool = False
+    """Whether it is a number written as a word."""
+
+
+def named(text: str, entries: Sequence[str]) -> list[Named]:
+    """The numbers, quoted texts and entries of the data in a task's own words, in their order, each once."""
+    found: dict[str, Named] = {}
+
+    def add(value: Any, start: int, end: int) -> None:
+        sentence = text[max(text.rfind(". ", 0, start), text.rfind("(", 0, start), 0) : end]
+        clause = re.split(r"[.;:,()](?:\s|$)", text[start:])[0]
+        plain = not _FOR_EXAMPLE.search(sentence) and not _FOR_EXAMPLE.search(clause) and value not in (0, 1, -1)
+        weight = 1.0 if plain else 0.2
+        if text.count("(", 0, start) > text.count(")", 0, start):
+            weight *= 0.6
+        if isinstance(value, str) and value not in entries:
+            weight *= 0.6
+        after = text[end : end + _AROUND]
+        around = (
+            re.split(r"[.;:](?:\s|$)", text[max(0, start - _AROUND) : start])[-1],
+            re.split(r"[.;:](?:\s|$)", after)[0],
+        )
+        unit = re.match(r"[ -]?(%|[A-Za-z]+)", after)
+        old = found.get(repr(value))
+        context = tuple(words(" ".join(around).replace("%", " percent ")))
+        found[repr(value)] = Named(
+            value,
+            max(weight, old.weight) if old else weight,
+            (*old.context, *context) if old else context,
+            old.unit if old else unit[1].lower().rstrip("s").replace("%", "percent") if unit else "",
+        )
+
+    for match in _QUOTED.finditer(text):
+        add(next(part for part in match.groups() if part is not None), *match.span())
+    blank = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    for entry in entries:
+        if match := re.search(rf"\b{re.escape(entry)}\b", blank):
+            add(entry, *match.span())
+    for match in _NUMBER.finditer(blank):
+        number = match[0].replace(",", "")
+        add(float(number) if "." in number else int(number), *match.span())
+    for match in re.finditer(r"[A-Za-z]+", blank):
+        if (value := _NUMERALS.get(match[0].lower())) is not None and repr(value) not in found:
+            add(value, *match.span())
+            found[repr(value)] = replace(found[repr(value)], weight=0.2, spelled=True)
+    return list(found.values())
+
+
+def constants(
+    text: str, cases: Sequence[dict[str, Any]], outputs: Sequence[Any], names: Sequence[Named]
+) -> list[Constant]:
+    """The values that a program for a task may use; each once, the likeliest reading first."""
+    found: dict[str, Constant] = {}
+
+    def add(value: Any, cost: float, kind: str, of: Sequence[Named] = (), context: Sequence[str] = ()) -> None:
+        around = tuple(context) or tuple(itertools.chain.from_iterable(part.context for part in of))
+        found.setdefault(repr(value), Constant(value, cost, kind, tuple(repr(part.value) for part in of), around))
+
+    fields = field_names(cases, text)
+    lower = set(re.findall(r"[a-z]+", text.lower()))
+    for name in names:
+        add(name.value, 0.05, "text" if isinstance(name.value, str) else "number", [name])
+    for name in names:
+        if name.unit == "percent" and not isinstance(name.value, str):
+            add(name.value / 100, 0.15, "number", [name])
+    for value in _inside([{"": output} for output in outputs]):
+        keys = list(cast(dict[str, Any], value)) if isinstance(value, dict) else []
+        if len(keys) > 1 and set(keys) <= set(fields):
+            add(keys, 0.05, "fields")
+        elif set(keys) & set(fields):
+            for key in keys:
+                if key not in fields:
+                    add(key, 0.05, "new")
+    for value, of in _lists(text, names):
+        add(value, 0.15, "list", of)
+    for name in fields:
+        spoken = set(re.findall(r"[a-z]+", name.lower())) & (lower | {word + "s" for word in lower})
+        add(name, 0.05 if spoken else 0.15, "field")
+    for match in re.finditer(r"[a-z]+", text.lower()):
+        if match[0] in _ILLUSTRATIVE:
+            around = text[max(0, match.start() - _AROUND) : match.end() + _AROUND]
+            add(_ILLUSTRATIVE[match[0]], 0.2, "number", context=words(around))
+    for name in names:
+        if isinstance(name.value, int) and name.value > 0:
+            add(-name.value, 0.3, "number", [name])
+        if isinstance(name.value, str):
+            for sign in re.findall(r"(?<=\w)[^\w\s](?=\w)", name.value):
+                add(sign, 0.15, "sign")
+    for word in sorted(lower & set(_SIGNS)):
+        add(_SIGNS[word], 0.15, "sign")
+    for template, name in _templates(names, outputs):
+        add(template, 0.05, "text", [name])
+    for value in _USUAL:
+        add(value, 0.5, "usual")
+    for value in NEW_FIELDS:
+        add(value, 0.1, "new")
+    return list(found.values())
+
+
+def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]]]:
+    """Lists and objects that a task may mean, and the named constants in them.
+
+    Lists as they are written; its quoted texts; its numbers of one unit, perhaps from 0 on; its numbers in runs of
+    two to four, also in order; quoted texts by pairs.
+    """
+    numbers = [name for name in names if not isinstance(name.value, str) and not name.spelled][:8]
+    texts = [name for name in names if isinstance(name.value, str)]
+    for match in _BRACKETED.finditer(text):
+        value = [float(part) if "." in part else int(part) for part in match[1].split(",")]
+        yield value, [name for name in numbers if name.value in value]
+    units = {name.unit: [other for other in numbers if other.unit == name.unit] for name in numbers}
+    for same in units.values():
+        if len(same) > 1:
+            values = [name.value for name in same]
+            yield values, same
+            yield [0, *values], same
+    if len(texts) > 1:
+        yield [name.value for name in texts], texts
+        for start in range(len(texts)):
+            for length in (2, 3):
+                run = texts[start : start + length]
+                if len(run) == length < len(texts):
+                    yield [name.value for name in run], run
+    if len(texts) in (2, 4, 6):
+        pairs = zip(texts[::2], texts[1::2], strict=True)
+        yield {one.value: other.value for one, other in pairs}, texts
+    for length in (2, 3, 4):
+        for start in range(len(numbers) - length + 1):
+            run = numbers[start : start + length]
+            values = [name.value for name in run]
+            yield values, run
+            yield sorted(values), run
+
+
+def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple[str, Named]]:
+    """Quoted texts that begin and end like all the answers, with a placeholder for the words in between."""
+    answers = [output.split(" ") for output in outputs if isinstance(output, str)]
+    for name in names:
+        if isinstance(name.value, str) and answers and len(answers) == len(outputs):
+            said = name.value.split(" ")
+            before = min(_common(said, answer) for answer in answers)
+            after = min(_common(said[::-1], answer[::-1]) for answer in answers)
+            if before + after == len(said) - 1:
+                yield " ".join([*said[:before], f"{{{HOLE}}}", *said[len(said) - after :]]), name
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two texts have in common at their beginnings."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
+    """The keys of the objects in the inputs, and the entries of a list of texts that the task names all: a header."""
+    names: dict[str, None] = {}
+    for value in _inside(cases):
+        if isinstance(value, dict):
+            names |= dict.fromkeys(cast(dict[str, Any], value))
+        elif isinstance(value, list) and value and all(f"'{part}'" in text for part in cast(list[Any], value)):
+            names |= dict.fromkeys(cast(list[str], value))
+    return list(names)[:24]
+
+
+def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
+    """The texts in the inputs that may be names: one to four words, keys of objects included."""
+    found: dict[str, None] = {}
+    for value in _inside(cases):
+        if isinstance(value, str) and 2 < len(value) < 40 and value.count(" ") < 4:
+            found[value] = None
+        if isinstance(value, dict):
+            found |= {key: None for key in cast(dict[str, Any], value) if len(key) > 2 and key[0].isupper()}
+    return list(found)
+
+
+def _inside(cases: Sequence[dict[str, Any]]) -> Iterator[Any]:
+    """The values of the inputs and what they hold."""
+    stack: list[Any] = [value for case in reversed(cases) for value in reversed(case.values())]
+    while stack:
+        value = stack.pop()
+        yield value
+        if isinstance(value, dict):
+            stack += reversed(list(cast(dict[str, Any], value).values()))
+        elif isinstance(value, list):
+            stack += reversed(cast(list[Any], value)[:12])

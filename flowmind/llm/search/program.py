@@ -1,0 +1,72 @@
+"""Programs of `search`: straight sequences of tool calls, as trees of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a value comes from: an input, a constant, the result of a call, or an object or list of sources."""
+
+    kind: str
+    """`input`, `constant`, `call`, `object` or `list`."""
+    name: str = ""
+    value: Any = None
+    call: Call | None = None
+    path: tuple[str | int, ...] = ()
+    fields: tuple[tuple[str, Source], ...] = ()
+    """Of an object by name, of a list by position."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call over sources."""
+
+    tool: str
+    args: tuple[tuple[str, Source], ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Calls in order, each reading inputs, constants and results of earlier ones."""
+
+    calls: tuple[Call, ...]
+    answer: Source
+
+
+def program_of(answer: Source) -> Program:
+    """The calls of a source in the order in which they are needed, equal calls once."""
+    calls: list[Call] = []
+
+    def visit(source: Source) -> None:
+        for _, part in source.fields:
+            visit(part)
+        if source.call is None or source.call in calls:
+            return
+        for _, part in source.call.args:
+            visit(part)
+        calls.append(source.call)
+
+    visit(answer)
+    return Program(tuple(calls), answer)
+
+
+def leaves(program: Program) -> list[Source]:
+    """The inputs and constants that a program reads, each time it reads them."""
+    sources = [source for call in program.calls for _, source in call.args]
+    return [leaf for source in (*sources, program.answer) for leaf in _ends(source)]
+
+
+def _ends(source: Source) -> Iterator[Source]:
+    if source.kind in ("input", "constant"):
+        yield source
+    for _, part in source.fields:
+        yield from _ends(part)
+
+
+def parts_of(value: Any) -> list[Any]:
+    """A value, and the items of a list."""
+    return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]

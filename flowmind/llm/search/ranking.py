@@ -1,0 +1,137 @@
+"""Which of the programs that give the examples is likeliest meant."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from flowmind.llm.search.program import Program, Source, leaves, parts_of, program_of
+from flowmind.llm.search.synthesis import Question, Search
+from flowmind.llm.search.terms import Term
+
+MOST = 1_500
+"""Programs that are compared."""
+# Fitted: a softmax over the programs that were found for each easy task of the benchmark's seeds 0 and 7, against those
+# that pass its tests; terms chosen by cross-validation over task families, weights rounded, the first set by hand.
+_CALL = 0.3
+"""What a call costs."""
+_UNUSED = 1.2
+"""What an input or named constant costs that a program leaves unused, by its weight."""
+_GUESSED = 2.4
+"""What the constants of a program cost, by how unlikely each is at first sight."""
+_FITTING = 1.15
+"""What the tools of a program gain by how well they fit the text."""
+_TIED = 0.5
+"""What a constant gains for the words that the text has around it and its parameter's description has too."""
+_REPEATED = 1.9
+"""What it costs to call a tool once more."""
+_ALIKE = 1.0
+"""What it costs to use two tools whose documentation says the same: they are rather alternatives."""
+_STILL = 0.8
+"""What a call costs that gives the same in all cases."""
+_IDLE = 1.4
+"""What a call costs that gives one of its arguments back in all cases."""
+_DISORDER = 0.5
+"""What two constants cost that are used in another order than the text names them."""
+_SHARED = 1.1
+"""What an answer's fields gain for each call that two of them have in common."""
+
+
+def best(search: Search) -> Program | None:
+    """The likeliest program; None if none was found."""
+    ranked = rank(search)
+    return ranked[0] if ranked else None
+
+
+def rank(search: Search) -> list[Program]:
+    """The programs that were found, the likeliest first."""
+    question = search.question
+    found = [(cost(question, program, terms), program) for program, terms in _programs(search)]
+    return [program for _, program in sorted(found, key=lambda pair: pair[0])]
+
+
+def cost(question: Question, program: Program, terms: Sequence[Term]) -> float:
+    """How unlikely a program is meant.
+
+    Args:
+        question: What was searched for.
+        program: A program that gives the known answers.
+        terms: What its answer is made of.
+    """
+    known = {repr(constant.value): constant for constant in question.constants}
+    used = [repr(leaf.value) for leaf in leaves(program) if leaf.kind == "constant"]
+    guessed = math.fsum(known[value].cost if value in known else 0.1 for value in used)
+    tools = list(dict.fromkeys(call.tool for call in program.calls))
+    results = _results(terms)
+    ties = [
+        question.fit.tie(known[repr(source.value)].context, call.tool, name)
+        for call in program.calls
+        for name, source in call.args
+        if source.kind == "constant" and repr(source.value) in known
+    ]
+    return (
+        _CALL * len(program.calls)
+        + _UNUSED * unused(question, program)
+        + _GUESSED * guessed
+        - _FITTING * math.fsum(question.fit.tools[tool] for tool in tools)
+        - _TIED * math.fsum(ties)
+        + _REPEATED * (len(program.calls) - len(tools))
+        + _ALIKE * math.fsum(question.fit.alike(*pair) for pair in itertools.combinations(tools, 2))
+        + _STILL * sum(all(value == term.values[0] for value in term.values) for term in results)
+        + _IDLE * sum(term.idle for term in results)
+        + _DISORDER * _disorder(question, used)
+        - _SHARED * (sum(len(program_of(term.source).calls) for term in terms) - len(program.calls))
+    )
+
+
+def unused(question: Question, program: Program) -> float:
+    """How much of the inputs and named constants a program leaves unused, by their weights."""
+    ends = leaves(program)
+    used = {repr(part) for leaf in ends if leaf.kind == "constant" for part in parts_of(leaf.value)}
+    named = {name for constant in question.constants if repr(constant.value) in used for name in constant.names}
+    missing = len(set(question.cases[0]) - {leaf.name for leaf in ends if leaf.kind == "input"})
+    return 1.5 * missing + math.fsum(part.weight for part in question.named if repr(part.value) not in named)
+
+
+def _programs(search: Search) -> Iterator[tuple[Program, Sequence[Term]]]:
+    """What the terms that were found make: a program for each that gives the answer, or one term for each field.
+
+    A record that is put together without a call is no program: executing means calling tools.
+    """
+
+    def promise(term: Term) -> float:
+        return term.size - search.weight(term.uses) - term.score
+
+    for term in sorted(search.solutions[""], key=promise)[:MOST]:
+        yield program_of(term.source), [term]
+    names = [name for name in search.solutions if name]
+    most = int(MOST ** (1 / max(1, len(names))))
+    choices = [sorted(search.solutions[name], key=promise)[:most] for name in names]
+    combined = itertools.chain(_of_one_call(search, names), itertools.product(*choices)) if names else ()
+    for chosen in combined:
+        sources = (term.source for term in chosen)
+        program = program_of(Source("object", fields=tuple(zip(names, sources, strict=True))))
+        if program.calls:
+            yield program, chosen
+
+
+def _of_one_call(search: Search, names: Sequence[str]) -> Iterator[Sequence[Term]]:
+    """For each call whose result holds all the fields of the answer, the terms of these."""
+    places = [{id(term.source.call): term for term in search.solutions[name] if term.source.path} for name in names]
+    for call in places[0]:
+        if all(call in place for place in places):
+            yield [place[call] for place in places]
+
+
+def _results(terms: Sequence[Term]) -> list[Term]:
+    """The results of all calls in some terms, each once."""
+    every = (term for one in terms for term in (one, *one.inside))
+    return list({id(term.source.call): term for term in every if term.source.call and not term.source.path}.values())
+
+
+def _disorder(question: Question, used: Sequence[str]) -> int:
+    """How many pairs of named constants are used in another order than the text names them."""
+    places = {repr(part.value): place for place, part in enumerate(question.named)}
+    order = [places[value] for value in used if value in places]
+    return sum(1 for one, other in itertools.combinations(order, 2) if one > other)
