@@ -22,7 +22,7 @@ Row = dict[str, Any]
 # Add a number, multiply by another: (added, factor) of each task, by its id.
 NUMBERS = {f"task_{number}": (number + 2, 2 * number + 3) for number in range(8)}
 UNSOLVABLE = ("task_3", "task_6")
-"""Their answers are off by one from what the text says."""
+"""Their answers are what the text says and something wild."""
 FIRST_TEST = 7_731_000
 """Inputs of held-out tests are as large as no other number is."""
 
@@ -37,9 +37,12 @@ def tiny_benchmark(folder: Path, unsolvable: tuple[str, ...] = ()) -> Path:
     tasks: list[Row] = []
     tests: list[Row] = []
     for number, (id, (added, factor)) in enumerate(NUMBERS.items()):
-        off = 1 if id in unsolvable else 0
-        shown = [{"input": {"n": n}, "output": answer(id, n) + off} for n in (4, 11, 25)]
-        held = [{"input": {"n": n}, "output": answer(id, n) + off} for n in range(FIRST_TEST, FIRST_TEST + 3)]
+        wild = 7_919 if id in unsolvable else 0
+        shown = [{"input": {"n": n}, "output": answer(id, n) + wild * n * n % 1_009} for n in (4, 11, 25)]
+        held = [
+            {"input": {"n": n}, "output": answer(id, n) + wild * n * n % 1_009}
+            for n in range(FIRST_TEST, FIRST_TEST + 3)
+        ]
         query = f"Add {added} to n, then multiply the sum by {factor}."
         tasks.append(
             {
