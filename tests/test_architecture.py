@@ -46,6 +46,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "RestrictedPython": ("tools_registry.policy", "tools_registry.sandbox"),
     "json_repair": ("flowmind.replies", "experiments.bench"),
     "networkx": (
+        "experiments.bench",
         "flowmind.graph",
         "flowmind.nesting",
         "flowmind.evaluation.worfeval",

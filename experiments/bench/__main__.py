@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tqdm
 
-from experiments.bench import replies, sandboxed, starting, turns, workflows
+from experiments.bench import replies, sandboxed, starting, structure, turns, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.files import write_text
@@ -23,6 +23,7 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *turns.benches(2 if quick else turns.EPISODES),
         *starting.benches(),
         *replies.benches(),
+        *structure.benches(),
     )
     return {bench.name: bench for bench in made}
 
