@@ -550,19 +550,29 @@ def test_a_folder_without_a_benchmark_is_one_line(command: str, manifest: str | 
 
 def test_serve_tools_answers_until_it_is_interrupted(tmp_path: Path, tools: Path) -> None:
     words = ["serve-tools", document(tmp_path), "--tools", tools, "--port", 0]
-    command = [sys.executable, "-m", "flowmind.cli", *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stderr is not None
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flowmind.cli", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job in the background ignores SIGINT, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stdout is not None
         address = process.stdout.readline().split()[0]
-        with urllib.request.urlopen(address) as reply:
+        with urllib.request.urlopen(address, timeout=20) as reply:
             described = json.load(reply)
         call = urllib.request.Request(
             f"{described['servers'][0]['url']}/tools/mean",
             json.dumps({"items": [1, 2]}).encode(),
             {"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(call) as reply:
+        with urllib.request.urlopen(call, timeout=20) as reply:
             assert json.load(reply) == {"result": 1.5}
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert process.stderr.read() == "flowmind: interrupted\n"
+        _, told = process.communicate(timeout=20)
+        assert (process.returncode, told) == (130, "flowmind: interrupted\n")
+    finally:
+        process.kill()
+        process.communicate()
