@@ -108,7 +108,6 @@ def question(reading: Reading, business: Mapping[str, ToolSpec], effort: float) 
     outputs = [wanted for _, wanted in reading.examples]
     query = reading.text.split("\n\nInputs:")[0]
     said = named(query, entries(cases))
-    few = min(1.0, _FEW_TOOLS / max(1, len(business))) ** 3
     return Question(
         specs=business,
         cases=cases,
@@ -116,13 +115,22 @@ def question(reading: Reading, business: Mapping[str, ToolSpec], effort: float) 
         constants=constants(reading.text, cases, outputs, said),
         named=said,
         fit=Fit(query, business),
-        effort=effort * few,
+        effort=effort * _share(len(business)),
     )
 
 
-_FEW_TOOLS = 10
+_FEW_TOOLS = 6
+"""With fewer tools there are fewer sequences to try."""
+_MANY_TOOLS = 10
 """With more tools the effort shrinks by their cube: it would cover next to nothing of the sequences of three or
 four calls."""
+
+
+def _share(tools: int) -> float:
+    """The share of the usual effort for a number of tools."""
+    return min(1.0, tools / _FEW_TOOLS) ** 2 * min(1.0, _MANY_TOOLS / max(1, tools)) ** 3
+
+
 _READINGS = 64
 """Ways to read a trace that are tried on the other examples."""
 
