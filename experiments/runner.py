@@ -19,6 +19,7 @@ from experiments.folder import Run
 from experiments.golds import read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
+from experiments.together import Count, work_through
 from flowmind.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
@@ -319,10 +320,10 @@ class _Cases:
 
     async def _pass(self, todo: Sequence[Task], bar: Bar, last: bool) -> list[Task]:
         """Works cases, as many at once as the limit says now; gives those that are to be tried again."""
-        waiting, running, again = list(todo), set[asyncio.Task[None]](), list[Task]()
+        again: list[Task] = []
         passed = errors = 0
 
-        async def one(task: Task) -> None:
+        async def one(task: Task, at_once: Count) -> None:
             nonlocal passed, errors
             record, solution = await self.case(task)
             self._count(record)
@@ -334,25 +335,10 @@ class _Cases:
             self.run.keep_record(record)
             passed += record.passed
             errors += record.error is not None
-            bar.advance(passed, errors, len(running))
+            bar.advance(passed, errors, at_once())
 
-        try:
-            while waiting or running:
-                while waiting and len(running) < self._at_once():
-                    running.add(asyncio.create_task(one(waiting.pop(0))))
-                done, running = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+        await work_through(todo, self.models.limit, one)
         return again
-
-    def _at_once(self) -> int:
-        """A few more cases than requests may be on the way: the limit learns only while one waits."""
-        limit = self.models.limit
-        return limit.current + (limit.current + 1) // 2 if isinstance(limit, AdaptiveLimit) else limit.current
 
     def _count(self, record: CaseRecord) -> None:
         """Stops the run when the endpoint is gone: nothing is lost, and the same command goes on."""

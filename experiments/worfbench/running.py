@@ -14,6 +14,7 @@ from pydantic import Field
 
 from experiments.provenance import surroundings
 from experiments.runner import LOST
+from experiments.together import Count, work_through
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import Folder, RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
@@ -175,9 +176,9 @@ class _Work:
 
     async def _pass(self, todo: Sequence[Row], bar: tqdm.tqdm[Any], last: bool) -> list[Row]:
         """Asks for rows, as many at once as the limit says now; gives those that are to be asked again."""
-        waiting, running, again = list(todo), set[asyncio.Task[None]](), list[Row]()
+        again: list[Row] = []
 
-        async def one(row: Row) -> None:
+        async def one(row: Row, at_once: Count) -> None:
             record = await self._record(row)
             self._count(record)
             if record.error is not None and not last:
@@ -185,26 +186,11 @@ class _Work:
                 return
             self.folder.keep(record)
             self.done.append(record)
-            bar.set_postfix_str(self._progress(len(running)), refresh=False)
+            bar.set_postfix_str(self._progress(at_once()), refresh=False)
             bar.update()
 
-        try:
-            while waiting or running:
-                while waiting and len(running) < self._at_once():
-                    running.add(asyncio.create_task(one(waiting.pop(0))))
-                done, running = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+        await work_through(todo, self.limit, one)
         return again
-
-    def _at_once(self) -> int:
-        """A few more rows than requests may be on the way: the limit learns only while one waits."""
-        current = self.limit.current
-        return current + (current + 1) // 2 if isinstance(self.limit, AdaptiveLimit) else current
 
     def _count(self, record: RowRecord) -> None:
         """Stops the run when the endpoint is gone: nothing is lost, and the same command goes on."""
