@@ -11,9 +11,10 @@ import sys
 from flowmind.errors import ModelUnavailable
 from flowmind.llm import serving
 from flowmind.llm.models import LOCAL_URL, reach
-from tools_registry import catalog
-from tools_registry.sandbox import LocalSandbox
+from tools_registry import catalog, isolation
+from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.spec import Record, ToolCall
+from tools_registry.workers import SandboxUnavailable
 
 
 class Finding(Record):
@@ -32,7 +33,7 @@ def diagnose() -> list[Finding]:
     findings = [
         Finding(what="python", ok=sys.version_info >= (3, 11), note=f"{version} on {platform.system()}"),
         Finding(what="processors", ok=True, note=str(os.cpu_count())),
-        _sandbox(),
+        *_sandbox(),
     ]
     for name in ("langgraph", "openai", "networkx", "RestrictedPython"):
         there = importlib.util.find_spec(name) is not None
@@ -40,15 +41,24 @@ def diagnose() -> list[Finding]:
     return [*findings, *_optional()]
 
 
-def _sandbox() -> Finding:
+def _sandbox() -> list[Finding]:
     tool = catalog.load()["add"]
     example = tool.examples[0]
-    with LocalSandbox([tool]) as sandbox:
-        seen = asyncio.run(sandbox.call(ToolCall(tool="add", args=example.args)))
-    note = "a tool ran in a worker: language policy, rlimits, deadline, no inherited environment"
-    return Finding(
-        what="sandbox", ok=seen.ok and seen.value == example.result, note=note if seen.ok else str(seen.error)
-    )
+    try:
+        with WorkerPool(1) as pool:
+            seen = asyncio.run(LocalSandbox([tool], pool).call(ToolCall(tool="add", args=example.args)))
+            found = isolation.measure(pool)
+    except SandboxUnavailable as error:
+        return [Finding(what="sandbox", ok=False, note=str(error))]
+    right = seen.ok and seen.value == example.result
+    note = f"a tool ran in a worker; isolation: {found.level}" if right else str(seen.error)
+    return [
+        Finding(what="sandbox", ok=right, note=note),
+        *(
+            Finding(what=f"  {name}", ok=state.startswith("on"), note=state, needed=False)
+            for name, state in found.layers.items()
+        ),
+    ]
 
 
 def _optional() -> list[Finding]:

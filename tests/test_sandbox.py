@@ -1,15 +1,10 @@
 """Where tools run: workers with limits for untrusted source, this process for one's own functions."""
 
 import asyncio
-import contextlib
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -302,127 +297,6 @@ def test_a_closed_pool_starts_again_when_it_is_used() -> None:
         assert sandbox.calls([ToolCall(tool="tool")]) == [Observation(value=1)]
 
 
-def children(parent: int) -> set[int]:
-    """The processes that a process started and that are not gone."""
-    found: set[int] = set()
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == parent:
-                found.add(int(entry.name))
-    return found
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process exists and is more than an entry that nobody has waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true within some seconds."""
-    for _ in range(200):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-@linux_only
-def test_a_call_whose_worker_dies_is_an_error_and_the_next_one_is_answered() -> None:
-    before = children(os.getpid())
-    with LocalSandbox([untyped(FOREVER), untyped("def one():\n    return 1", "one")]) as sandbox:
-        assert sandbox.calls([ToolCall(tool="one")]) == [Observation(value=1)]
-        (worker,) = children(os.getpid()) - before
-        with ThreadPoolExecutor(1) as thread:
-            waiting = thread.submit(sandbox.calls, [ToolCall(tool="tool")])
-            os.kill(worker, signal.SIGKILL)
-            (seen,) = waiting.result()
-        assert error_type(seen) == "crash"
-        assert sandbox.calls([ToolCall(tool="one")]) == [Observation(value=1)]
-        (replacement,) = children(os.getpid()) - before
-        assert replacement != worker
-
-
-@linux_only
-def test_workers_are_gone_after_close() -> None:
-    before = children(os.getpid())
-    with WorkerPool(2) as workers:
-        sandbox = LocalSandbox([untyped(ONE)], workers)
-        with ThreadPoolExecutor(2) as threads:
-            list(threads.map(lambda _: sandbox.calls([ToolCall(tool="tool")]), range(8)))
-        started = children(os.getpid()) - before
-        assert 1 <= len(started) <= 2
-    assert children(os.getpid()) - before == set()
-    assert not any(map(is_running, started))
-
-
-@linux_only
-def test_a_worker_that_hit_a_limit_is_gone_too() -> None:
-    before = children(os.getpid())
-    with WorkerPool(1, Limits(seconds=0.5)) as workers:
-        assert error_type(call(workers, FOREVER)) == "timeout"
-        assert children(os.getpid()) - before == set()
-
-
-HOST = """
-import sys
-from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.spec import ToolCall
-
-source = "def tool(n: int):\\n    return sum(range(n))"
-sandbox = LocalSandbox([ToolSource.parse(source)], WorkerPool(1, Limits(seconds=1)))
-print(sandbox.calls([ToolCall(tool="tool", args={"n": 3})])[0].value, flush=True)
-sys.stdin.readline()
-sandbox.calls([ToolCall(tool="tool", args={"n": 10**13})])
-"""
-
-
-@linux_only
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-def test_a_worker_does_not_outlive_its_parent(busy: bool) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as host:
-        assert host.stdin is not None
-        assert host.stdout is not None
-        assert host.stdout.readline() == "3\n"
-        (worker,) = children(host.pid)
-        if busy:
-            host.stdin.write("\n")
-            host.stdin.flush()
-        assert is_running(worker)
-        host.kill()
-        host.wait()
-    assert until(lambda: not is_running(worker))
-
-
-@linux_only
-def test_a_worker_sees_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    before = children(os.getpid())
-    with LocalSandbox([untyped(ONE)]) as sandbox:
-        sandbox.calls([ToolCall(tool="tool")])
-        (worker,) = children(os.getpid()) - before
-        raw = Path(f"/proc/{worker}/environ").read_text().strip("\0").split("\0")
-        folder = Path(f"/proc/{worker}/cwd").resolve()
-    environment = dict(entry.split("=", 1) for entry in raw)
-    assert environment.pop("PYTHONHASHSEED") == "0"
-    assert environment.keys() <= {"LC_ALL"}
-    assert folder != Path.cwd()
-
-
-@linux_only
-def test_a_worker_has_no_open_files_but_its_pipes() -> None:
-    before = children(os.getpid())
-    with LocalSandbox([untyped(ONE)]) as sandbox:
-        sandbox.calls([ToolCall(tool="tool")])
-        (worker,) = children(os.getpid()) - before
-        assert {entry.name for entry in Path(f"/proc/{worker}/fd").iterdir()} == {"0", "1", "2"}
-
-
 def test_the_order_of_a_set_is_the_same_in_every_worker() -> None:
     source = "def tool():\n    return list({'ab', 'cd', 'ef', 'gh', 'ij', 'kl', 'mn', 'op'})"
     orders: list[Any] = []
@@ -632,7 +506,7 @@ def test_no_attack_of_the_corpus_works(corpus: list[dict[str, Any]], tmp_path: P
             text = json.dumps([one.value for one in seen], allow_nan=False)
             if '"PWNED' in text or "canary sang" in text or json.dumps(args) != kept:
                 worked.append(row["id"])
-        assert until(lambda: call(workers, ONE) == Observation(value=1))
+        assert call(workers, ONE) == Observation(value=1)
     assert len(attacks) > 100
     assert worked == []
 

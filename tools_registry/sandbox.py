@@ -6,31 +6,20 @@ Agents, workflows and evaluators know only the `Sandbox` protocol, and do not no
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import functools
 import hashlib
 import inspect
 import json
-import os
-import queue
-import select
-import signal
-import subprocess
-import sys
-import time
-import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import RestrictedPython
 from pydantic import ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
 from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.runtime import CaseError, clean, describe
+from tools_registry.schema import type_of
 from tools_registry.spec import (
     Observation,
     Record,
@@ -40,19 +29,19 @@ from tools_registry.spec import (
     spec_of,
     specs_from_source,
 )
+from tools_registry.workers import Limits, WorkerFailure, WorkerPool
+
+__all__ = [
+    "DEFAULT_BUDGET",
+    "FunctionSandbox",
+    "Limits",
+    "LocalSandbox",
+    "Sandbox",
+    "ToolSource",
+    "WorkerPool",
+]
 
 DEFAULT_BUDGET = 100_000
-
-
-class Limits(Record):
-    """What one call or one case may use."""
-
-    seconds: float = 5.0
-    """Wall-clock seconds of a call, or of one case of a workflow."""
-    memory_mb: int = 512
-    """Address space of the worker process, megabytes."""
-    value_bytes: int = 1_000_000
-    """Characters of a result as JSON; a whole case with its trace may have four times as many."""
 
 
 class Sandbox(Protocol):
@@ -95,187 +84,6 @@ class ToolSource(Record):
             SpecError: If there is no function, or a parameter has no JSON type.
         """
         return [ToolSource(spec=spec, source=source) for spec in specs_from_source(source)]
-
-
-class WorkerFailure(Exception):
-    """The worker gave no reply: `timeout`, `memory` or `crash`."""
-
-    def __init__(self, type: str, message: str) -> None:
-        super().__init__(message)
-        self.type = type
-
-
-_BOOT = (
-    "import sys; sys.path[:0] = sys.argv[4:]; from tools_registry.worker import main; "
-    "main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))"
-)
-_PATHS = list(
-    dict.fromkeys(str(Path(file).resolve().parents[1]) for file in (__file__, str(RestrictedPython.__file__)))
-)
-_MAX_FRAME = 256_000_000
-
-
-class Worker:
-    """One worker process and the pipe to it. Not thread-safe: a pool lends it to one user at a time."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.loaded: set[str] = set()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._finalizer: weakref.finalize[[subprocess.Popen[bytes]], Worker] | None = None
-
-    def request(self, message: dict[str, Any], seconds: float) -> Any:
-        """Sends a request and waits for its reply, at most `seconds`.
-
-        Raises:
-            WorkerFailure: If no valid reply came; the process is then gone, and the next request starts another.
-        """
-        process = self._process or self._start()
-        body = json.dumps({**message, "seconds": seconds}, allow_nan=False).encode()
-        deadline = time.monotonic() + seconds
-        try:
-            self._send(process, len(body).to_bytes(4, "big") + body, deadline)
-            size = int.from_bytes(self._receive(process, 4, deadline), "big")
-            if size > _MAX_FRAME:
-                raise WorkerFailure("crash", "the worker sent a frame that is too large")
-            reply = json.loads(self._receive(process, size, deadline), parse_constant=_no_constant)
-        except WorkerFailure:
-            self.stop()
-            raise
-        except (OSError, ValueError) as error:
-            self.stop()
-            raise WorkerFailure("crash", f"the tool worker broke off: {error}") from None
-        if isinstance(reply, dict):
-            self.stop()
-            raise WorkerFailure("memory", f"more than {self.limits.memory_mb} MB were needed")
-        return reply
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        limits = self.limits
-        arguments = [str(limits.value_bytes), str(limits.seconds), str(limits.memory_mb), *_PATHS]
-        with _same_addresses():
-            process = subprocess.Popen(
-                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-                cwd="/",
-                start_new_session=True,
-            )
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
-        self.loaded = set()
-        self._process = process
-        self._finalizer = weakref.finalize(self, _kill, process)
-        return process
-
-    def _send(self, process: subprocess.Popen[bytes], data: bytes, deadline: float) -> None:
-        assert process.stdin is not None
-        view = memoryview(data)
-        while view:
-            self._wait([], [process.stdin], deadline)
-            with contextlib.suppress(BlockingIOError):
-                view = view[os.write(process.stdin.fileno(), view) :]
-
-    def _receive(self, process: subprocess.Popen[bytes], size: int, deadline: float) -> bytes:
-        assert process.stdout is not None
-        parts: list[bytes] = []
-        while size:
-            self._wait([process.stdout], [], deadline)
-            with contextlib.suppress(BlockingIOError):
-                if not (part := os.read(process.stdout.fileno(), min(size, 1 << 20))):
-                    raise WorkerFailure("crash", self._post_mortem(process))
-                parts.append(part)
-                size -= len(part)
-        return b"".join(parts)
-
-    def _wait(self, readers: list[Any], writers: list[Any], deadline: float) -> None:
-        left = deadline - time.monotonic()
-        if left <= 0 or not any(select.select(readers, writers, [], left)):
-            raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
-
-    def _post_mortem(self, process: subprocess.Popen[bytes]) -> str:
-        status = process.wait(timeout=5)
-        cause = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return f"the tool worker ended ({cause})"
-
-    def stop(self) -> None:
-        """Kills and reaps the process; a later request starts another."""
-        if self._finalizer is not None:
-            self._finalizer()
-        self._process = None
-        self.loaded = set()
-
-
-_ADDR_NO_RANDOMIZE = 0x0040000
-_PERSONALITY_ASK = 0xFFFFFFFF
-
-
-@contextlib.contextmanager
-def _same_addresses() -> Generator[None]:
-    """Processes that this thread starts have no randomized addresses, where the system allows that.
-
-    Functions and `None` are hashed by address: the order of a set of them would differ from worker to worker.
-    """
-    ask = getattr(ctypes.CDLL(None), "personality", None)
-    held = -1 if ask is None else ask(_PERSONALITY_ASK)
-    if ask is None or held == -1:
-        yield
-        return
-    ask(held | _ADDR_NO_RANDOMIZE)
-    try:
-        yield
-    finally:
-        ask(held)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-class WorkerPool:
-    """Workers to borrow: at most `size` requests run at once, each on a worker of its own."""
-
-    def __init__(self, size: int = 1, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self._workers = [Worker(self.limits) for _ in range(size)]
-        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        for worker in self._workers:
-            self._free.put(worker)
-
-    @contextlib.contextmanager
-    def borrow(self) -> Any:
-        """Lends a worker; waits while all are busy."""
-        worker = self._free.get()
-        try:
-            yield worker
-        finally:
-            self._free.put(worker)
-
-    def close(self) -> None:
-        """Stops all workers."""
-        for worker in self._workers:
-            worker.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class LocalSandbox:
@@ -326,7 +134,8 @@ class LocalSandbox:
         }
         outcomes: list[Outcome] = []
         for answer, error, steps, at in self._batch("run", list(cases), about):
-            outcomes.append(Outcome(answer, tuple(error) if error else None, steps, at))
+            place = at if at < len(program.labels) else -1
+            outcomes.append(Outcome(answer, tuple(error) if error else None, steps, place))
         return outcomes
 
     def close(self) -> None:
@@ -360,13 +169,35 @@ class LocalSandbox:
                 if self._set not in worker.loaded:
                     worker.request({"op": "tools", "set": self._set, "tools": self._tools}, 30.0)
                     worker.loaded.add(self._set)
-                return worker.request({"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds)
+                reply = worker.request({"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds)
+                if not (type_of(reply) is list and len(reply) == len(items) and all(map(_SHAPES[op], reply))):
+                    worker.stop()
+                    raise WorkerFailure("crash", "the tool worker sent a reply of another shape")
+                return reply
         except WorkerFailure as failure:
             if len(items) > 1:
                 return [self._batch(op, [item], about)[0] for item in items]
             error = (failure.type, str(failure))
             return [[None, error]] if op == "calls" else [[None, error, [], -1]]
 
+
+def _is_error(error: Any) -> bool:
+    return error is None or (type_of(error) is list and [type(part) for part in error] == [str, str])
+
+
+def _is_result(reply: Any) -> bool:
+    return type_of(reply) is list and len(reply) == 2 and _is_error(reply[1])
+
+
+def _is_outcome(reply: Any) -> bool:
+    if type_of(reply) is not list or len(reply) != 4:
+        return False
+    _, error, steps, at = reply
+    return _is_error(error) and type_of(steps) is list and type_of(at) is int
+
+
+_SHAPES: dict[str, Callable[[Any], bool]] = {"calls": _is_result, "run": _is_outcome}
+"""What a worker may answer; it is believed in nothing else."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments of a call."""

@@ -1,21 +1,19 @@
 """The worker process: runs tool code and compiled workflows for `LocalSandbox`, one framed request at a time.
 
-A frame is four bytes of length, big-endian, and that many bytes of JSON. Requests: `tools` (sources and parameter
-schemas of a named tool set), `calls` (independent calls), `run` (a program and its cases). Started by
-`tools_registry.sandbox`; imports nothing heavy.
+Frames are those of `tools_registry.frames`. Requests: `tools` (sources and parameter schemas of a named tool set),
+`calls` (independent calls), `run` (a program and its cases). Forked by `tools_registry.zygote`; imports nothing heavy.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tools_registry import policy
+from tools_registry.frames import HEADER
 from tools_registry.program import Outcome, load, run_brief, run_case
 from tools_registry.runtime import CaseError, by_position, call_checked
 from tools_registry.schema import Validator, validator
@@ -26,8 +24,14 @@ _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", 
 class ToolSet:
     """The tools of one sandbox; each is compiled at its first use."""
 
-    def __init__(self, tools: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, tools: dict[str, dict[str, Any]], language: bool) -> None:
         self._tools = tools
+        self._compile: Callable[[str, str], policy.ToolCode] = (
+            policy.compile_tools if language else policy.compile_bare
+        )
+        self._namespace: Callable[[], dict[str, Any]] = (
+            policy.namespace if language else policy.bare_namespace
+        )
         self._compiled: dict[str, policy.ToolCode] = {}
         self._checks: dict[str, Validator] = {}
         self._shared: dict[str, Callable[..., Any]] = {}
@@ -77,12 +81,12 @@ class ToolSet:
         about = self._tools[name]
         if name not in self._compiled:
             try:
-                self._compiled[name] = policy.compile_tools(about["source"], name)
+                self._compiled[name] = self._compile(about["source"], name)
             except policy.RefusedSource as error:
                 raise CaseError("refused", f"tool {name!r}: {error}") from None
             self._checks[name] = validator(about["parameters"])
         code, stateless = self._compiled[name]
-        scope = policy.namespace()
+        scope = self._namespace()
         try:
             exec(code, scope)
             function = scope[name]
@@ -94,11 +98,11 @@ class ToolSet:
 
 
 class Server:
-    """Answers the requests of one parent."""
+    """Answers the requests of one owner."""
 
-    def __init__(self, value_bytes: int, seconds: float) -> None:
+    def __init__(self, value_bytes: int, language: bool) -> None:
         self.value_bytes = value_bytes
-        self.seconds = seconds
+        self.language = language
         self.sets: dict[str, ToolSet] = {}
         self.programs: dict[str, Any] = {}
 
@@ -106,7 +110,7 @@ class Server:
         """The reply to one request, as JSON text."""
         match request["op"]:
             case "tools":
-                self.sets[request["set"]] = ToolSet(request["tools"])
+                self.sets[request["set"]] = ToolSet(request["tools"], self.language)
                 return "[]"
             case "calls":
                 tools = self.sets[request["set"]]
@@ -146,49 +150,49 @@ class Server:
             yield text
 
 
-def limit(memory_mb: int) -> None:
-    """Sets the limits of this process: memory, processor time of its life, files, core dumps."""
-    size = memory_mb * 1_000_000
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+class _OwnerIsGone(Exception):
+    pass
 
 
 def _read(size: int) -> bytes:
     parts: list[bytes] = []
     while size:
         if not (part := os.read(0, min(size, 1 << 20))):
-            sys.exit(0)
+            raise _OwnerIsGone
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
 
 
-def _write(data: bytes) -> None:
-    view = memoryview(data)
+def _write(body: bytes) -> None:
+    view = memoryview(len(body).to_bytes(HEADER, "big") + body)
     while view:
-        view = view[os.write(1, view) :]
+        view = view[os.write(0, view) :]
 
 
-def main(value_bytes: int, seconds: float, memory_mb: int) -> None:
-    """Serves requests from standard input until the parent closes it.
+def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
+    """Serves requests from the socket that is standard input until the owner closes it.
 
-    The alarm ends the process if a request outlives its deadline and no parent is left to kill it; its default
+    The alarm ends the process if a request outlives its deadline and no owner is left to kill it; its default
     action works inside C loops, where a Python handler would never run.
+
+    Args:
+        value_bytes: The most characters of a result.
+        language: Whether the policy is on; it is off for audits only.
+        layers: What locks this process, told to the owner first.
     """
-    limit(memory_mb)
-    policy.self_test()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    server = Server(value_bytes, seconds)
+    server = Server(value_bytes, language)
+    _write(_dumps(layers).encode())
     while True:
-        request = json.loads(_read(int.from_bytes(_read(4), "big")))
+        try:
+            request = json.loads(_read(int.from_bytes(_read(HEADER), "big")))
+        except _OwnerIsGone:
+            return
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + 1.0)
         try:
             reply = server.answer(request).encode()
         except MemoryError:
             reply = b'{"memory":true}'
-        _write(len(reply).to_bytes(4, "big") + reply)
+        _write(reply)
         signal.setitimer(signal.ITIMER_REAL, 0)
