@@ -54,7 +54,7 @@ def decode(body: bytes) -> Any:
         FrameError: If the bytes are anything else.
     """
     try:
-        message = json.loads(body, parse_constant=_refuse, object_pairs_hook=_object if b"{" in body else None)
+        message = _DECODER.decode(body.decode())
     except FrameError:
         raise
     except (ValueError, RecursionError) as error:
@@ -74,6 +74,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise FrameError("an object has a key twice")
     return made
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_object)
 
 
 def _may_be_deep(body: bytes) -> bool:
