@@ -110,7 +110,7 @@ def test_a_react_run_leaves_a_whole_trace(tools: LocalSandbox) -> None:
 
 def test_a_plan_run_works_step_by_step_with_the_results_so_far(tools: LocalSandbox) -> None:
     outline = plan("Double n.", "Add 1.", analysis="two calls")
-    replies = [outline, DOUBLED, action("finish", answer=6), ADDED, DONE]
+    replies = [outline, DOUBLED, ADDED, DONE]
     chat = ScriptedChat(replies)
     trace = work(PlanExecuteAgent(chat), tools)
     assert timeless(trace) == Trace(
@@ -128,18 +128,40 @@ def test_a_plan_run_works_step_by_step_with_the_results_so_far(tools: LocalSandb
                 observation=Observation(value=7),
                 reasoning="and one",
                 phase=1,
-                turn=3,
+                turn=2,
             ),
         ),
         stop="finish",
         answer=7,
         turns=tuple(Turn(text=text, parse="clean", input_tokens=1, output_tokens=len(text) // 4) for text in replies),
     )
-    assert [request.reply for request in chat.requests] == ["plan", "action", "action", "action", "action"]
+    assert [request.reply for request in chat.requests] == ["plan", "action", "action", "action"]
     assert said(chat, 1).startswith("Task:\nDouble n and add 1.\n\nPlan:\n1. Double n.\n2. Add 1.\n\n")
     assert "step 1 of 2: Double n." in said(chat, 1)
-    assert said(chat, 3).startswith("Result of step 1: 6\n\n")
-    assert "step 2 of 2, the last one: Add 1." in said(chat, 3)
+    assert said(chat, 2).startswith("Observation: 6\n\nNow do step 2 of 2, the last one: Add 1.")
+    assert said(chat, 3) == "Observation: 7"
+
+
+def test_a_step_ends_with_a_call_that_worked_or_with_what_the_agent_says_is_its_result(tools: LocalSandbox) -> None:
+    outline = plan("Double n.", "Decide.", "Add 1.")
+    wrong, decided = action("double", number=3), action("finish", answer=6)
+    chat = ScriptedChat([outline, wrong, DOUBLED, decided, ADDED, action("double", n=7), action("finish", answer=14)])
+    trace = work(PlanExecuteAgent(chat), tools)
+    assert [(step.call.tool, step.observation.ok, step.phase) for step in trace.tool_steps] == [
+        ("double", False, 0), ("double", True, 0), ("add", True, 2), ("double", True, 2),
+    ]  # fmt: skip
+    assert (trace.stop, trace.answer) == ("finish", 14)
+    assert "Now do step" not in said(chat, 2)
+    assert said(chat, 3).endswith("Now do step 2 of 3: Decide.")
+    assert said(chat, 4).startswith("Result of step 1: 6\nResult of step 2: 6\n\nNow do step 3 of 3, the last one: ")
+
+
+def test_where_an_agent_also_builds_a_step_may_take_several_calls(tools: LocalSandbox) -> None:
+    chat = ScriptedChat([plan("Double n and add 1.", "Say it."), DOUBLED, ADDED, DONE, DONE])
+    trace = work(PlanExecuteAgent(chat), tools, BRIEF.model_copy(update={"stage": "single"}))
+    assert [step.phase for step in trace.tool_steps] == [0, 0]
+    assert said(chat, 2) == "Observation: 6"
+    assert said(chat, 4).startswith("Result of step 1: 7\n\n")
 
 
 def test_the_opening_request_shows_worked_examples_as_turns_and_offers_the_sandbox_tools(
@@ -420,7 +442,7 @@ def test_a_plan_that_names_a_tool_that_is_not_there_is_sent_back_once(tools: Loc
 
 def test_nothing_as_the_result_of_a_failed_call_is_sent_back_once_in_each_step(tools: LocalSandbox) -> None:
     nothing, failing = action("finish", answer=None), action("halve", n=3)
-    chat = ScriptedChat([plan("One.", "Two."), failing, nothing, DOUBLED, DONE, failing, nothing, nothing])
+    chat = ScriptedChat([plan("One.", "Two."), failing, nothing, DOUBLED, failing, nothing, nothing])
     trace = work(PlanExecuteAgent(chat), tools)
-    assert "null is no result" in said(chat, 3) and "null is no result" in said(chat, 7)
-    assert (trace.stop, trace.answer, len(trace.turns)) == ("finish", None, 8)
+    assert "null is no result" in said(chat, 3) and "null is no result" in said(chat, 6)
+    assert (trace.stop, trace.answer, len(trace.turns)) == ("finish", None, 7)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -19,7 +22,7 @@ from flowmind.checking import check
 from flowmind.errors import InputError
 from flowmind.evaluation.equivalence import MAX_PATHS
 from flowmind.evaluation.structure import WHOLE, StructureScore, compare
-from flowmind.executor.running import run_batch
+from flowmind.executor.running import run_many
 from flowmind.workflow import Workflow
 from tools_registry.sandbox import LocalSandbox
 from tools_registry.spec import ToolSpec
@@ -206,7 +209,7 @@ def test_what_is_called_equivalent_gives_the_same_answers(sandbox: LocalSandbox,
         document = Maker(rng, False).document()
         gold = workflow(document)
         inputs = cases(rng)
-        wanted = run_batch(gold, inputs, sandbox, budget=20_000)
+        wanted = run_many(gold, inputs, sandbox, budget=2_000)
         for _ in range(6):
             changed = copy.deepcopy(document)
             break_it(changed, rng)
@@ -217,8 +220,8 @@ def test_what_is_called_equivalent_gives_the_same_answers(sandbox: LocalSandbox,
             if check(other, SPECS) or not compare(other, gold).equivalent:
                 continue
             equivalent += changed != document
-            for one, two in zip(run_batch(other, inputs, sandbox, budget=20_000), wanted, strict=True):
-                if {"step_limit"} & {trace.error.type for trace in (one, two) if trace.error}:
+            for one, two in zip(run_many(other, inputs, sandbox, budget=2_000), wanted, strict=True):
+                if {"step_limit"} & {ran.error.type for ran in (one, two) if ran.error}:
                     continue
                 assert (one.ok, json.dumps(one.answer)) == (two.ok, json.dumps(two.answer)), f"seed {seed}"
     assert equivalent > 5
@@ -546,3 +549,41 @@ def test_a_candidate_that_is_not_sound_scores_zero_and_a_gold_one_is_refused() -
         compare(gold, workflow(broken))
     with pytest.raises(InputError, match="no tool 'add'"):
         compare(gold, gold, {"twist": SPECS["twist"]})
+
+
+MERGED = """
+import sys
+from flowmind.evaluation.structure import compare
+from flowmind.workflow import Workflow
+
+gold, other = (Workflow.model_validate_json(line) for line in sys.stdin)
+print("; ".join(compare(other, gold).diff))
+"""
+
+
+def test_a_difference_is_told_in_the_same_words_whatever_the_hash_seed() -> None:
+    tools = ["ask", "buy", "count", "draw"]
+    nodes = [
+        condition("big", "n > 9"), condition("small", "n < 3"), condition("odd", "n % 2 == 1"),
+        *(call(f"to_{tool}", tool, "x", value="n") for tool in tools),
+        call("use", "keep", "result", value="x"), end(),
+    ]  # fmt: skip
+    ways = [
+        "start big", "big.true to_ask use", "big.false small", "small.true to_buy use", "small.false odd",
+        "odd.true to_count use", "odd.false to_draw use", "use end",
+    ]  # fmt: skip
+    gold = sketch(nodes, *ways, n="integer")
+    other = json.loads(json.dumps(gold).replace('"keep"', '"lose"'))
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", MERGED],
+            input=f"{json.dumps(gold)}\n{json.dumps(other)}\n",
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1
+    assert "|" in told.pop()

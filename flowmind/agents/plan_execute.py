@@ -17,7 +17,7 @@ from flowmind.agents.react import after_acting, after_thinking
 from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, think
 from flowmind.files import dump_json
 from flowmind.protocols import Brief, Message
-from flowmind.trace import Trace
+from flowmind.trace import ToolStep, Trace
 from tools_registry.sandbox import Sandbox
 
 MAX_STEPS = 12
@@ -36,13 +36,13 @@ def _begin(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     if brief.stage == "summarize":
         task = f"{brief.task}\n\nPlan:\n{listed}\n\nCarry the plan out with the graph tools, one call at a time."
         return {"messages": opening("summarize_build", task), "plan": []}
-    task = f"{brief.task}\n\nPlan:\n{listed}\n\n{_instruction(plan, 0)}"
+    task = f"{brief.task}\n\nPlan:\n{listed}\n\n{_instruction(brief, plan, 0)}"
     return {"messages": opening(f"{brief.stage}_step", task), "plan": plan}
 
 
-def _instruction(plan: list[str], phase: int) -> str:
+def _instruction(brief: Brief, plan: list[str], phase: int) -> str:
     last = phase == len(plan) - 1
-    name = "step_last" if last else "step_next"
+    name = "step_last" if last else "step_next" if brief.stage == "single" else "step_call"
     return prompts.render(name, number=phase + 1, count=len(plan), step=plan[phase])
 
 
@@ -51,21 +51,39 @@ async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
 
 
 async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
-    """Acts; where a step that is not the last one finishes, the next step begins."""
+    """Acts; where a step that is not the last one has its result, the next step begins.
+
+    The result is what the agent finishes with. Where it only executes, the result of a call is one too: a step is a
+    call, and an agent that is left to itself goes on calling.
+    """
+    brief = runtime.context.brief
     update = await act(state, runtime.context)
     plan, phase = state["plan"], state["phase"]
-    if update.get("stop") != "finish" or phase >= len(plan) - 1:
+    if phase >= len(plan) - 1:
         return update
-    action = state["pending"]
+    if update.get("stop") == "finish":
+        return _next_step(state, brief, update["answer"])
+    called = update.get("steps", state["steps"])
+    if brief.stage == "single" or "stop" in update or len(called) == len(state["steps"]) or update["failures"]:
+        return update
+    *before, observed = update["messages"]
+    told = Message(role="user", content=f"{observed.content}\n\n{_instruction(brief, plan, phase + 1)}")
+    results = [*state["results"], cast(ToolStep, called[-1]).observation.value]
+    return {**update, "messages": [*before, told], "phase": phase + 1, "nudged": False, "results": results}
+
+
+def _next_step(state: State, brief: Brief, answer: Any) -> dict[str, Any]:
+    """The agent finished a step: what the steps gave so far, and what is next."""
+    action, phase = state["pending"], state["phase"] + 1
     assert action is not None
-    results = [*state["results"], update["answer"]]
+    results = [*state["results"], answer]
     so_far = "\n".join(f"Result of step {number}: {dump_json(value)}" for number, value in enumerate(results, 1))
     said = {"reasoning": action.reasoning, "action": action.call.tool, "action_input": action.call.args}
-    following = Message(role="user", content=f"{so_far}\n\n{_instruction(plan, phase + 1)}")
+    following = Message(role="user", content=f"{so_far}\n\n{_instruction(brief, state['plan'], phase)}")
     return {
         "messages": [*state["messages"], Message(role="assistant", content=dump_json(said)), following],
         "pending": None,
-        "phase": phase + 1,
+        "phase": phase,
         "nudged": False,
         "results": results,
     }

@@ -270,7 +270,8 @@ class _Outline:
 
     def _source(self, at: str, name: str, depth: int, seen: frozenset[str]) -> int:
         """Where a variable's value comes from: the terms of all definitions that reach the node."""
-        found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in self.reach[at].get(name, ())}
+        ways = sorted(self.reach[at].get(name, ()))  # terms are numbered as they are met
+        found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
         return found.pop() if len(found) == 1 else self.terms.make("either", None, sorted(found))
 
     def _defined(self, node: Node, name: str, depth: int, seen: frozenset[str]) -> int:

@@ -142,11 +142,14 @@ for _number, _line in enumerate(_ALIKE.strip().splitlines()):
 
 def alike(word: str, others: Iterable[str]) -> float:
     """1 if a stem is among others, 0.6 if one of near meaning is."""
-    pool = set(others)
-    if word in pool:
-        return 1.0
-    groups = set(_GROUPS.get(word, ()))
-    return 0.6 if any(groups & set(_GROUPS.get(other, ())) for other in pool) else 0.0
+    pool, groups = _meaning(tuple(others))
+    return 1.0 if word in pool else 0.0 if groups.isdisjoint(_GROUPS.get(word, ())) else 0.6
+
+
+@lru_cache(maxsize=4_000)
+def _meaning(stems: tuple[str, ...]) -> tuple[frozenset[str], frozenset[int]]:
+    """Some stems, and the lines of near meaning that they stand in."""
+    return frozenset(stems), frozenset(number for stem in stems for number in _GROUPS.get(stem, ()))
 
 
 class Fit:
@@ -159,13 +162,14 @@ class Fit:
 
     def __init__(self, text: str, specs: Mapping[str, ToolSpec]) -> None:
         self._text = text.lower()
+        self._ties: dict[tuple[tuple[str, ...], str, str], float] = {}
         docs = {name: _document(spec) for name, spec in specs.items()}
         spread: dict[str, int] = {}
         for doc in docs.values():
             for word in doc:
                 spread[word] = spread.get(word, 0) + 1
         self._rare = {word: math.log((len(docs) + 1) / count) for word, count in spread.items()}
-        clauses = [words(part) for part in re.split(r"[.;:!?]\s|, (?=and|but|which|so|or)", text)]
+        clauses = [tuple(words(part)) for part in re.split(r"[.;:!?]\s|, (?=and|but|which|so|or)", text)]
         self.tools = {name: self._best(doc, clauses) for name, doc in docs.items()}
         self._said = {name: frozenset(words(f"{name} {spec.description}")) for name, spec in specs.items()}
         self._parameters = {
@@ -186,9 +190,13 @@ class Fit:
 
     def tie(self, context: Sequence[str], tool: str, parameter: str) -> float:
         """How well the words around a constant fit a parameter, 0 to 1."""
-        about = self._parameters[tool, parameter]
-        hits = math.fsum(alike(word, context) for word in sorted(about)) if context else 0.0
-        return min(1.0, hits / 2)
+        key = (tuple(context), tool, parameter)
+        known = self._ties.get(key)
+        if known is None:
+            about = self._parameters[tool, parameter]
+            hits = math.fsum(alike(word, key[0]) for word in about) if context else 0.0
+            known = self._ties[key] = min(1.0, hits / 2)
+        return known
 
     def says(self, name: str) -> bool:
         """Whether the text has a name as a word."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -70,3 +70,32 @@ def _ends(source: Source) -> Iterator[Source]:
 def parts_of(value: Any) -> list[Any]:
     """A value, and the items of a list."""
     return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]
+
+
+def resolve(source: Source, program: Program, given: dict[str, Any], results: Sequence[Any]) -> Any:
+    """The value of a source.
+
+    Args:
+        source: One of the program's.
+        program: Whose calls gave the results.
+        given: The inputs.
+        results: What the first calls of the program gave.
+
+    Raises:
+        KeyError, TypeError: If a value has nothing at the source's path.
+    """
+    match source.kind:
+        case "constant":
+            return source.value
+        case "input":
+            value = given[source.name]
+        case "object":
+            return {name: resolve(part, program, given, results) for name, part in source.fields}
+        case "list":
+            return [resolve(part, program, given, results) for _, part in source.fields]
+        case _:
+            assert source.call is not None
+            value = results[program.calls.index(source.call)]
+    for part in source.path:
+        value = value[part]
+    return value

@@ -59,7 +59,7 @@ def cost(question: Question, program: Program, terms: Sequence[Term]) -> float:
         program: A program that gives the known answers.
         terms: What its answer is made of.
     """
-    known = {repr(constant.value): constant for constant in question.constants}
+    known = question.known
     used = [repr(leaf.value) for leaf in leaves(program) if leaf.kind == "constant"]
     guessed = math.fsum(known[value].cost if value in known else 0.1 for value in used)
     tools = list(dict.fromkeys(call.tool for call in program.calls))
@@ -89,7 +89,7 @@ def unused(question: Question, program: Program) -> float:
     """How much of the inputs and named constants a program leaves unused, by their weights."""
     ends = leaves(program)
     used = {repr(part) for leaf in ends if leaf.kind == "constant" for part in parts_of(leaf.value)}
-    named = {name for constant in question.constants if repr(constant.value) in used for name in constant.names}
+    named = {name for value in used if value in question.known for name in question.known[value].names}
     missing = len(set(question.cases[0]) - {leaf.name for leaf in ends if leaf.kind == "input"})
     return 1.5 * missing + math.fsum(part.weight for part in question.named if repr(part.value) not in named)
 

@@ -119,7 +119,7 @@ def _exchanges(messages: Sequence[Message]) -> tuple[Exchange, ...]:
         if said.role != "assistant" or not answered.content.startswith("Observation: "):
             continue
         action = json.loads(said.content)
-        text = answered.content.removeprefix("Observation: ")
+        text = answered.content.removeprefix("Observation: ").split("\n\nNow do step ")[0]
         ok = not text.startswith("error")
         found.append(Exchange(action["action"], action["action_input"], ok, _json(text) if ok else text))
     return tuple(found)

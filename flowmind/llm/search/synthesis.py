@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from flowmind.llm.search.constants import HOLE, Constant, Named
@@ -26,9 +27,9 @@ from flowmind.llm.search.terms import (
     Filling,
     Groups,
     Term,
+    Values,
     gives,
     grouped,
-    identity,
     is_large,
     texts,
 )
@@ -38,7 +39,8 @@ from tools_registry.spec import ToolSpec
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
 """Runs independent calls; gives (value, None) or (None, error) for each."""
 MAX_CALLS = 4
-_CHUNK = 4_000
+_CHUNK = 1_000
+"""Calls that are tried in one round trip."""
 _SHALLOW = 200
 """Ways to fill the parameters of a call that hold no calls."""
 _DEEP = 1_500
@@ -84,6 +86,11 @@ class Question:
     effort: float = 1.0
     """The share of the usual number of candidates that is tried."""
 
+    @cached_property
+    def known(self) -> dict[str, Constant]:
+        """The constants, each by the `repr` of its value."""
+        return {repr(constant.value): constant for constant in self.constants}
+
 
 class Search:
     """One search: `run` fills `solutions` with the terms that give the answers, or a field of them."""
@@ -91,8 +98,10 @@ class Search:
     def __init__(self, question: Question, probe: Probe) -> None:
         self.question = question
         self.probe = probe
-        self.spent = 0
-        self.seen: set[tuple[int, bytes]] = set()
+        self.values = Values()
+        self.tried: dict[tuple[Any, ...], int | None] = {}
+        self.answering: dict[tuple[int, int], bool] = {}
+        self.seen: set[tuple[int, tuple[int, ...]]] = set()
         self.bits: dict[str, int] = {}
         self.weights: list[float] = []
         self.weighed: dict[int, float] = {}
@@ -102,6 +111,7 @@ class Search:
         self.parameters = {
             (name, parameter.name): parameter for name, spec in question.specs.items() for parameter in parameters(spec)
         }
+        self.names = {name: spec.required for name, spec in question.specs.items()}
         for name in question.cases[0]:
             self.bit(f"input {name}", 1.5)
         for part in question.named:
@@ -164,7 +174,7 @@ class Search:
         for name in cases[0]:
             source = Source("input", name)
             terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(f"input {name}")))
-        self.seen |= {identity(term.values, term.uses) for term in terms}
+        self.seen |= {(term.uses, self.values.numbers(term)) for term in terms}
         return terms
 
     def constant_term(self, constant: Constant) -> Term:
@@ -320,19 +330,26 @@ class Search:
 
     def joined(self, ones: Groups, others: Groups, factor: float) -> Iterator[Filling]:
         """The pairs of fillings, the best first: with high scores, and uses that complete each other."""
-        again = {(one, other): self.again(one & other) for one in ones for other in others}
-        gain = {pair: factor * self.weight(pair[0] | pair[1]) - cost for pair, cost in again.items()}
-        heap = [(-gain[pair] - ones[pair[0]][0].score - others[pair[1]][0].score, pair, 0, 0) for pair in again]
+        pairs: dict[tuple[int, int], tuple[list[Filling], list[Filling], float, float]] = {}
+        for one, rows in ones.items():
+            for other, columns in others.items():
+                cost = self.again(one & other)
+                pairs[one, other] = (rows, columns, factor * self.weight(one | other) - cost, cost)
+        heap = [
+            (-gain - rows[0].score - columns[0].score, pair, 0, 0) for pair, (rows, columns, gain, _) in pairs.items()
+        ]
         heapq.heapify(heap)
         while heap:
-            _, pair, row, column = heapq.heappop(heap)
-            rows, columns = ones[pair[0]], others[pair[1]]
+            _, pair, row, column = heap[0]
+            rows, columns, gain, cost = pairs[pair]
             first, second = rows[row], columns[column]
-            yield Filling(first.terms + second.terms, pair[0] | pair[1], first.score + second.score - again[pair])
             if column + 1 < len(columns):
-                heapq.heappush(heap, (-gain[pair] - first.score - columns[column + 1].score, pair, row, column + 1))
+                heapq.heapreplace(heap, (-gain - first.score - columns[column + 1].score, pair, row, column + 1))
+            else:
+                heapq.heappop(heap)
             if not column and row + 1 < len(rows):
-                heapq.heappush(heap, (-gain[pair] - rows[row + 1].score - second.score, pair, row + 1, 0))
+                heapq.heappush(heap, (-gain - rows[row + 1].score - second.score, pair, row + 1, 0))
+            yield Filling(first.terms + second.terms, pair[0] | pair[1], first.score + second.score - cost)
 
     def atoms(self, tool: str, name: str) -> list[Filling]:
         """The inputs and constants that a parameter takes, the likeliest first."""
@@ -371,16 +388,33 @@ class Search:
                     found.append(Term(source, values, term.size, term.score - 0.1, term.uses))
         return found
 
-    def answers(self, value: Any, case: int) -> bool:
+    def answers(self, number: int, case: int) -> bool:
         """Whether a value, or a field of it, is the answer of a case or a field of it."""
         if case >= len(self.question.outputs):
             return True
-        parts: list[Any] = [value]
-        if isinstance(value, dict):
-            parts += cast(dict[str, Any], value).values()
-        return any(json_equal(part, wanted[case]) for wanted in self.goals.values() for part in parts)
+        known = self.answering.get((number, case))
+        if known is None:
+            value = self.values.held[number]
+            parts: list[Any] = [value]
+            if isinstance(value, dict):
+                parts += cast(dict[str, Any], value).values()
+            known = any(json_equal(part, wanted[case]) for wanted in self.goals.values() for part in parts)
+            self.answering[number, case] = known
+        return known
 
-    def evaluate(self, batch: list[Candidate], size: int, only_answers: bool = False) -> list[Term]:
+    def results(self, batch: Sequence[Candidate], case: int) -> list[int | None]:
+        """The numbers of what calls give in a case, None where one fails. Of equal calls one is tried."""
+        keys = [(one.tool, *[term.numbers[case] for term in one.terms]) for one in batch]
+        new = {key: one for key, one in zip(keys, batch, strict=True) if key not in self.tried}
+        calls = [
+            (one.tool, dict(zip(self.names[one.tool], [term.values[case] for term in one.terms], strict=True)))
+            for one in new.values()
+        ]
+        for key, (value, error) in zip(new, self.probe(calls), strict=True):
+            self.tried[key] = self.values.number(value) if error is None else None
+        return [self.tried[key] for key in keys]
+
+    def evaluate(self, batch: Sequence[Candidate], size: int, only_answers: bool = False) -> list[Term]:
         """The terms of a batch of calls that give a value in every case, and a new one.
 
         Args:
@@ -388,38 +422,40 @@ class Search:
             size: How many calls are in each.
             only_answers: Drop a call at the first case whose answer it does not give.
         """
-        alive = list(range(len(batch)))
-        values: list[list[Any]] = [[] for _ in batch]
-        names = {tool: self.question.specs[tool].required for tool in self.question.specs}
-        for number in range(len(self.question.cases)):
-            calls = [
-                (one.tool, {name: term.values[number] for name, term in zip(names[one.tool], one.terms, strict=True)})
-                for one in (batch[index] for index in alive)
-            ]
-            self.spent += len(calls)
-            left: list[int] = []
-            for index, (value, error) in zip(alive, self.probe(calls), strict=True):
-                if error is None and not (only_answers and not self.answers(value, number)):
-                    values[index].append(value)
-                    left.append(index)
+        for candidate in batch:
+            for term in candidate.terms:
+                self.values.numbers(term)
+        alive = [(candidate, list[int]()) for candidate in batch]
+        for case in range(len(self.question.cases)):
+            given = self.results([candidate for candidate, _ in alive], case)
+            left: list[tuple[Candidate, list[int]]] = []
+            for one, number in zip(alive, given, strict=True):
+                if number is not None and (not only_answers or self.answers(number, case)):
+                    one[1].append(number)
+                    left.append(one)
             alive = left
-        found: list[Term] = []
-        for index in alive:
-            candidate = batch[index]
-            args = zip(names[candidate.tool], (term.source for term in candidate.terms), strict=True)
-            source = Source("call", call=Call(candidate.tool, tuple(args)))
-            idle = any(term.values == values[index] for term in candidate.terms)
-            score = candidate.score - _IDLE * idle
-            terms = self.with_fields(Term(source, values[index], size, score, candidate.uses, idle))
-            held = {id(inner): inner for part in candidate.terms if part.size for inner in (part, *part.inside)}
-            for term in terms:
-                term.inside = (*held.values(), *(other for other in terms if other is not term))
+        return [term for candidate, numbers in alive for term in self.made(candidate, tuple(numbers), size)]
+
+    def made(self, candidate: Candidate, numbers: tuple[int, ...], size: int) -> list[Term]:
+        """The terms of a call that gives values with these numbers, if they are new. Solutions are remembered."""
+        key = (candidate.uses, numbers)
+        new = key not in self.seen
+        solves = all(self.answers(number, case) for case, number in enumerate(numbers))
+        if not new and not solves:
+            return []
+        values = [self.values.held[number] for number in numbers]
+        args = zip(self.names[candidate.tool], (term.source for term in candidate.terms), strict=True)
+        source = Source("call", call=Call(candidate.tool, tuple(args)))
+        idle = any(term.values == values for term in candidate.terms)
+        score = candidate.score - _IDLE * idle
+        terms = self.with_fields(Term(source, values, size, score, candidate.uses, idle, numbers=numbers))
+        held = {id(inner): inner for part in candidate.terms if part.size for inner in (part, *part.inside)}
+        for term in terms:
+            term.inside = (*held.values(), *(other for other in terms if other is not term))
+        if solves:
             self.remember(terms)
-            key = identity(values[index], candidate.uses)
-            if key not in self.seen:
-                self.seen.add(key)
-                found += terms
-        return found
+        self.seen.add(key)
+        return terms if new else []
 
 
 def _misplaced(constant: Constant, parameter: Parameter) -> float | None:

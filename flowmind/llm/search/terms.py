@@ -28,6 +28,31 @@ class Term:
     inside: tuple[Term, ...] = ()
     """The calls in it, and the fields of their results: what a further call may share with it."""
     fits: dict[str, bool] = field(default_factory=dict[str, bool])
+    numbers: tuple[int, ...] = ()
+    """Of its values; empty until they are asked for."""
+
+
+class Values:
+    """JSON values by number: equal ones have the same, and only the first of them is held."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of a value."""
+        key = marshal.dumps(value, 2)
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = len(self.held)
+            self.held.append(value)
+        return known
+
+    def numbers(self, term: Term) -> tuple[int, ...]:
+        """The numbers of a term's values."""
+        if not term.numbers:
+            term.numbers = tuple(map(self.number, term.values))
+        return term.numbers
 
 
 class Candidate(NamedTuple):
@@ -62,11 +87,6 @@ def grouped(fillings: Iterable[Filling]) -> Groups:
     for group in groups.values():
         group.sort(key=lambda filling: -filling.score)
     return groups
-
-
-def identity(values: list[Any], uses: int) -> tuple[int, bytes]:
-    """What two terms have in common that need not both be kept."""
-    return uses, marshal.dumps(values, 2)
 
 
 def gives(term: Term, wanted: Sequence[Any]) -> bool:
