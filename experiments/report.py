@@ -233,7 +233,7 @@ def _made(name: str, run: Loaded) -> Made:
     versions = {"python": manifest.get("python"), **manifest.get("packages", {})}
     versions |= {key: manifest[key] for key in ("git", "platform") if manifest.get(key)}
     details = {"Settings": run.settings, "Versions": versions, "Servers": manifest.get("servers", {})}
-    details["Benchmark"] = manifest["benchmark"]
+    details |= {"Benchmark": manifest["benchmark"], "Isolation": manifest.get("isolation")}
     return Made(
         name=name,
         folder=run.folder.name,

@@ -16,6 +16,7 @@ from flowbench_synth.filtering import TaskAudit, audit_task
 from flowbench_synth.instance import Gold
 from flowmind.errors import InputError
 from flowmind.files import parse_json, read_lines, read_text, validate
+from flowmind.llm.search.thinkers import collect_seldom
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow import Workflow
 
@@ -34,7 +35,7 @@ def audit(folder: Path, quiet: bool = False) -> tuple[list[str], list[TaskAudit]
     benchmark = Benchmark.load(folder)
     gold = {row.id: row.workflow for row in read_lines(folder / "gold.jsonl", Gold)}
     items: list[Item] = [(task, benchmark.tests[task.id], gold.get(task.id)) for task in benchmark.tasks]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as pool:
         work = pool.map(partial(_audit, folder, sized), items)
         audits = list(tqdm.tqdm(work, total=len(items), desc="checking", unit="task", disable=quiet))
     return problems, audits

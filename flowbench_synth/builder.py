@@ -25,6 +25,7 @@ from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
 from flowmind import __version__
 from flowmind.files import dump_json, write_text
+from flowmind.llm.search.thinkers import collect_seldom
 from flowmind.task import Example, HeldOut, Task
 from flowmind.workflow import Workflow
 from tools_registry import catalog
@@ -99,7 +100,7 @@ def own_pools() -> tuple[WorkerPool, WorkerPool]:
 
 
 def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as pool:
         yield from tqdm.tqdm(pool.map(work, slots), total=len(slots), desc="building", unit="task", disable=quiet)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from flowmind.errors import InputError, ModelUnavailable
 from flowmind.files import dump_json, parse_json, read_text
+from tools_registry.errors import SandboxUnavailable
 
 SIZE = 141
 CATEGORIES = ("mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning")
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (InputError, ModelUnavailable, OSError) as error:
+    except (InputError, ModelUnavailable, SandboxUnavailable, OSError) as error:
         print(f"flowbench_synth: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

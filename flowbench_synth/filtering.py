@@ -31,7 +31,7 @@ from tools_registry.spec import Record
 KILLED = 95.0
 """Percent of a gold workflow's mutants that its tests must tell from it."""
 MUTANT_BUDGET = 2_000
-"""Steps of a mutant's run: a changed condition can make a loop endless."""
+"""Steps of a mutant's run at most: a changed condition can make a loop endless."""
 TRIVIAL = ("nothing", "constant", "copy", "echo", "one_tool")
 """Agents that must solve no task: they answer null, always the same plain value, always the answer of an example,
 an input, or what a single call gives on inputs and values of the text."""
@@ -93,7 +93,7 @@ def audit_task(
         problems.append("gold gives different traces in two workers")
     problems += _golden(tests, task.examples, runs[0])
     problems += _arms(workflow, runs[0][: len(tests)])
-    killed, survivors = _mutants(workflow, specs, tests, boxes[0])
+    killed, survivors = _mutants(workflow, specs, tests, runs[0][: len(tests)], boxes[0])
     total = killed + len(survivors)
     if total and 100 * killed < KILLED * total:
         problems.append(f"tests kill {killed} of {total} mutants, at least {KILLED:g} % are wanted")
@@ -156,14 +156,26 @@ def _arms(workflow: Workflow, traces: Sequence[Trace]) -> Iterator[str]:
                     yield f"no test takes {node.id!r} as {str(value).lower()}"
 
 
+def mutant_budget(traces: Sequence[Trace]) -> int:
+    """Steps that a mutant may take on inputs for which the gold left these traces; one that takes more is endless.
+
+    It need not be exact, but it counts: what an endless loop collects grows with every round.
+    """
+    return min(MUTANT_BUDGET, 100 + 4 * max((len(trace.steps) for trace in traces), default=0))
+
+
 def _mutants(
-    workflow: Workflow, specs: Mapping[str, Any], tests: Sequence[Example], box: LocalSandbox
+    workflow: Workflow,
+    specs: Mapping[str, Any],
+    tests: Sequence[Example],
+    traces: Sequence[Trace],
+    box: LocalSandbox,
 ) -> tuple[int, list[str]]:
     """How many mutants the tests kill, and which survive."""
     killed, survivors = 0, list[str]()
-    cases = [test.input for test in tests]
+    cases, budget = [test.input for test in tests], mutant_budget(traces)
     for mutant in mutants(workflow, specs, specs):
-        outcomes = box.run(compile_workflow(mutant.workflow, brief=True), cases, MUTANT_BUDGET)
+        outcomes = box.run(compile_workflow(mutant.workflow, brief=True), cases, budget)
         pairs = zip(outcomes, tests, strict=True)
         if all(not outcome.error and json_equal(outcome.answer, test.output) for outcome, test in pairs):
             survivors.append(mutant.what)

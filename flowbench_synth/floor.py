@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from flowmind.executor.running import run_batch
 from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinking import Thinker
 from flowmind.pipeline import Settings, solve
 from flowmind.task import Example, Task
 from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
@@ -21,7 +22,7 @@ def solved_by_search(
 ) -> bool:
     """Whether `search` with `es-react` makes a workflow that passes all tests of a task."""
     sandbox = LocalSandbox([tools[name] for name in task.tools], pool)
-    model = SearchModel(sandbox.values, budget)
+    model = SearchModel(Thinker(sandbox.values, budget))
     solution = asyncio.run(solve(task, sandbox, model, Settings(mode="es-react")))
     if solution.workflow is None or not solution.graph_valid:
         return False

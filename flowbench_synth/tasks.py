@@ -13,7 +13,7 @@ from flowbench_synth import blueprints
 from flowbench_synth.blueprint import Blueprint, Params
 from flowbench_synth.composition import Slot
 from flowbench_synth.coverage import Part, signature, tool_calls
-from flowbench_synth.filtering import MUTANT_BUDGET
+from flowbench_synth.filtering import mutant_budget
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
@@ -141,8 +141,9 @@ def _offered(
     waiting = [*near, *others]
     names = [*used, *waiting[: max(0, size - len(used))]]
     del waiting[: max(0, size - len(used))]
+    told: dict[str, list[int]] = {}
     while True:
-        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool))
+        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool), told)
         if not twins or not waiting:
             break
         names = [name for name in names if name not in twins]
@@ -152,25 +153,37 @@ def _offered(
     return tuple(names), parts
 
 
-def parts_of(workflow: Workflow, runs: Runs, sandbox: LocalSandbox) -> tuple[list[frozenset[Part]], set[str]]:
+def parts_of(
+    workflow: Workflow, runs: Runs, sandbox: LocalSandbox, told: dict[str, list[int]] | None = None
+) -> tuple[list[frozenset[Part]], set[str]]:
     """What each input covers: what the gold's run on it does, and the mutants that answer it differently.
 
     Also the tools that can take the place of another without any difference.
+
+    Args:
+        workflow: The gold.
+        runs: Inputs, and what it did on them.
+        sandbox: The tools that are offered.
+        told: By the documents of mutants, the inputs that tell them from the gold; what is missing is added.
     """
     cases, traces = runs
+    known = {} if told is None else told
+    budget = mutant_budget(traces)
     covered = [set(signature(trace)) for trace in traces]
     used = {node.tool for node in tool_calls(workflow)}
     twins: set[str] = set()
     for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
-        outcomes = sandbox.run(compile_workflow(mutant.workflow, brief=True), cases, MUTANT_BUDGET)
-        told = [
-            index
-            for index, outcome in enumerate(outcomes)
-            if outcome.error or not json_equal(outcome.answer, traces[index].answer)
-        ]
-        for index in told:
+        document = mutant.workflow.document
+        if document not in known:
+            outcomes = sandbox.run(compile_workflow(mutant.workflow, brief=True), cases, budget)
+            known[document] = [
+                index
+                for index, outcome in enumerate(outcomes)
+                if outcome.error or not json_equal(outcome.answer, traces[index].answer)
+            ]
+        for index in known[document]:
             covered[index].add(("kills", mutant.what, number))
-        if not told:
+        if not known[document]:
             twins |= {node.tool for node in tool_calls(mutant.workflow)} - used
     return [frozenset(parts) for parts in covered], twins
 

@@ -12,9 +12,9 @@ from flowmind.errors import ModelUnavailable
 from flowmind.llm import serving
 from flowmind.llm.models import LOCAL_URL, reach
 from tools_registry import catalog, isolation
+from tools_registry.errors import SandboxUnavailable
 from tools_registry.sandbox import LocalSandbox, WorkerPool
 from tools_registry.spec import Record, ToolCall
-from tools_registry.workers import SandboxUnavailable
 
 
 class Finding(Record):

@@ -16,6 +16,7 @@ from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.pipeline import Settings, Solution, mode_of, solve
 from flowmind.protocols import ChatModel
+from flowmind.sandboxes import require_distinct
 from flowmind.task import Example, Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
@@ -63,8 +64,7 @@ def sandbox_of(tools: Sequence[Tool]) -> FunctionSandbox | LocalSandbox:
         raise InputError("give tools: either functions of your own, or tool sources, not both")
     try:
         names = [*(spec_of(tool).name for tool in functions), *(tool.spec.name for tool in sources)]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise InputError(f"two tools have the name {twice[0]!r}; names are unique")
+        require_distinct(names)
         return FunctionSandbox(functions) if functions else LocalSandbox(sources)
     except SpecError as error:
         raise InputError(str(error)) from None
@@ -184,6 +184,7 @@ class ExecuteSummarize:
         model: A model's name (`"search"` works offline), or any `ChatModel`.
         mode: `es-pe` (default), `es-react`, … as in `flowmind.pipeline.MODES`.
         settings: Everything else: rollouts, budgets, seed.
+        sandbox: Where the tools run, if not where `sandbox_of` has them.
 
     Raises:
         InputError: If a function cannot be a tool, or the mode does not exist.
@@ -196,8 +197,9 @@ class ExecuteSummarize:
         model: str | ChatModel = "search",
         mode: str = "es-pe",
         settings: Settings | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
-        self.sandbox = sandbox_of(tools)
+        self.sandbox = sandbox or sandbox_of(tools)
         self.settings = (settings or Settings()).model_copy(update={"mode": mode_of(mode)})
         self.model = model_named(model, self.sandbox) if isinstance(model, str) else model
 

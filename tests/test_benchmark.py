@@ -27,7 +27,7 @@ from flowbench_synth.builder import FILES
 from flowbench_synth.cli import main
 from flowbench_synth.composition import plan, tool_counts
 from flowbench_synth.coverage import signature, tool_calls
-from flowbench_synth.filtering import TaskAudit, audit_task
+from flowbench_synth.filtering import TaskAudit, audit_task, mutant_budget
 from flowbench_synth.flow import (
     answer,
     call,
@@ -44,7 +44,7 @@ from flowbench_synth.flow import (
 )  # fmt: skip
 from flowbench_synth.quality import check_tools
 from flowbench_synth.structure import control_flow
-from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance
+from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance, parts_of
 from flowmind.checking import check
 from flowmind.executor.running import run, run_batch
 from flowmind.task import Benchmark, Example, Task
@@ -619,6 +619,24 @@ def test_tests_that_miss_mutants_are_found() -> None:
     assert f"tests kill {weak.killed} of {weak.mutants} mutants, at least 95 % are wanted" in weak.problems
     assert weak.survivors
     assert (strong.killed, strong.survivors) == (strong.mutants, ())
+
+
+def test_a_mutant_that_never_ends_is_killed_and_a_long_gold_gives_its_mutants_time() -> None:
+    steps = [
+        let("i", 1),
+        loop_while("i < n", [call("i", "add", first=var("i"), second=1)]),
+        answer("i"),
+    ]
+    workflow = flow("task", {"n": {"type": "integer"}}, steps)
+    with WorkerPool(1) as pool:
+        sandbox = LocalSandbox([catalog.load()["add"]], pool)
+        few, many = run_batch(workflow, [{"n": 3}, {"n": 400}], sandbox)
+        for trace, n in ((few, 3), (many, 400)):
+            assert len(trace.steps) < mutant_budget([trace]) <= 2_000
+            parts, _ = parts_of(workflow, ([{"n": n}], [trace]), sandbox)
+            killed = [str(part[1]) for part in parts[0] if part[0] == "kills"]
+            assert "i: add dropped for first" in killed
+            assert "set_i: 1 becomes 0" not in killed  # a round more than the gold, and the same answer
 
 
 def test_a_text_that_names_a_tool_is_found(built: Path) -> None:

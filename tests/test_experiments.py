@@ -112,6 +112,7 @@ def test_the_manifest_says_what_was_set(searched: tuple[Path, Path, Done]) -> No
     assert (settings["model"], settings["mode"], settings["limit"], settings["seed"]) == ("search", "es-pe", 8, 0)
     assert manifest["benchmark"] == {"name": "tiny, seed 0", "sha256": {"instances.jsonl": "0" * 64}}
     assert manifest["packages"]["pydantic"] and manifest["python"] and "git" in manifest
+    assert manifest["isolation"]["layers"]["language policy"] == "on"
 
 
 def test_the_table_says_that_search_is_no_language_model(searched: tuple[Path, Path, Done]) -> None:

@@ -13,7 +13,7 @@ from test_random_workflows import SOURCES, SPECS, Maker, cases
 
 from flowmind.checking import check
 from flowmind.errors import InputError
-from flowmind.executor.running import arun, run, run_batch
+from flowmind.executor.running import Ran, arun, run, run_batch, run_many
 from flowmind.formats.pdl import from_pdl, preconditions, read_pdl, to_pdl, write_pdl
 from flowmind.formats.pdl_types import read_type, write_type
 from flowmind.nesting import nested
@@ -63,12 +63,12 @@ def workflow(document: Document) -> Workflow:
     return Workflow.model_validate(document)
 
 
-def outcome(trace: Trace) -> tuple[Any, str | None]:
-    return trace.answer, trace.error and trace.error.type
+def outcome(ran: Ran | Trace) -> tuple[Any, str | None]:
+    return ran.answer, ran.error and ran.error.type
 
 
 def assert_same(one: Workflow, other: Workflow, inputs: list[Document], sandbox: LocalSandbox) -> None:
-    ours, theirs = (run_batch(made, inputs, sandbox, budget=3_000) for made in (one, other))
+    ours, theirs = (run_many(made, inputs, sandbox, budget=3_000) for made in (one, other))
     for mine, its in zip(map(outcome, ours), map(outcome, theirs), strict=True):
         assert mine == its or "step_limit" in (mine[1], its[1])
 

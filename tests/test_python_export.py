@@ -17,7 +17,7 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_random_workflows import FUNCTIONS, SOURCES, SPECS, Maker, cases
 
 from flowmind.errors import InvalidWorkflow
-from flowmind.executor.running import arun, run_batch
+from flowmind.executor.running import arun, run_many
 from flowmind.formats import python
 from flowmind.formats.fidelity import Note
 from flowmind.formats.python import python_names, to_python
@@ -99,15 +99,15 @@ def agree(document: Document, inputs: Sequence[Document], sandbox: Any = SANDBOX
     workflow = Workflow.model_validate(document)
     function = exported(workflow, to_python(workflow, sandbox.specs).text, tools)
     found: list[Any] = []
-    for case, trace in zip(inputs, run_batch(workflow, inputs, sandbox), strict=True):
+    for case, ran in zip(inputs, run_many(workflow, inputs, sandbox), strict=True):
         try:
             value = function(case)
         except Exception as error:
-            assert trace.error is not None, f"{case}: {error!r} where a run gives {trace.answer!r}"
+            assert ran.error is not None, f"{case}: {error!r} where a run gives {ran.answer!r}"
             found.append(error)
             continue
-        assert trace.error is None, f"{case}: {value!r} where a run fails: {trace.error}"
-        assert json.dumps(value) == json.dumps(trace.answer), case
+        assert ran.error is None, f"{case}: {value!r} where a run fails: {ran.error}"
+        assert json.dumps(value) == json.dumps(ran.answer), case
         found.append(value)
     return found
 

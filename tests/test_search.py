@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pytest
 from flowmind.executor.running import run_batch
 from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.llm.search.model import SearchModel
-from flowmind.pipeline import MODES, Mode, Settings, Solution, solve
+from flowmind.llm.search.reading import read
+from flowmind.llm.search.thinking import Thinker
+from flowmind.pipeline import MODES, Mode, Settings, Solution, execute_brief, solve
 from flowmind.protocols import ChatRequest, Message, Reply
 from flowmind.replies import read_action, read_plan
 from flowmind.task import Example, Task
@@ -89,8 +92,14 @@ def tools() -> Iterator[LocalSandbox]:
         yield sandbox
 
 
-def solved(wanted: Task, tools: LocalSandbox, mode: Mode = "es-pe") -> Solution:
-    return asyncio.run(solve(wanted, tools, SearchModel(tools.values), Settings(mode=mode)))
+@pytest.fixture(scope="module")
+def model(tools: LocalSandbox) -> SearchModel:
+    """One for all modes: what it has thought about a task, it need not think again."""
+    return SearchModel(Thinker(tools.values))
+
+
+def solved(wanted: Task, tools: LocalSandbox, mode: Mode = "es-pe", model: SearchModel | None = None) -> Solution:
+    return asyncio.run(solve(wanted, tools, model or SearchModel(Thinker(tools.values)), Settings(mode=mode)))
 
 
 def answers(solution: Solution, tools: LocalSandbox, inputs: Sequence[dict[str, Any]]) -> list[Any]:
@@ -108,9 +117,9 @@ def answers(solution: Solution, tools: LocalSandbox, inputs: Sequence[dict[str, 
     ],
 )
 def test_a_line_of_calls_is_found_in_every_mode(
-    wanted: Task, calls: list[str], new: list[Any], mode: Mode, tools: LocalSandbox
+    wanted: Task, calls: list[str], new: list[Any], mode: Mode, tools: LocalSandbox, model: SearchModel
 ) -> None:
-    solution = solved(wanted, tools, mode)
+    solution = solved(wanted, tools, mode, model)
     used = [step.call.tool for step in solution.traces[0].tool_steps if step.call.tool not in GRAPH_TOOLS]
     assert used == calls
     assert (solution.exec_correct, solution.graph_valid, solution.mti) == (True, True, None)
@@ -152,8 +161,10 @@ def test_two_runs_are_equal(tools: LocalSandbox) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(mode: Mode, tools: LocalSandbox) -> None:
-    solution = solved(SORTING, tools, mode)
+def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(
+    mode: Mode, tools: LocalSandbox, model: SearchModel
+) -> None:
+    solution = solved(SORTING, tools, mode, model)
     assert solution.traces[0].answer is None
     assert solution.traces[0].tool_steps == ()
     assert (solution.exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
@@ -168,7 +179,7 @@ class Watched:
         self.exchanges: list[tuple[ChatRequest, Reply]] = []
         self.tried: set[str] = set()
         self._tools = tools
-        self._model = SearchModel(self._try)
+        self._model = SearchModel(Thinker(self._try))
 
     def _try(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
         self.tried |= {name for name, _ in calls}
@@ -178,6 +189,18 @@ class Watched:
         reply = await self._model.complete(request)
         self.exchanges.append((request, reply))
         return reply
+
+
+def test_no_call_is_tried_twice(tools: LocalSandbox) -> None:
+    tried: list[str] = []
+
+    def probe(calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        tried.extend(json.dumps(call) for call in calls)
+        return tools.values(calls)
+
+    reading = read([Message(role="user", content=execute_brief(FOUR, 0, tools.specs).task)])
+    assert Thinker(probe).program(reading, tools.specs) is not None
+    assert len(tried) == len(set(tried)) > 1_000
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -200,7 +223,7 @@ def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSand
 
 def test_a_plain_question_is_told_that_this_is_no_language_model(tools: LocalSandbox) -> None:
     question = ChatRequest(messages=(Message(role="user", content="What is the capital of Norway?"),))
-    reply = asyncio.run(SearchModel(tools.values).complete(question))
+    reply = asyncio.run(SearchModel(Thinker(tools.values)).complete(question))
     assert "examples only" in reply.text
 
 
@@ -233,7 +256,8 @@ def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(rema
 RELEVANCE = """
 from flowmind.llm.search.matching import Fit
 from tools_registry import catalog
-specs = catalog.specs()
+whole = catalog.specs()
+specs = {name: whole[name] for name in list(whole)[::6]}
 print(Fit(" ".join(spec.description for spec in list(specs.values())[::7]), specs).tools)
 """
 

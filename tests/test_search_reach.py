@@ -11,6 +11,7 @@ import pytest
 from flowmind.executor.running import run_batch
 from flowmind.llm.search.constants import constants, entries, named
 from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinking import Thinker
 from flowmind.pipeline import Settings, solve
 from flowmind.task import Example, Task
 from tools_registry.sandbox import LocalSandbox, ToolSource
@@ -101,7 +102,7 @@ def learned(query: str, pairs: Sequence[tuple[dict[str, Any], Any]], given: dict
     schema: dict[str, Any] = {"type": "object", "properties": {name: {} for name in given}, "required": list(given)}
     examples = tuple(Example(input=shown, output=answer) for shown, answer in pairs)
     task = Task(id="task", query=query, inputs=schema, examples=examples)
-    solution = asyncio.run(solve(task, tools, SearchModel(tools.values), Settings(mode="es-pe")))
+    solution = asyncio.run(solve(task, tools, SearchModel(Thinker(tools.values)), Settings(mode="es-pe")))
     assert solution.workflow is not None
     (trace,) = run_batch(solution.workflow, [given], tools)
     return trace.answer

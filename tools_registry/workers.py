@@ -22,6 +22,7 @@ from typing import Any, Self
 import RestrictedPython
 
 from tools_registry import confine, frames
+from tools_registry.errors import SandboxUnavailable
 from tools_registry.spec import Record
 
 LAYERS = frozenset({"language", "process"})
@@ -42,13 +43,11 @@ class Limits(Record):
 class WorkerFailure(Exception):
     """The worker gave no reply: `timeout`, `memory` or `crash`."""
 
-    def __init__(self, type: str, message: str) -> None:
+    def __init__(self, type: str, message: str, lost: bool = False) -> None:
         super().__init__(message)
         self.type = type
-
-
-class SandboxUnavailable(Exception):
-    """No worker can be started here at all; the message says what stands against it."""
+        self.lost = lost
+        """The process was killed from outside, or with its parent: not by what it worked on, as far as one can see."""
 
 
 _PATIENCE = 30.0
@@ -258,7 +257,7 @@ class Worker:
             self._send(connection, data, deadline)
             return self._receive(connection, deadline)
         except OSError as error:
-            raise WorkerFailure("crash", f"the tool worker broke off: {error}") from None
+            raise WorkerFailure("crash", f"the tool worker broke off: {error}", _lost(self.stop())) from None
 
     def _send(self, connection: socket.socket, data: bytes, deadline: float) -> None:
         view = memoryview(data)
@@ -280,7 +279,8 @@ class Worker:
         while size:
             try:
                 if not (part := connection.recv(min(size, 1 << 20))):
-                    raise WorkerFailure("crash", f"the tool worker ended ({_cause(self.stop())})")
+                    status = self.stop()
+                    raise WorkerFailure("crash", f"the tool worker ended ({_cause(status)})", _lost(status))
                 parts.append(part)
                 size -= len(part)
             except BlockingIOError:
@@ -318,6 +318,10 @@ def _end_worker(zygote: _Zygote, pid: int, connection: socket.socket) -> int | N
     with contextlib.suppress(OSError, ValueError):  # a zygote that is gone has taken its workers along
         return zygote.stop(pid)
     return None
+
+
+def _lost(status: int | None) -> bool:
+    return status in (None, -signal.SIGKILL)
 
 
 def _cause(status: int | None) -> str:

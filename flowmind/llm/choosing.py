@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from flowmind.errors import InputError
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatModel
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, Sandbox
+from tools_registry.sandbox import Sandbox
 
 
+@runtime_checkable
 class Prober(Protocol):
     """A sandbox that tries calls in bulk."""
 
@@ -28,6 +30,6 @@ def model_named(name: str, sandbox: Sandbox, base_url: str | None = None, **opti
     """
     if name != "search":
         return OpenAIChat.at(reach(name, base_url), **options)
-    if not isinstance(sandbox, LocalSandbox | FunctionSandbox):
+    if not isinstance(sandbox, Prober):
         raise InputError("the search model needs a sandbox that it can try tools in")
-    return SearchModel(sandbox.values)
+    return SearchModel(Thinker(sandbox.values))
