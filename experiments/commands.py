@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowmind.cli import MODES
+from flowmind.cli import MODES, sandbox_argument
 from flowmind.command import Command
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
         "--concurrency", type=_at_once, default="auto", metavar="N",
         help="cases at once; auto: as many as bring more throughput (default auto)",
     )  # fmt: skip
+    sandbox_argument(parser)
     parser.add_argument("--seed", type=int, default=0, help="passed to the model (default 0)")
     parser.add_argument("--temperature", type=float, default=0.0, help="of the model (default 0)")
     parser.add_argument("--rollouts", type=int, default=1, help="executions of each task (default 1)")
@@ -101,6 +102,8 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
         bench=options.bench,
         limit=options.limit,
         concurrency=options.concurrency,
+        sandbox=options.sandbox,
+        require_isolation=options.require_isolation,
         base_url=options.base_url,
         execute_base_url=options.execute_base_url,
         summarize_base_url=options.summarize_base_url,

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from flowmind import faults, store
 from flowmind.checking import Problem
 from flowmind.errors import InputError
 from flowmind.evaluation.metrics import Summary, summarize_records
-from flowmind.files import dump_json, parse_json, read_model, read_text, validate, write_text
-from flowmind.llm.recorded import cut_torn_line, whole_lines
+from flowmind.files import dump_json, read_model, sweep, validate, write_text
 from flowmind.pipeline import Solution
 from flowmind.record import CaseRecord
 from flowmind.task import Task
@@ -60,16 +60,20 @@ class Run:
     def locked(self) -> Generator[None]:
         """Keeps the folder to one process.
 
+        What a killed one left unfinished is removed.
+
         Raises:
             InputError: If another one has it.
         """
+        faults.arm(os.environ)
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{self.folder}: another process is running in this folder") from None
-            cut_torn_line(self.records_path)
+            sweep(self.folder)
+            store.cut_torn_line(self.records_path)
             yield
 
     def begin(self, manifest: dict[str, Any]) -> None:
@@ -80,7 +84,7 @@ class Run:
         """
         path = self.folder / "manifest.json"
         if not path.exists():
-            write_text(path, dump_json(manifest, indent=1) + "\n")
+            store.write_document(path, manifest, "manifest")
             return
         held = self.manifest
         for key in ("settings", "benchmark"):
@@ -98,8 +102,8 @@ class Run:
             InputError: If there is none, or it cannot be read.
         """
         path = self.folder / "manifest.json"
+        manifest = store.read_document(path, "without it, the run's command writes it again")
         try:
-            manifest = parse_json(read_text(path))
             validate(_Manifest, manifest)
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
@@ -109,41 +113,30 @@ class Run:
         """The records by case, the last of each; a last line that is not finished is left out.
 
         Raises:
-            InputError: If a line that is not the last cannot be read.
+            InputError: If a line is damaged.
         """
-        found: dict[str, CaseRecord] = {}
-        lines = whole_lines(self.records_path) if self.records_path.exists() else []
-        for number, line in enumerate(lines, 1):
-            try:
-                record = validate(CaseRecord, parse_json(line))
-            except ValueError as error:
-                raise InputError(f"{self.records_path}, line {number}: {error}") from None
-            found[record.id] = record
-        return found
+        return {record.id: record for record in store.read(self.records_path, CaseRecord)}
 
     def keep_case(self, task: Task, solution: Solution) -> None:
         """Stores the traces and the workflow of a case."""
         stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
         kept = {"task": task.model_dump(mode="json"), **stages}
-        write_text(self.folder / "traces" / f"{task.id}.json", dump_json(kept, indent=1) + "\n")
+        store.write_document(self.folder / "traces" / f"{task.id}.json", kept, "trace")
         path = self.folder / "workflows" / f"{task.id}.json"
         if solution.workflow is not None:
-            write_text(path, solution.workflow.to_json())
+            write_text(path, solution.workflow.to_json(), "workflow")
         else:
             path.unlink(missing_ok=True)
 
     def keep_record(self, record: CaseRecord) -> None:
         """Adds a record, last of all that a case leaves, so that a case with a record is whole."""
-        with self.records_path.open("a", encoding="utf-8") as file:
-            file.write(_line(record))
-            file.flush()
-            os.fsync(file.fileno())
+        store.append(self.records_path, record.model_dump(mode="json"), "record", sync=True)
 
     def put_in_order(self, records: Sequence[CaseRecord]) -> None:
         """Writes the records once each in the given order: equal runs have equal files, however they went."""
-        text = "".join(map(_line, records))
+        text = "".join(store.line(record.model_dump(mode="json")) for record in records)
         if not self.records_path.exists() or self.records_path.read_bytes() != text.encode():
-            write_text(self.records_path, text)
+            write_text(self.records_path, text, "order")
 
     def summarize(self) -> Summary:
         """Makes the summary from the records.
@@ -163,7 +156,13 @@ class Run:
             InputError: If they cannot be read.
         """
         path = self.folder / "traces" / f"{id}.json"
-        return read_model(path, Stages) if path.exists() else Stages()
+        if not path.exists():
+            return Stages()
+        held = store.read_document(path, f"`flowmind exp --replay {self.folder}` makes it again")
+        try:
+            return validate(Stages, held)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def workflow(self, id: str) -> Workflow | None:
         """The workflow of a case, if it left one.
@@ -173,10 +172,6 @@ class Run:
         """
         path = self.folder / "workflows" / f"{id}.json"
         return read_model(path, Workflow) if path.exists() else None
-
-
-def _line(record: CaseRecord) -> str:
-    return dump_json(record.model_dump(mode="json")) + "\n"
 
 
 def _difference(held: Any, wanted: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -19,7 +20,7 @@ from experiments.folder import Run
 from experiments.golds import read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
-from experiments.together import Count, work_through
+from experiments.together import Count, run_to_end, work_through
 from flowmind.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
@@ -31,6 +32,8 @@ from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.recorded import Exchanges, Stored, Timing
+from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinkers import Thinkers
 from flowmind.llm.serving import fingerprint
 from flowmind.pipeline import Settings, Solution, solve
 from flowmind.protocols import ChatModel, ChatRequest, Reply
@@ -44,14 +47,19 @@ from flowmind.record import (
     StructureFacts,
     TaskFacts,
 )
+from flowmind.sandboxes import Sandboxes, SandboxKind
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
-from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.errors import SandboxUnavailable
+from tools_registry.isolation import Level
+from tools_registry.sandbox import Sandbox, ToolSource
 from tools_registry.spec import Record, ToolSpec
 
 LOST = 5
 """Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
+WORTH_A_PROCESS = 8
+"""Cases for which `search` is given one more process to think in: it takes about a second to start."""
 
 
 class RunOptions(Record):
@@ -62,6 +70,10 @@ class RunOptions(Record):
     limit: int | None = Field(default=None, ge=1)
     concurrency: int | Literal["auto"] = "auto"
     """Cases at once; `auto`: as many as bring more throughput."""
+    sandbox: SandboxKind = "local"
+    """Where tools run; `both` leaves the records that `local` leaves, and says what monty does otherwise."""
+    require_isolation: Level | None = None
+    """The run refuses to begin where tools are locked in less."""
     base_url: str | None = None
     execute_base_url: str | None = None
     summarize_base_url: str | None = None
@@ -74,7 +86,8 @@ class RunOptions(Record):
 
     def chosen(self) -> dict[str, Any]:
         """What makes another run: where it runs and how fast is not of it."""
-        return self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
+        made = self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
+        return {**made, "sandbox": "monty"} if self.sandbox == "monty" else made
 
 
 class Bar(Protocol):
@@ -129,8 +142,13 @@ class Models:
                 await model.aclose()
 
 
-def connect(options: RunOptions, thinking: LocalSandbox) -> Models:
+def connect(options: RunOptions, thinking: Sandbox, thinkers: Thinkers | None = None) -> Models:
     """The models of a run.
+
+    Args:
+        options: Who is asked.
+        thinking: A sandbox that `search` may try tools in.
+        thinkers: Processes for it to think in, if not in this one.
 
     Raises:
         ModelUnavailable: If one cannot be reached.
@@ -138,7 +156,7 @@ def connect(options: RunOptions, thinking: LocalSandbox) -> Models:
     subject = dump_json({"json_mode": options.json_mode, "native_tools": options.native_tools})
     if options.model == "search":
         at_once = options.concurrency if isinstance(options.concurrency, int) else 2 * (os.cpu_count() or 1)
-        model = model_named("search", thinking)
+        model = SearchModel(thinkers) if thinkers else model_named("search", thinking)
         return Models(model, model, FixedLimit(at_once), subject)
     limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
     roles = {
@@ -186,21 +204,45 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         InputError: If the benchmark cannot be read, or the folder holds another run.
         ModelUnavailable: If the model cannot be reached; what was done is kept.
     """
-    with WorkerPool(min(_most(options), os.cpu_count() or 1), Limits()) as pool:
+    workers = min(_most(options), os.cpu_count() or 1)
+    with Sandboxes(options.sandbox, workers, least=options.require_isolation) as sandboxes:
         tools, benchmark = _materials(options.bench)
         run = Run(out)
         tasks = _chosen(benchmark.tasks, options.limit)
-        with run.locked():
-            models = connect(options, LocalSandbox(list(tools.values()), pool))
-            run.begin(manifest(options.chosen(), settings, options.bench, models.servers))
+        with run.locked(), _thinkers(options, tools, len(tasks)) as thinkers:
+            models = connect(options, sandboxes.thinking(list(tools.values())), thinkers)
+            made = manifest(options.chosen(), settings, options.bench, models.servers)
+            run.begin({**made, "isolation": sandboxes.isolation().model_dump(mode="json")})
             golds = read_golds(options.bench)
-            cases = _Cases(run, benchmark, settings, models, tools, pool, golds, options.reuse)
+            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, golds, options.reuse)
             with _shown(bar) as shown:
                 try:
-                    asyncio.run(cases.work(tasks, shown, settings.mode))
-                finally:
-                    summary = settle(run, tasks)
+                    run_to_end(cases.work(tasks, shown, settings.mode))
+                except BaseException:
+                    with suppress(FlowMindError, OSError):  # what ended the work is what there is to say
+                        settle(run, tasks)
+                        _tell(sandboxes, run)
+                    raise
+                summary = settle(run, tasks)
+                _tell(sandboxes, run)
     return summary
+
+
+def _tell(sandboxes: Sandboxes, run: Run) -> None:
+    """Writes what a cross-check has found to the run's folder, and a line about it."""
+    if sandboxes.kind == "both":
+        path = run.folder / "crosscheck.jsonl"
+        sandboxes.write(path)
+        tqdm.tqdm.write(f"{path}: {sandboxes.found.summary()}", file=sys.stderr)
+
+
+def _thinkers(
+    options: RunOptions, tools: Mapping[str, ToolSource], cases: int
+) -> AbstractContextManager[Thinkers | None]:
+    """Processes for `search` to think in, where there are enough cores and cases for more than one."""
+    count = min(_most(options), os.cpu_count() or 1, cases // WORTH_A_PROCESS)
+    thinks = options.model == "search" and options.sandbox != "monty" and count > 1
+    return Thinkers(list(tools.values()), count) if thinks else nullcontext()
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
@@ -223,17 +265,17 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
     made = manifest(chosen, settings, bench)
     if made["benchmark"] != held["benchmark"]:
         raise InputError(f"{bench}: not the benchmark of this run, which is {held['benchmark']['name']}")
-    with WorkerPool(os.cpu_count() or 1, Limits()) as pool:
+    with Sandboxes(chosen.get("sandbox", "local"), os.cpu_count() or 1) as sandboxes:
         run = Run(out)
         with run.locked():
             run.begin({**held, "settings": {**chosen, **settings.model_dump(mode="json")}})
             silent = Silent(chosen["model"])
             subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
             models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
-            cases = _Cases(run, benchmark, settings, models, tools, pool, read_golds(bench), (), replay_of=source)
+            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, read_golds(bench), (), replay_of=source)
             tasks = [task for task in _chosen(benchmark.tasks, chosen["limit"]) if cases.timing(task)]
             with _shown(bar) as shown:
-                records = asyncio.run(cases.rebuild(tasks, shown))
+                records = run_to_end(cases.rebuild(tasks, shown))
             run.put_in_order(records)
             return settle(run, tasks)
 
@@ -296,7 +338,7 @@ class _Cases:
     settings: Settings
     models: Models
     tools: dict[str, ToolSource]
-    pool: WorkerPool
+    sandboxes: Sandboxes
     golds: Mapping[str, Workflow]
     reuse: tuple[Path, ...]
     replay_of: Path | None = None
@@ -387,7 +429,7 @@ class _Cases:
         waited = sum(reply.seconds or 0.0 for reply in exchanges.stored.replies.values())
         try:
             record, solution = await self._solved(task, exchanges)
-        except FlowMindError:
+        except (FlowMindError, SandboxUnavailable):
             raise
         except Exception as error:  # a defect of ours or of a library: this case's error, not the run's end
             report = self.run.folder / "errors" / f"{task.id}.txt"
@@ -408,7 +450,7 @@ class _Cases:
         return (self.replay_of or self.run.folder) / "exchanges" / f"{task.id}.jsonl"
 
     async def _solved(self, task: Task, exchanges: Exchanges) -> tuple[CaseRecord, Solution]:
-        business = LocalSandbox([self.tools[name] for name in task.tools], self.pool)
+        business = self.sandboxes.of([self.tools[name] for name in task.tools])
         execute = exchanges.of(self.models.execute, self.models.subject)
         summarize = exchanges.of(self.models.summarize, self.models.subject)
         solution = await solve(task, business, execute, self.settings, summarize)
@@ -537,6 +579,6 @@ def summarize_run(folder: Path) -> Summary:
         InputError: If the folder holds no run.
     """
     summary = Run(folder).summarize()
-    write_text(folder / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n")
-    write_text(folder / "summary.md", f"{summary_table([summary])}\n{group_table(summary)}")
+    write_text(folder / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n", "summary")
+    write_text(folder / "summary.md", f"{summary_table([summary])}\n{group_table(summary)}", "summary")
     return summary

@@ -1,6 +1,6 @@
 """The command `flowmind`. What a command needs is imported when it runs, so that `flowmind --help` answers at once.
 
-Exit codes: 0 done; 1 the answer is "no"; 2 bad usage or bad input, one line; 130 interrupted.
+Exit codes: 0 done; 1 the answer is "no"; 2 bad usage or bad input, one line; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.command import Command
-from flowmind.errors import FlowMindError
+from flowmind.errors import FlowMindError, Terminated
+from tools_registry.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
     from flowmind.protocols import ChatModel
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tools_registry.spec import ToolSpec
 
 MODES = ["react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"]
+SANDBOXES = ["local", "monty", "both"]
+ISOLATION = ["limits", "kernel", "full"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = options.run(options)
         sys.stdout.flush()
         return code
-    except FlowMindError as error:
+    except (FlowMindError, SandboxUnavailable) as error:
         print(f"flowmind: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
@@ -45,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("flowmind: interrupted", file=sys.stderr)
         return 130
+    except Terminated:
+        print("flowmind: terminated", file=sys.stderr)
+        return 143
 
 
 def commands() -> dict[str, Command]:
@@ -103,6 +109,18 @@ def _tools_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", type=Path, metavar="FILE", help="Python file with the tools (default: the catalog)")
 
 
+def sandbox_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--sandbox` and `--require-isolation`."""
+    parser.add_argument(
+        "--sandbox", default="local", choices=SANDBOXES,
+        help="where tools run: in locked processes, in monty (extra monty), or in both to compare (default local)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--require-isolation", default=None, choices=ISOLATION, metavar="LEVEL",
+        help="go on only where tools are locked in at least so: limits, kernel or full (see `flowmind doctor`)",
+    )  # fmt: skip
+
+
 def _read_workflow(options: argparse.Namespace) -> Workflow:
     from flowmind.converting import read_workflow
 
@@ -159,6 +177,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     _tools_argument(parser)
     parser.add_argument("--input", required=True, metavar="JSON", help="the inputs: JSON, @FILE, or - for stdin")
     parser.add_argument("--trace", action="store_true", help="print the whole trace instead of the answer")
+    sandbox_argument(parser)
     parser.add_argument("--model", default=None, help="the model of llm nodes")
     parser.add_argument("--base-url", default=None, help="where that model answers")
 
@@ -169,16 +188,18 @@ def _run(options: argparse.Namespace) -> int:
     from flowmind.executor.compiler import needs_model
     from flowmind.executor.running import arun, run
     from flowmind.files import dump_json
-    from tools_registry.sandbox import LocalSandbox
+    from flowmind.sandboxes import Sandboxes
 
     workflow = _read_workflow(options)
     inputs = _input(options.input)
     names = [step.tool for node in workflow.nodes for step in getattr(node, "body", (node,)) if step.kind == "tool"]
-    with LocalSandbox(_tools(options.tools, names)) as sandbox:
+    with Sandboxes(options.sandbox, least=options.require_isolation) as sandboxes:
+        sandbox = sandboxes.of(_tools(options.tools, names))
         if needs_model(workflow):
             trace = asyncio.run(arun(workflow, inputs, sandbox, _model_of(options, sandbox)))
         else:
             trace = run(workflow, inputs, sandbox)
+        sandboxes.tell()
     if options.trace:
         print(dump_json(trace.dump(), indent=1))
     elif trace.ok:
@@ -223,6 +244,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", default="es-pe", choices=MODES, help="how to solve (default es-pe)")
     parser.add_argument("--base-url", default=None, help="where the model answers")
     parser.add_argument("--rollouts", type=int, default=1, help="executions (default 1)")
+    sandbox_argument(parser)
     parser.add_argument("--out", type=Path, default=None, help="also write the workflow to this file")
 
 
@@ -240,8 +262,8 @@ def _solve_task(options: argparse.Namespace) -> int:
     from flowmind.files import write_text
     from flowmind.llm.choosing import model_named
     from flowmind.pipeline import Settings, mode_of
+    from flowmind.sandboxes import Sandboxes
     from flowmind.solving import ExecuteSummarize
-    from tools_registry.sandbox import LocalSandbox
 
     task = _read_task(options.task)
     sources = _tools(options.tools)
@@ -249,15 +271,16 @@ def _solve_task(options: argparse.Namespace) -> int:
         settings = Settings(mode=mode_of(options.mode), rollouts=options.rollouts)
     except ValueError:
         raise InputError("--rollouts: a number from 1 to 100") from None
-    with LocalSandbox(sources) as thinking:
-        model = model_named(options.model, thinking, options.base_url)
-        solver = ExecuteSummarize(sources, model, options.mode, settings)
+    with Sandboxes(options.sandbox, least=options.require_isolation) as sandboxes:
+        model = model_named(options.model, sandboxes.thinking(sources), options.base_url)
+        solver = ExecuteSummarize(sources, model, options.mode, settings, sandboxes.of(sources))
         solution = solver.run(task).solution
     for trace in solution.traces:
         calls = " → ".join(step.call.tool for step in trace.tool_steps) or "no calls"
         print(f"execute: {calls}; stopped by {trace.stop}", file=sys.stderr)
     for problem in solution.problems:
         print(f"problem: {problem}", file=sys.stderr)
+    sandboxes.tell()
     if solution.workflow is None:
         print("flowmind: no workflow was built", file=sys.stderr)
         return 1

@@ -29,3 +29,7 @@ class CaseFailed(FlowMindError):
     def __init__(self, type: str, message: str) -> None:
         super().__init__(f"{type}: {message}")
         self.type = type
+
+
+class Terminated(BaseException):
+    """SIGTERM came; like `KeyboardInterrupt` it passes whoever handles errors. The command line exits with 143."""

@@ -146,6 +146,7 @@ class FaultyServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or every answer waits 40 ms for the head to be acknowledged
 
             def setup(self) -> None:
                 super().setup()

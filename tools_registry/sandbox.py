@@ -159,8 +159,11 @@ class LocalSandbox:
             return Observation.failed("invalid_arguments", error.message)
         return None
 
-    def _batch(self, op: str, items: list[Any], about: dict[str, Any]) -> list[Any]:
-        """One request for all items; if the worker fails on it, one request each, so that only the guilty fail."""
+    def _batch(self, op: str, items: list[Any], about: dict[str, Any], again: bool = True) -> list[Any]:
+        """One request for all items; if the worker fails on it, one request each, so that only the guilty fail.
+
+        A worker that was killed from outside is nobody's fault: the request is made once more.
+        """
         if not items:
             return []
         field = "calls" if op == "calls" else "cases"
@@ -175,6 +178,8 @@ class LocalSandbox:
                     raise WorkerFailure("crash", "the tool worker sent a reply of another shape")
                 return reply
         except WorkerFailure as failure:
+            if failure.lost and again:
+                return self._batch(op, items, about, again=False)
             if len(items) > 1:
                 return [self._batch(op, [item], about)[0] for item in items]
             error = (failure.type, str(failure))

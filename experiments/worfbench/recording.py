@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from experiments.folder import Run
-from flowmind.errors import InputError
+from flowmind import store
 from flowmind.evaluation.worfeval import Part, StepGraph
-from flowmind.files import dump_json, parse_json, validate, write_text
-from flowmind.llm.recorded import whole_lines
+from flowmind.files import write_text
 from tools_registry.spec import Record
 
 
@@ -48,32 +46,17 @@ class Folder:
         """The records by row, the last of each; a last line that is not finished is left out.
 
         Raises:
-            InputError: If a line that is not the last cannot be read.
+            InputError: If a line is damaged.
         """
-        found: dict[str, RowRecord] = {}
-        path = self.run.records_path
-        for number, line in enumerate(whole_lines(path) if path.exists() else [], 1):
-            try:
-                record = validate(RowRecord, parse_json(line))
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: {error}") from None
-            found[record.id] = record
-        return found
+        return {record.id: record for record in store.read(self.run.records_path, RowRecord)}
 
     def keep(self, record: RowRecord) -> None:
         """Adds a record."""
-        with self.run.records_path.open("a", encoding="utf-8") as file:
-            file.write(_line(record))
-            file.flush()
-            os.fsync(file.fileno())
+        store.append(self.run.records_path, record.model_dump(mode="json"), "record", sync=True)
 
     def put_in_order(self, records: Sequence[RowRecord]) -> None:
         """Writes the records once each in the given order: equal runs have equal files, however they went."""
-        text = "".join(map(_line, records))
+        text = "".join(store.line(record.model_dump(mode="json")) for record in records)
         path = self.run.records_path
         if not path.exists() or path.read_bytes() != text.encode():
-            write_text(path, text)
-
-
-def _line(record: RowRecord) -> str:
-    return dump_json(record.model_dump(mode="json")) + "\n"
+            write_text(path, text, "order")

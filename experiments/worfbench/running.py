@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,12 @@ from pydantic import Field
 
 from experiments.provenance import surroundings
 from experiments.runner import LOST
-from experiments.together import Count, work_through
+from experiments.together import Count, run_to_end, work_through
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import Folder, RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
 from experiments.worfbench.summing import Facts, Summary, summarize, tables
-from flowmind.errors import InputError, ModelFailure, ModelUnavailable
+from flowmind.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
 from flowmind.files import dump_json, write_text
@@ -114,10 +115,12 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
         folder.run.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
         work = _Work(folder, options, materials.similar, model, limit)
         try:
-            asyncio.run(work.all(materials.rows))
-        finally:
-            summary = _settle(folder, options, materials)
-    return summary
+            run_to_end(work.all(materials.rows))
+        except BaseException:
+            with suppress(FlowMindError, OSError):  # what ended the work is what there is to say
+                _settle(folder, options, materials)
+            raise
+        return _settle(folder, options, materials)
 
 
 def _manifest(options: Options, data: Data, server: dict[str, Any]) -> dict[str, Any]:
@@ -135,8 +138,8 @@ def _settle(folder: Folder, options: Options, materials: Materials) -> Summary:
     ordered = [records[row.id] for row in materials.rows if row.id in records]
     folder.put_in_order(ordered)
     summary = summarize(ordered, options.facts(materials.data.name))
-    write_text(folder.path / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n")
-    write_text(folder.path / "summary.md", tables(summary))
+    write_text(folder.path / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n", "summary")
+    write_text(folder.path / "summary.md", tables(summary), "summary")
     return summary
 
 

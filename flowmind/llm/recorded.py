@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from flowmind import store
 from flowmind.errors import InputError, ModelFailure
-from flowmind.files import dump_json, parse_json, validate
 from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
 
 
@@ -44,35 +43,16 @@ class Stored(BaseModel):
         """What the whole lines of a file hold; nothing, if there is no file.
 
         Raises:
-            InputError: If a line that is not the last cannot be read.
+            InputError: If a line is damaged.
         """
         found = cls()
-        if not path.exists():
-            return found
-        for number, text in enumerate(whole_lines(path), 1):
-            try:
-                line = validate(_Line, parse_json(text))
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: {error}") from None
+        for line in store.read(path, _Line):
             found.timing = line.case or found.timing
             if line.reply is not None:
                 found.replies[line.key] = line.reply
             elif line.error is not None:
                 found.errors[line.key] = line.error
         return found
-
-
-def whole_lines(path: Path) -> list[str]:
-    """The lines of a file but for a last one that is not finished."""
-    data = path.read_bytes()
-    return data[: data.rfind(b"\n") + 1].decode(errors="replace").split("\n")[:-1]
-
-
-def cut_torn_line(path: Path) -> None:
-    """Cuts off what a killed process left of a last line; for the process that has the folder."""
-    if path.exists():
-        with path.open("r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 class Exchanges:
@@ -107,7 +87,7 @@ class Exchanges:
         self._last: tuple[Message, ...] = ()
         if not replay:
             path.parent.mkdir(parents=True, exist_ok=True)
-            cut_torn_line(path)
+            store.cut_torn_line(path)
 
     def of(self, model: ChatModel, subject: str = "") -> Recorded:
         """A model whose exchanges are kept here.
@@ -148,7 +128,7 @@ class Exchanges:
         """Notes that the case is over, and its times."""
         if not self._replay:
             self.stored.timing = timing
-            self._append({"case": timing.model_dump()}, sync=True)
+            store.append(self._path, {"case": timing.model_dump()}, "end", sync=True)
 
     def _keep(self, key: str, request: ChatRequest, reply: Reply) -> Reply:
         self.stored.replies[key] = reply
@@ -164,23 +144,15 @@ class Exchanges:
                 break
             keep += 1
         self._last = request.messages
-        self._append(
-            {
-                "key": key,
-                "keep": keep,
-                "messages": [message.model_dump() for message in request.messages[keep:]],
-                "tools": [spec.name for spec in request.tools],
-                "settings": request.model_dump(mode="json", exclude={"messages", "tools"}),
-                **outcome,
-            }
-        )
-
-    def _append(self, line: dict[str, Any], sync: bool = False) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(dump_json(line) + "\n")
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
+        line = {
+            "key": key,
+            "keep": keep,
+            "messages": [message.model_dump() for message in request.messages[keep:]],
+            "tools": [spec.name for spec in request.tools],
+            "settings": request.model_dump(mode="json", exclude={"messages", "tools"}),
+            **outcome,
+        }
+        store.append(self._path, line, "exchange")
 
 
 class Recorded:

@@ -1,17 +1,22 @@
-"""Processes that think for `search`: its thinking is Python from end to end, of which a process does one at a time."""
+"""Processes that think for `search`: its thinking is Python from end to end, of which a process does one at a time.
+
+What they say is unpickled: they run code of this project alone. Tools run in the workers of their sandboxes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import pickle
 import queue
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from flowmind.errors import ModelFailure
 from flowmind.llm.search.program import Program
@@ -142,12 +147,23 @@ def main() -> None:
     sys.stdout = sys.stderr
     collect_seldom()
     tools, budget = pickle.load(given)
-    with LocalSandbox(tools) as sandbox, contextlib.suppress(EOFError, BrokenPipeError):
+    questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(given, questions), daemon=True).start()
+    with LocalSandbox(tools) as sandbox:
         thinker = Thinker(sandbox.values, budget)
         while True:
-            reading, business = pickle.load(given)
+            reading, business = questions.get()
             pickle.dump(_thought(thinker, reading, business), told)
             told.flush()
+
+
+def _listen(given: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:
+    """Hands questions on; when the asker is gone, ends the process in the middle of whatever it thinks."""
+    try:
+        while True:
+            questions.put(pickle.load(given))
+    except (EOFError, pickle.UnpicklingError):
+        os._exit(0)
 
 
 def _thought(thinker: Thinker, reading: Reading, business: Mapping[str, ToolSpec]) -> Any:
