@@ -41,6 +41,8 @@ def main(bare: bool) -> None:
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)
     found = confine.addresses() | ({"kernel": "off: left out"} if bare else confine.enter())
+    if not bare:
+        sys.path.clear()  # there is nothing to be found there any more
     gc.collect()
     gc.freeze()
     _Zygote(control, bare, found).serve()
