@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -49,10 +50,12 @@ def surroundings(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def _benchmark(bench: Path) -> dict[str, Any]:
+    """Its name, and the digests of its files as they are now: a manifest may be older than they are."""
     path = bench / "manifest.json"
     try:
         built = parse_json(read_text(path))
-        return {"name": f"{built['name']}, seed {built['seed']}", "sha256": built["sha256"]}
+        digests = {name: hashlib.sha256((bench / name).read_bytes()).hexdigest() for name in built["sha256"]}
+        return {"name": f"{built['name']}, seed {built['seed']}", "sha256": digests}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: {error}") from None
 

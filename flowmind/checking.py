@@ -9,6 +9,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from string import Formatter
 from typing import Any, Literal, cast
 
@@ -38,8 +39,14 @@ Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
     "start_entered", "end_left", "missing_edge", "bad_branch", "undefined_variable", "unknown_tool",
     "missing_argument", "unknown_argument", "wrong_type", "bad_expression", "bad_prompt", "irreducible_loop",
-    "unbounded_loop", "bad_fork", "race", "shadowed_variable", "bad_inputs",
+    "unbounded_loop", "bad_fork", "race", "shadowed_variable", "bad_inputs", "too_large",
 ]  # fmt: skip
+
+
+MAX_PROBLEMS = 1_000
+MAX_FORKED = 200
+"""Paths of all forks together."""
+MAX_LOOPS = 100
 
 
 class Problem(Record):
@@ -50,9 +57,12 @@ class Problem(Record):
     """The node's id, or the edge as `a -> b`."""
     message: str
     """What is wrong and what would mend it."""
+    path: str = ""
+    """Where that is in the document, as keys and indexes: `nodes.2`, `edges.0`."""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message} [{self.code}]"
+        place = f", {self.path}" if self.path else ""
+        return f"{self.where}: {self.message} [{self.code}{place}]"
 
 
 def check(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Problem]:
@@ -62,18 +72,59 @@ def check(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Problem]:
         workflow: The document.
         specs: The tools it may call, by name.
     """
-    problems = [*_ids(workflow), *_edges(workflow), *_ends(workflow)]
-    problems += [problem for node in workflow.nodes for problem in _node(node, specs)]
+    paths = _paths(workflow)
+    found = dict.fromkeys(islice(_problems(workflow, specs), MAX_PROBLEMS))
+    return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in found]
+
+
+def _paths(workflow: Workflow) -> dict[str, str]:
+    """Where in the document the nodes, the steps of maps and the edges are that problems name."""
+    found: dict[str, str] = {}
+    for number, node in enumerate(workflow.nodes):
+        found.setdefault(node.id, f"nodes.{number}")
+        for inner, step in enumerate(node.body if isinstance(node, Map) else ()):
+            found.setdefault(f"{node.id}.{step.id}", f"nodes.{number}.body.{inner}")
+    for number, edge in enumerate(workflow.edges):
+        found.setdefault(edge.label, f"edges.{number}")
+        found.setdefault(f"{edge.source} -> {edge.target}", f"edges.{number}")
+    return found
+
+
+def _problems(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
+    breaks = False
+    for problem in (*_ids(workflow), *_edges(workflow), *_ends(workflow)):
+        breaks = breaks or problem.code in _BREAKS_DATAFLOW
+        yield problem
+    for node in workflow.nodes:
+        yield from _node(node, specs)
+    if (extra := _forked(workflow)) is not None:
+        yield extra
+        return
     shape = analyse(workflow)
-    problems += _reachability(workflow, shape)
-    problems += _loops(shape)
-    problems += [
-        Problem(code="bad_fork", where=fork.node, message=fork.problem) for fork in shape.forks if fork.problem
-    ]
-    problems += _races(workflow, shape)
-    if not any(problem.code in _BREAKS_DATAFLOW for problem in problems):
-        problems += _dataflow(workflow, shape)
-    return list(dict.fromkeys(problems))
+    if len(shape.back_edges) > MAX_LOOPS:
+        message = f"{len(shape.back_edges)} edges close a loop, at most {MAX_LOOPS} are allowed"
+        yield Problem(code="too_large", where=shape.back_edges[MAX_LOOPS].label, message=message)
+        return
+    yield from _reachability(workflow, shape)
+    yield from _loops(shape)
+    for fork in shape.forks:
+        if fork.problem:
+            yield Problem(code="bad_fork", where=fork.node, message=fork.problem)
+    yield from _races(workflow, shape)
+    if not breaks:
+        yield from _dataflow(workflow, shape)
+
+
+def _forked(workflow: Workflow) -> Problem | None:
+    """What is wrong with a workflow that forks too often to be looked at further."""
+    paths = 0
+    for node in workflow.nodes:
+        count = 0 if isinstance(node, Condition) else len(workflow.after(node.id))
+        paths += count if count > 1 else 0
+        if paths > MAX_FORKED:
+            message = f"the workflow forks into more than {MAX_FORKED} paths; put some of them one after the other"
+            return Problem(code="too_large", where=node.id, message=message)
+    return None
 
 
 _BREAKS_DATAFLOW = {"no_start", "many_starts", "duplicate_id"}

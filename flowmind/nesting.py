@@ -76,7 +76,7 @@ def nested(workflow: Workflow) -> Block | None:
     assert structurer.flow.start is not None
     try:
         return structurer.walk(structurer.flow.start, _Region())
-    except _Unstructured:
+    except (_Unstructured, RecursionError):
         return None
 
 

@@ -13,11 +13,13 @@ from typing import Any, Literal, NamedTuple, cast
 
 import json_repair
 
-from flowmind.files import parse_json
-from tools_registry.runtime import CaseError, clean
+from flowmind.files import bracket_depth, parse_json
+from tools_registry.runtime import MAX_DEPTH, CaseError, clean
 from tools_registry.spec import ToolCall
 
 MAX_REPLY = 100_000
+MAX_REPAIRED = 20_000
+"""Repair goes over a text many times: what is longer, or nested deeper, is not repaired."""
 How = Literal["clean", "recovered"]
 
 
@@ -79,9 +81,15 @@ def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]
     if isinstance(whole, dict) and (found := accept(cast(dict[str, Any], whole))):
         value, exact = found
         return value, "clean" if exact else "recovered"
+    if isinstance(whole, str):  # the object as a JSON text: unpacked once
+        text = whole
     bare = re.sub(r"<think>.*?(</think>|\Z)", "", text, flags=re.DOTALL)
     for candidate in _candidates(bare):
-        if found := accept(candidate):
+        try:
+            held = clean(candidate)
+        except CaseError:  # a set, a key that is no text, half of a surrogate pair: no JSON, whatever else it is
+            continue
+        if found := accept(held):
             return found[0], "recovered"
     raise Unreadable("no JSON object of the asked form was found")
 
@@ -110,8 +118,11 @@ def _candidates(text: str) -> Iterator[dict[str, Any]]:
         value = None
     if isinstance(value, dict):
         yield cast(dict[str, Any], value)
+    rest = text[starts[0] :]
+    if len(rest) > MAX_REPAIRED or bracket_depth(rest) > MAX_DEPTH:
+        return
     try:
-        repaired = json_repair.loads(text[starts[0] :])
+        repaired = json_repair.loads(rest)
     except (ValueError, RecursionError):
         return
     if isinstance(repaired, dict):

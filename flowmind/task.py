@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from flowmind.errors import InputError
-from flowmind.files import dump_json, read_lines
+from flowmind.files import dump_json, read_lines, read_numbered
 from tools_registry import catalog
+from tools_registry.runtime import CaseError, clean
 from tools_registry.sandbox import ToolSource
 from tools_registry.schema import JSONSchema, check_schema, type_label, validator
 from tools_registry.spec import Record, ToolSpec
@@ -21,6 +22,14 @@ class Example(Record):
 
     input: dict[str, Any]
     output: Any
+
+    @field_validator("input", "output")
+    @classmethod
+    def _strict(cls, value: Any) -> Any:
+        try:
+            return clean(value)
+        except CaseError as error:
+            raise ValueError(error.message) from None
 
 
 class Task(Record):
@@ -79,6 +88,9 @@ class HeldOut(Record):
     tests: tuple[Example, ...]
 
 
+Row = TypeVar("Row", Task, HeldOut)
+
+
 class SourceRow(Record):
     """A line of `tool_sources.jsonl`."""
 
@@ -115,18 +127,24 @@ class Benchmark(Record):
         Raises:
             InputError: With file, line, field and reason.
         """
-        tasks = tuple(read_lines(folder / "instances.jsonl", Task))
-        held = list(read_lines(folder / "tests.jsonl", HeldOut))
-        for path, ids in (
-            (folder / "instances.jsonl", [task.id for task in tasks]),
-            (folder / "tests.jsonl", [row.id for row in held]),
-        ):
-            if not ids:
-                raise InputError(f"{path}: no record in it")
-            if twice := [name for name in ids if ids.count(name) > 1]:
-                raise InputError(f"{path}: id {twice[0]!r} stands twice; ids are unique")
-        tests = {row.id: row.tests for row in held}
-        for task in tasks:
-            if not tests.get(task.id):
-                raise InputError(f"{folder / 'tests.jsonl'}: no tests for {task.id!r}")
-        return cls(tasks=tasks, tests=tests)
+        tasks = _by_id(folder / "instances.jsonl", Task)
+        held = _by_id(folder / "tests.jsonl", HeldOut)
+        tests = {id: row.tests for id, row in held.items()}
+        for id in tasks:
+            if not tests.get(id):
+                raise InputError(f"{folder / 'tests.jsonl'}: no tests for {id!r}")
+        return cls(tasks=tuple(tasks.values()), tests=tests)
+
+
+def _by_id(path: Path, kind: type[Row]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    lines: dict[str, int] = {}
+    for number, row in read_numbered(path, kind):
+        if row.id in found:
+            raise InputError(
+                f"{path}, line {number}: id {row.id!r} stands twice (first in line {lines[row.id]}); ids are unique"
+            )
+        found[row.id], lines[row.id] = row, number
+    if not found:
+        raise InputError(f"{path}: no record in it")
+    return found

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from flowmind.files import dump_json
-from tools_registry.runtime import CaseError, clean
+from tools_registry.runtime import MAX_DEPTH, CaseError, clean
 from tools_registry.schema import JSONSchema, check_schema
 from tools_registry.spec import Record
 
@@ -26,6 +26,8 @@ NodeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$
 """No dot: `map.step` names a step of a map, `n2.true` an arm of a condition."""
 SCHEMA: Literal["flowmind/workflow@1"] = "flowmind/workflow@1"
 DEFAULT_BOUND = 10_000
+MAX_NODES = 2_000
+MAX_EDGES = 4_000
 
 
 class Var(Record):
@@ -172,9 +174,24 @@ class Workflow(Record):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...] = ()
 
+    @field_validator("nodes", "edges", mode="before")
+    @classmethod
+    def _not_too_many(cls, given: Any, info: ValidationInfo) -> Any:
+        most = MAX_NODES if info.field_name == "nodes" else MAX_EDGES
+        count = len(cast(list[Any], given)) if isinstance(given, list | tuple) else 0
+        if count > most:
+            raise ValueError(f"{count} {info.field_name}, at most {most} are allowed")
+        return cast(Any, given)
+
     @model_validator(mode="after")
     def _schema_in_subset(self) -> Workflow:
         check_schema(self.inputs)
+        for node in self.nodes:
+            inside = [*bindings(node)]
+            if isinstance(node, Map):
+                inside += [node.collect, *(binding for step in node.body for binding in bindings(step))]
+            if any(_depth(binding) > MAX_DEPTH for binding in inside):
+                raise ValueError(f"node {node.id!r}: a binding nested deeper than {MAX_DEPTH}")
         return self
 
     @cached_property
@@ -188,7 +205,7 @@ class Workflow(Record):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy; what was derived from the old fields is derived again."""
         copy = super().model_copy(update=update, deep=deep)
-        for name in ("by_id", "document"):
+        for name in ("by_id", "leaving", "document"):
             vars(copy).pop(name, None)
         return copy
 
@@ -197,9 +214,17 @@ class Workflow(Record):
         """The variables that `start` binds."""
         return tuple(self.inputs.get("properties", {}))
 
+    @cached_property
+    def leaving(self) -> dict[str, tuple[Edge, ...]]:
+        """For each node that has any, the edges out of it."""
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return {name: tuple(edges) for name, edges in found.items()}
+
     def after(self, node: str) -> tuple[Edge, ...]:
         """The edges out of a node, in the document's order, which is the order of execution of a fork."""
-        return tuple(edge for edge in self.edges if edge.source == node)
+        return self.leaving.get(node, ())
 
     def dump(self) -> dict[str, Any]:
         """The document as a JSON value: defaults left out, `schema` first."""
@@ -259,6 +284,16 @@ def reads(binding: Binding | None) -> Iterator[str]:
                 yield from reads(part)
         case _:
             pass
+
+
+def _depth(binding: Binding) -> int:
+    match binding:
+        case ListOf(list=parts):
+            return 1 + max(map(_depth, parts), default=0)
+        case ObjectOf(object=fields):
+            return 1 + max(map(_depth, fields.values()), default=0)
+        case _:
+            return 0
 
 
 def bindings(node: Node) -> tuple[Binding, ...]:

@@ -17,20 +17,32 @@ PACKAGES = ("tools_registry", "flowmind", "flowbench_synth", "experiments")
 # that is one entry may.
 ROWS: tuple[tuple[str, ...], ...] = (
     (
-        "tools_registry", "tools_registry.schema", "flowmind", "flowmind.errors", "flowmind.prompts",
-        "flowmind.command",
+        "tools_registry", "tools_registry.schema", "tools_registry.errors", "flowmind", "flowmind.errors",
+        "flowmind.prompts",
+        "flowmind.command", "tools_registry.gate",
     ),
-    ("tools_registry.runtime", "tools_registry.seccomp"),
     (
-        "tools_registry.expressions", "tools_registry.policy", "tools_registry.spec", "tools_registry.frames",
+        "tools_registry.classes", "tools_registry.rewriting", "tools_registry.runtime", "tools_registry.seccomp",
+        "flowmind.faults",
+    ),
+    (
+        "tools_registry.expressions", "tools_registry.guards", "tools_registry.spec", "tools_registry.frames",
         "tools_registry.confine",
     ),
-    ("tools_registry.program",),
+    ("tools_registry.facades", "tools_registry.program"),
+    ("tools_registry.policy",),
     ("tools_registry.worker", "tools_registry.workers"),
     ("tools_registry.zygote", "tools_registry.isolation", "tools_registry.sandbox"),
-    ("tools_registry.catalog", "flowmind.files", "flowmind.graph_tools"),
-    ("flowmind.task", "flowmind.trace", "flowmind.workflow", "flowmind.record", "flowmind.replies"),
-    ("flowmind.graph", "flowmind.describing", "flowmind.schemas"),
+    (
+        "tools_registry.audit", "tools_registry.catalog", "tools_registry.monty", "flowmind.files",
+        "flowmind.graph_tools",
+    ),
+    (
+        "tools_registry.crosscheck", "tools_registry.determinism", "flowmind.task", "flowmind.trace",
+        "flowmind.workflow", "flowmind.record",
+        "flowmind.replies", "flowmind.store",
+    ),
+    ("flowmind.graph", "flowmind.describing", "flowmind.schemas", "flowmind.sandboxes"),
     ("flowmind.checking", "flowmind.nesting", "flowmind.protocols"),
     (
         "flowmind.agents", "flowmind.summarizer", "flowmind.executor", "flowmind.evaluation",
@@ -45,9 +57,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
 # Who may import what is not ours and not the standard library's.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
-    "pydantic_core": ("tools_registry.sandbox", "tools_registry.spec"),
+    "pydantic_core": ("flowmind.files", "tools_registry.sandbox", "tools_registry.spec"),
     "docstring_parser": ("tools_registry.spec",),
-    "RestrictedPython": ("tools_registry.policy", "tools_registry.workers"),
+    "RestrictedPython": ("tools_registry.rewriting", "tools_registry.workers"),
     "json_repair": ("flowmind.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
@@ -62,7 +74,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
-    "tqdm": ("flowbench_synth", "experiments"),
+    "tqdm": ("flowbench_synth", "experiments", "tools_registry.audit"),
     "jinja2": ("experiments.report",),
     "matplotlib": ("experiments.figures",),
 }

@@ -190,7 +190,7 @@ def test_a_jump_into_a_loop_is_found_on_an_edge_of_the_loop() -> None:
 
 def test_every_code_is_shown_by_a_mistake() -> None:
     shown = {code for _, expected in MISTAKES.values() for code, _ in expected}
-    assert shown | {"irreducible_loop"} == set(get_args(Code))
+    assert shown | {"irreducible_loop", "too_large"} == set(get_args(Code))
 
 
 def test_six_mistakes_are_listed_at_once() -> None:
@@ -218,7 +218,7 @@ def test_six_mistakes_are_listed_at_once() -> None:
 def test_a_problem_reads_as_one_line_with_place_message_and_code() -> None:
     (problem,) = check(Workflow.model_validate(line(end("x"))), SPECS)
     assert str(problem) == (
-        "end: variable 'x' is not set on every path to this node; in scope: l, n, o [undefined_variable]"
+        "end: variable 'x' is not set on every path to this node; in scope: l, n, o [undefined_variable, nodes.1]"
     )
 
 

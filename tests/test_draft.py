@@ -514,7 +514,7 @@ def test_finish_is_refused_until_the_draft_is_sound() -> None:
     )
     edit(draft, "add_condition_node", expr="n > 3")
     edit(draft, "add_end_node", output={"value": 1}, after="n1.true")
-    assert 'Missing: nothing comes after "n1.false"\n' in refused(draft, "finish")
+    assert 'Missing: nothing comes after "n1.false". To end there with numbers, send: ' in refused(draft, "finish")
     edit(draft, "add_end_node", output={"value": 0}, after="n1.false")
     assert edit(draft, "finish") == "Finished."
 
@@ -626,3 +626,36 @@ def test_a_call_on_its_own_result_stands_twice_in_a_row_and_not_a_third_time() -
     told = refused(draft, "add_function_node", tool="add", args={"a": "m"}, output="m")
     assert "n2 does this already" in told and '"output": "m"' in told
     edit(draft, "add_function_node", tool="add", args={"a": "m", "b": 2}, output="m")
+
+
+def test_a_condition_that_is_decided_already_is_refused_with_the_end_of_that_way() -> None:
+    draft = fresh()
+    edit(draft, "add_function_node", tool="filter_even", args={"items": "numbers"}, output="evens")
+    edit(draft, "add_condition_node", expr="len(evens) > 0")
+    edit(draft, "add_function_node", tool="mean", args={"items": "evens"}, output="average")
+    edit(draft, "add_end_node", output="average")
+    told = refused(draft, "add_condition_node", expr="len(evens) > 0")
+    assert told.startswith('n2 tests this already, and on "n2.false" it is false. Add there what is to be done then')
+    send = json.loads(told.partition("send: ")[2].partition("\n")[0])
+    assert send == {"action": "add_end_node", "action_input": {"after": "n2.false", "output": "evens"}}
+    assert "To end there with evens, send: " in refused(draft, "finish")
+    edit(draft, send["action"], **send["action_input"])
+    edit(draft, "finish")
+    assert draft.finished
+
+
+def test_a_condition_stands_again_where_what_it_reads_has_changed_or_another_way_leads() -> None:
+    draft = fresh()
+    edit(draft, "add_condition_node", expr="n > 3")
+    edit(draft, "add_function_node", after="n1.true", tool="add", args={"a": "n"}, output="n")
+    edit(draft, "add_condition_node", expr="n > 3")
+    edit(draft, "add_function_node", after="n1.false", tool="add", args={"a": "n"}, output="n")
+    assert "n1 tests this" in refused(fresh_with("n > 3"), "add_condition_node", expr="n > 3")
+    edit(draft, "add_condition_node", after=["n3.true", "n4"], expr="n > 3")
+    assert "column 4" in refused(draft, "add_condition_node", after="n3.false", expr="n > ")
+
+
+def fresh_with(expr: str) -> DraftSandbox:
+    draft = fresh()
+    edit(draft, "add_condition_node", expr=expr)
+    return draft

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import shutil
 import signal
@@ -106,11 +107,12 @@ def test_a_case_leaves_a_record_its_traces_and_its_workflow(searched: tuple[Path
 
 
 def test_the_manifest_says_what_was_set(searched: tuple[Path, Path, Done]) -> None:
-    _, run, _ = searched
+    bench, run, _ = searched
     manifest = json.loads((run / "manifest.json").read_text())
     settings = manifest["settings"]
     assert (settings["model"], settings["mode"], settings["limit"], settings["seed"]) == ("search", "es-pe", 8, 0)
-    assert manifest["benchmark"] == {"name": "tiny, seed 0", "sha256": {"instances.jsonl": "0" * 64}}
+    digest = hashlib.sha256((bench / "instances.jsonl").read_bytes()).hexdigest()
+    assert manifest["benchmark"] == {"name": "tiny, seed 0", "sha256": {"instances.jsonl": digest}}
     assert manifest["packages"]["pydantic"] and manifest["python"] and "git" in manifest
     assert manifest["isolation"]["layers"]["language policy"] == "on"
 

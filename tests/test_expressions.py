@@ -1,10 +1,14 @@
 """The condition language: Python's values on a small subset, typed errors, and nothing else."""
 
+import ast
 import builtins
+import contextlib
 import copy
 import json
 import os
+import re
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -171,6 +175,27 @@ def test_a_case_that_has_no_value_is_an_error_and_never_false(text: str) -> None
         ("await n", 1, "not available"),
         ("n > 3 and total > 5", 11, "unknown variable 'total'"),
         ("   user.name", 4, "attributes are not available"),
+        ("(i for i in items)", 1, "write a list"),
+        ("n > 3 or (i for i in items)", 10, "write a list"),
+        ("[(i for i in items) for j in items]", 2, "write a list"),
+        ("str(i for i in items)", 4, "write a list"),
+        ("max((i for i in items), 3)", 5, "write a list"),
+        ("3 in (i for i in items)", 6, "write a list"),
+        ("\uff4e > 3", 1, "names are of ASCII letters"),
+        ("3 < \uff4e", 5, "names are of ASCII letters"),
+        ("\uff4f\uff50\uff45\uff4e(text)", 1, "names are of ASCII letters"),
+        ("user.\uff47et('a')", 1, "names are of ASCII letters"),
+        ("[\uff49 for \uff49 in items]", 2, "names are of ASCII letters"),
+        ("[i for i in items for j in items]", 1, "one `for`"),
+        ("[i async for i in items]", 1, "one `for`"),
+        ("[i for user['a'] in items]", 1, "one `for`"),
+        ("n << 9", 1, "operator LShift is not available"),
+        ("items[...]", 7, "a constant of type ellipsis"),
+        ("print(n)", 1, "function 'print' is not available"),
+        ("text.translate(user)", 1, "method 'translate' is not available"),
+        ("text.zfill(9999)", 1, "method 'zfill' is not available"),
+        ("items.sort()", 1, "method 'sort' is not available"),
+        ("sorted(items, reverse=True)", 1, "named arguments are not available"),
         ("'é' == user.name", 8, "attributes are not available"),
     ],
 )
@@ -180,6 +205,11 @@ def test_what_is_outside_the_language_is_refused_with_its_column(text: str, colu
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"column {caught.value.column}: ")
     assert caught.value.column == column
+
+
+def test_a_lone_surrogate_is_no_expression() -> None:
+    with pytest.raises(ExpressionError, match="not a Python expression"):
+        parse("n == '\ud800'")
 
 
 @pytest.mark.parametrize("text", ["n ==", "n = 5", "n; n", "if n", "n n", "(n", "n)", "'a", "08", "n if n", "return n"])
@@ -268,10 +298,53 @@ def test_the_largest_expressions_are_allowed() -> None:
         "[1 for i in long]",
         "sum(i for i in long)",
         "sorted(long)",
+        "big ** 64",
+        "round(big, -401)",
+        "[pair + pair for pair in [wide]]",
+        "wide.join(wide)",
+        "wide.join(i for i in long[:9])",
+        "wide.upper() + wide.upper()",
+        "wide.replace('', wide)",
+        "wide.rfind('y' + wide)",
+        "wide.rfind('x' + 'y' + wide)",
+        "wide.strip('y' + wide)",
+        "wide.lstrip(wide)",
+        "str([wide, wide])",
+        "sum([long, long, long, long, long, long], sum([long, long, long, long, long], []))",
+        "[wide + 'y' for i in wide[:900]]",
+        "[long for i in items]",
+        "[[i, i] for i in [[i, i] for i in [[i, i] for i in [long]]]]",
+        "[many == other for i in items]",
+        "[many in [other] for i in items]",
+        "[many != other for i in many]",
+        "[many < other for i in [1, 2]] + [many < other for i in many]",
+        "[[1 for j in many] for i in many]",
+        "any(all(i == j for j in many) for i in many)",
+        "[sum(n for j in many) for i in many]",
+        "sum(sum(1 for j in many) for i in many)",
+        "[sorted(many) for i in many]",
+        "[str(many) for i in items]",
+        "[many[1:] for i in items]",
+        "[i in many for i in many]",
+        "[many.count(i) for i in many]",
+        "[max(many) for i in many]",
+        "[big // n for i in many]",
+        "[n * big // n for i in many]",
+        "[wide in wide for i in many]",
+        "sum(([many, i] for i in items), [])",
+        "max([many, i] for i in items)",
+        "[i for i in ([many, i] for i in items)] == n",
+        "[" + ", ".join(["many"] * 250) + "]",
+        " or ".join(["many != many[:]"] * 40),
+        "len(many + many)" + " + len(many + many)" * 36,
     ],
+    ids=lambda text: text[:60],
 )
 def test_size_steps_and_exponents_are_capped(text: str) -> None:
-    values = {"n": 100, "big": 2**4095, "wide": "x" * 600_000, "long": ["x" * 10] * 100_001}
+    values: dict[str, Any] = {
+        "n": 100, "big": 2**4095, "wide": "x" * 600_000, "long": ["x" * 10] * 100_001,
+        "items": list(range(1_000)), "many": [[i] for i in range(30_000)], "other": [[i] for i in range(30_000)],
+    }  # fmt: skip
     with pytest.raises(CaseError) as caught:
         evaluate(text, values)
     assert caught.value.type == "too_large"
@@ -353,8 +426,110 @@ constants = json_atoms.map("({!r})".format)
 texts = expressions_of(FORMS, st.sampled_from([*VARIABLES, *VARIABLES, "x"]) | constants)
 formulas = expressions_of(OPERATORS, st.sampled_from(["n", "m", "x"]) | st.integers(-3, 3).map("({})".format))
 
+SIGNED = {
+    kind: [f"({{{kind}}} {sign} {{{kind}}})" for sign in signs.split()]
+    for kind, signs in {"num": "+ - * / // %", "str": "+", "nums": "+", "strs": "+"}.items()
+}
+COMPARED = [f"({{{kind}}} {sign} {{{kind}}})" for kind in ("num", "str", "nums") for sign in ("==", "!=", "<", ">=")]
+BLOCKS = {
+    "num": """
+        (-{num})  (+{num})  ({num} ** 2)  ({num} ** {num})  abs({num})  int({num})  float({num})  round({num})
+        round({num}, 1)  round({num}, -1)  min({num}, {num})  max({num}, {num}, {num})  len({str})  len({nums})
+        len({strs})  len({obj})  sum({nums})  sum({nums}, {num})  max({nums})  sum(({num} for i in {nums}), {num})
+        sum({num} for i in {nums} if {bool})  min({num} for i in {nums})  {nums}.count({num})  {nums}.index({num})
+        {str}.count({str})  {str}.find({str})  {str}.rfind({str})  {str}.index({str})  int({str})  float({str})
+        int('1' + {str}, 16)  {nums}[{num}]  {obj}['n']  ({num} if {bool} else {num})  ({num} or {num})
+        ({bool} and {num})  {obj}.get('n', {num})  int({bool})
+    """,
+    "bool": """
+        ({num} <= {num})  ({num} > {num})  ({str} in {str})  ({str} not in {str})  ({num} < {num} <= {num})
+        ({num} in {nums})  ({str} not in {strs})  ({str} in {obj})  (not {bool})  ({bool} and {bool})
+        ({bool} or {bool})  bool({nums})  bool({str})  ({obj} == {obj})  ({num} is None)  ({obj} is not None)
+        isinstance({num}, int)  isinstance({num}, (float, bool))  isinstance({nums}, (list, dict))
+        any({bool} for i in {nums})  all({bool} for i in {nums} if {bool})  any({nums})  all({strs})
+        any([{bool} for w in {strs}])  ({strs} < {strs})  ({num} == {str})  {str}.startswith({str})
+        {str}.endswith({str})  ({obj}.keys() == {obj}.keys())  ('n' in {obj}.keys())  ({num} in {obj}.values())
+        ([{num}] in [{nums}, {nums}])  (len({obj}.items()) > {num})  {str}.isdigit()  {str}.isalpha()  {str}.isalnum()
+        {str}.isnumeric()  {str}.isspace()  {str}.isupper()  {str}.islower()  {str}.istitle()
+    """,
+    "str": """
+        {str}.lower()  {str}.upper()  {str}.strip()  {str}.lstrip()  {str}.rstrip()  {str}.title()  {str}.capitalize()
+        str({num})  str({bool})  str({nums})  str({obj})  str(None)  {str}[{num}]  {str}.strip({str})
+        {str}.lstrip({str})  {str}.rstrip({str})  {str}.removeprefix({str})  {str}.removesuffix({str})
+        {str}.replace({str}, {str})  {str}.replace({str}, {str}, {num})  {str}.join({strs})  {str}.join({str})
+        {str}.join({str} for w in {strs})  {str}.join({obj})  {str}[{num}:]  {str}[:{num}]  {str}[{num}:{num}]
+        {str}[::-1]  {str}[::{num}]  {strs}[{num}]  {obj}['s']  {obj}.get('s')  max({strs})  min({str}, {str})
+        ({str} if {bool} else {str})  sorted({str})[0]  max({str} for w in {strs})
+    """,
+    "nums": """
+        [{num}, {num}]  []  {nums}[{num}:]  {nums}[{num}:{num}]  {nums}[::-1]  sorted({nums})  [{num} for i in {nums}]
+        [i for i in {nums} if {bool}]  [{num} for w in {strs}]  [len(w) for w in {strs} if {bool}]
+        sum([{nums}, {nums}], [])  sum(([i] for i in {nums}), [])  [sum({nums}) for i in {nums}]
+        sorted({num} for i in {nums})  {obj}['l']  {obj}.get('l', {nums})  [{nums}.count(i) for i in {nums}]
+        [i for i in {obj}.values() if isinstance(i, int)]  [j for j in (i + {num} for i in {nums})]
+        [i for i in [i for i in {nums}] if i in {nums}]  max({nums}, {nums})  ({nums} or {nums})
+    """,
+    "strs": """
+        [{str}, {str}]  {str}.split()  {str}.split({str})  {str}.split(None, 1)  {str}.splitlines()  sorted({strs})
+        sorted({str})  [{str} for w in {strs}]  [w for w in {strs} if {bool}]  [c for c in {str}]  {strs}[{num}:]
+        [key for key in {obj}]  [key for key in {obj}.keys()]  [str(i) for i in {nums}]  sorted({obj})
+        [str(pair) for pair in {obj}.items()]  [pair[0] for pair in {obj}.items()]
+    """,
+    "obj": """
+        {{'n': {num}, 's': {str}, 'l': {nums}}}  {{'n': {num}}}  ({obj} if {bool} else {obj})  ({obj} or {obj})
+        [{obj}, {obj}][{num}]  {{'s': {str}, {str}: {num}}}  [{{'n': i, 'l': [i, i]}} for i in {nums}][{num}]
+        {{'l': [[{num}, i] for i in {nums}]}}
+    """,
+}
+TYPED = {kind: [*SIGNED.get(kind, []), *re.split(r"\s{2,}", block.strip())] for kind, block in BLOCKS.items()}
+TYPED["bool"] += COMPARED
+"""For each type, forms that give it; their blanks name the types that go in."""
+LEAVES = {
+    "num": ["n", "m", "x", "i", "0", "1", "-3", "2.5", "True", "1e308", "99999999999999999999"],
+    "bool": ["flag", "True", "(n > 2)"],
+    "str": ["text", "word", "w", "''", "'a'", "' b,a '", "'\u00c4\u00df'", "'12'", "'a\\nb'"],
+    "nums": ["items", "[3, 1, 2]", "[0.5]"],
+    "strs": ["words", "['b', 'a']"],
+    "obj": ["user", "{}"],
+}
+
+
+@st.composite
+def typed(draw: st.DrawFn, kind: str | None = None, depth: int = 4) -> str:
+    """An expression of a type, so that most of them have a value."""
+    kind = kind or draw(st.sampled_from(sorted(TYPED)))
+    if depth == 0 or draw(st.integers(0, 4)) == 0:
+        return draw(st.sampled_from(LEAVES[kind]))
+    form = draw(st.sampled_from(TYPED[kind]))
+    blanks = [name for _, name, _, _ in Formatter().parse(form) if name]
+    parts = {str(place): draw(typed(name, depth - 1)) for place, name in enumerate(blanks)}
+    for place, name in enumerate(blanks):
+        form = form.replace(f"{{{name}}}", f"{{p{place}}}", 1)
+    return form.format(**{f"p{place}": part for place, part in parts.items()})
+
+
+typed_scopes = st.fixed_dictionaries(
+    {
+        "n": st.integers(-20, 20) | st.integers(-(2**70), 2**70),
+        "m": st.integers(-3, 3),
+        "i": st.integers(-3, 3),
+        "x": st.floats(allow_nan=False, width=32) | st.sampled_from([0.0, -0.0, 0.1]),
+        "flag": st.booleans(),
+        "text": st.text("abAB ,1\u00e4\n", max_size=8),
+        "word": st.text("ab", max_size=3),
+        "w": st.sampled_from(["", "a"]),
+        "items": st.lists(st.integers(-5, 5) | st.booleans() | st.sampled_from([0.5, 1.0]), max_size=5),
+        "words": st.lists(st.text("ab ", max_size=4), max_size=4),
+        "user": st.fixed_dictionaries(
+            {"n": st.integers(-5, 5), "s": st.text("ab", max_size=3), "l": st.lists(st.integers(-5, 5), max_size=3)}
+        ),
+    }
+)
+
 DOCUMENTED = (
     "* multiplies numbers only",
+    "- subtracts numbers only",
+    "is no value of its own",
     "it does not format text",
     "tuple has no method",
     "not a real number",
@@ -362,22 +537,74 @@ DOCUMENTED = (
 BUILTINS = {name: getattr(builtins, name) for name in (*expressions.FUNCTIONS, *expressions.TYPES)}
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
-@given(text=texts | formulas, scope=scopes, x=json_values)
-def test_on_the_subset_an_expression_is_what_cpython_has(text: str, scope: dict[str, Any], x: Any) -> None:
-    values = {**scope, "x": x}
+def assert_as_in_cpython(text: str, values: dict[str, Any]) -> bool:
+    """Compares value and type, down to the elements; both may be an error. Gives whether there was a value."""
     try:
         seen = repr(evaluate(text, values))
     except CaseError as error:
         if error.type == "too_large" or any(note in error.message for note in DOCUMENTED):
-            return
+            return False
         seen = "an error"
     try:
         expected = repr(eval(text, {"__builtins__": BUILTINS, **values}))
     except Exception:
         expected = "an error"
     assert seen == expected
+    return seen != "an error"
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@settings(max_examples=350, deadline=None, derandomize=True, database=None)
+@given(text=texts | formulas, scope=scopes, x=json_values)
+def test_on_the_subset_an_expression_is_what_cpython_has(text: str, scope: dict[str, Any], x: Any) -> None:
+    assert_as_in_cpython(text, {**scope, "x": x})
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@settings(max_examples=350, deadline=None, derandomize=True, database=None)
+@given(text=typed(), scope=typed_scopes)
+def test_on_variables_of_known_types_an_expression_is_what_cpython_has(text: str, scope: dict[str, Any]) -> None:
+    try:
+        tree = parse(text)
+    except ExpressionError as error:
+        assert "too long or nested too deeply" in str(error) or len(text) > expressions.MAX_TEXT
+        return
+    kept = copy.deepcopy(scope)
+    assert_as_in_cpython(text, scope)
+    assert repr(scope) == repr(kept)
+    assert names(text) <= scope.keys()
+    if sum(1 for _ in ast.walk(tree)) < 100:
+        doubled = f"[[{text} for _ in [1]][0] for _ in [1]][0]"  # inside of loops, where every step counts
+        if len(doubled) < expressions.MAX_TEXT and not isinstance(tree, ast.Name):
+            with contextlib.suppress(ExpressionError):
+                assert_as_in_cpython(doubled, scope)
+
+
+def test_the_forms_use_the_whole_language() -> None:
+    text = " ".join(form for forms in TYPED.values() for form in forms)
+    assert [name for name in expressions.FUNCTIONS if f"{name}(" not in text] == []
+    assert [name for names in expressions.METHODS.values() for name in names if f".{name}(" not in text] == []
+
+
+alphabet = "nx1 0.'\"()[]{}:,+-*/%<>=!&|~^@_\\#\uff4e\u200b\u00e9\x00\t"
+WORDS = """
+n items user text for in if else and or not is None lambda yield await async := ** // -> ... f' b' r'
+len( sum( .get( .join( __class__ 0x 1e 1j 'a' [ ] ( ) { } : ,
+"""
+scraps = st.lists(st.sampled_from(WORDS.split()), max_size=30).map(" ".join)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(text=st.text(alphabet, max_size=40) | scraps | st.text(max_size=20) | texts.map(lambda text: text[1:]))
+def test_whatever_is_written_is_an_expression_or_an_error_with_its_column(text: str) -> None:
+    try:
+        tree = parse(text)
+    except ExpressionError as error:
+        assert 1 <= error.column <= len(text) + 2
+        return
+    assert names(text) is not None and isinstance(tree, ast.expr)
+    with contextlib.suppress(CaseError, ExpressionError):
+        evaluate(text, ORDER)
 
 
 @pytest.fixture(scope="module")

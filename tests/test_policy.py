@@ -1,13 +1,25 @@
 """What tool source may do: ordinary code runs as in CPython, everything else is a typed error."""
 
+import abc
+import builtins
+import contextlib
 import copy
+import decimal
+import functools
+import gc
 import json
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import operator
+import random
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import pytest
 
-from tools_registry.policy import FACADES, RefusedSource, compile_tools, self_test
+from tools_registry import classes, facades, gate, guards, policy, rewriting
+from tools_registry.policy import FACADES, RefusedSource, ToolCode, compile_tools, self_test
 from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
 from tools_registry.spec import Observation, ToolCall, ToolSpec
 
@@ -956,8 +968,8 @@ REFUSED_WHEN_COMPILED = [
     "def tool(_getattr_=None):\n    return 1",
     "def tool(_write_=None, /):\n    return 1",
     "def _getiter_(x):\n    return x\ndef tool():\n    return 1",
-    "def tool():\n    match 1:\n        case int():\n            return 1",
-    "def tool(x):\n    match x:\n        case x.real:\n            return 1",
+    "def tool():\n    match 1:\n        case int(real=x):\n            return 1",
+    "def tool():\n    match 1:\n        case tool():\n            return 1",
     "def tool():\n    try:\n        return 1\n    except* ValueError:\n        pass",
     "async def tool():\n    return 1",
     "from math import *\ndef tool():\n    return sqrt(4)",
@@ -1004,9 +1016,7 @@ def test_refused_source_is_an_error_of_the_call(pool: WorkerPool) -> None:
     assert "__class__" in seen.error.message
 
 
-@pytest.mark.parametrize(
-    "module", ["os", "sys", "subprocess", "socket", "random", "time", "pathlib", "builtins", "inspect"]
-)
+@pytest.mark.parametrize("module", ["os", "sys", "subprocess", "socket", "time", "pathlib", "builtins", "inspect"])
 def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: WorkerPool) -> None:
     at_top = call(pool, f"import {module}\ndef tool():\n    return 'imported'")
     inside = call(pool, f"def tool():\n    import {module} as m\n    return 'imported'")
@@ -1022,10 +1032,7 @@ def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: Worke
         "import statistics\n    return str(statistics.sys)",
         "import json\n    return str(json.codecs)",
         "import re\n    return str(re.enum)",
-        "import collections\n    return str(collections.abc)",
         "import string\n    return str(string.Formatter)",
-        "import operator\n    return str(operator.attrgetter)",
-        "import decimal\n    return str(decimal.getcontext())",
         "from statistics import sys\n    return str(sys)",
         "import os.path\n    return str(os)",
         "from . import secret\n    return str(secret)",
@@ -1033,8 +1040,6 @@ def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: Worke
         "import math\n    math.sqrt += 1",
         "import math\n    del math.sqrt",
         "import json\n    json.dumps.keys = 1",
-        "from datetime import datetime\n    return datetime.now().isoformat()",
-        "from datetime import date\n    return date.today().isoformat()",
         "return open('/etc/hostname').read()",
         "return input()",
         "return str(globals())",
@@ -1042,7 +1047,6 @@ def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: Worke
         "return dir([])",
         "return getattr([], '__class__')",
         "return id(1)",
-        "return hash('a')",
         "return '{0.__class__}'.format(1)",
         "return '{0.real}'.format(1)",
         "return '{x[0]}'.format(x=[1])",
@@ -1052,6 +1056,7 @@ def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: Worke
         "return ''.join(map(str.format, ['{0.real}'], [1]))",
         "return (n for n in [1]).gi_code",
         "return [].copy.name",
+        "match 1:\n        case tool.real:\n            return 1",
         "tool.counter = 1\n    return tool.counter",
         "int.real = 1",
         "(1, 2)[0] = 3",
@@ -1140,12 +1145,256 @@ def test_nothing_at_top_level_can_change_in_stateless_source() -> None:
 
 
 def test_a_facade_cannot_be_changed_even_without_guards() -> None:
+    facade = cast(Any, FACADES["math"])
     with pytest.raises(AttributeError):
-        FACADES["math"].sqrt = len
-    assert FACADES["math"].sqrt(4) == 2
+        facade.pi = 3
+    with pytest.raises(AttributeError):
+        del facade.pi
+    assert facade.sqrt(4) == 2
     with pytest.raises(AttributeError, match="module 'math' offers no '__dict__'"):
-        _ = FACADES["math"].__dict__
+        _ = facade.__dict__
 
 
-def test_the_guards_prove_themselves() -> None:
+def test_the_guards_prove_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     self_test()
+    monkeypatch.setitem(policy.GUARDS, "_write_", same)
+    with pytest.raises(RuntimeError, match="the tool policy is off: 'own_write' went through"):
+        self_test()
+    monkeypatch.undo()
+    monkeypatch.setattr(rewriting.Rewriter, "check_name", same)
+    with pytest.raises(RuntimeError, match=r"the tool policy is off: .* compiles"):
+        self_test()
+
+
+def test_the_clock_stands_still(pool: WorkerPool) -> None:
+    source = """
+from datetime import date, datetime, timezone
+
+def tool():
+    return [
+        datetime.now().isoformat(), datetime.utcnow().isoformat(), date.today().isoformat(),
+        datetime.now(timezone.utc).isoformat(), datetime(2025, 1, 1).timestamp(),
+        datetime.fromtimestamp(0).isoformat(), date.fromtimestamp(86400).isoformat(),
+        datetime(2025, 1, 1).astimezone().isoformat(),
+    ]
+"""
+    midnight = "2025-01-01T00:00:00"
+    assert call(pool, source).value == [
+        midnight, midnight, "2025-01-01", f"{midnight}+00:00", 1735689600.0, "1970-01-01T00:00:00", "1970-01-02",
+        f"{midnight}+00:00",
+    ]  # fmt: skip
+
+
+def test_random_numbers_are_those_of_a_fixed_seed(pool: WorkerPool) -> None:
+    source = "import random\ndef tool():\n    return [random.random(), random.Random().random(), random.randint(1, 99)]"
+    plain = random.Random(0)
+    wanted = [plain.random(), random.Random(0).random(), plain.randint(1, 99)]
+    assert call(pool, source).value == wanted
+    assert call(pool, source + "\n").value == wanted
+
+
+def test_what_a_tool_prints_goes_nowhere(pool: WorkerPool) -> None:
+    assert call(pool, "def tool():\n    return print('a', 1, sep='-')") == Observation(value=None)
+
+
+def test_a_namespace_without_policy_is_plain_python() -> None:
+    scope = policy.bare_namespace()
+    exec(policy.compile_bare("import os\ndef tool():\n    return os.sep.__class__").code, scope)
+    assert scope["tool"]() is str
+    with pytest.raises(RefusedSource, match="does not parse"):
+        policy.compile_bare("def tool(:")
+
+
+def test_facades_hold_nothing_that_can_change() -> None:
+    changing = [
+        (title, name)
+        for title, facade in FACADES.items()
+        for name, value in names_of(facade).items()
+        if isinstance(value, list | dict | set | bytearray) or type(value) is type(abc)
+    ]
+    assert changing == []
+
+
+def test_a_finally_in_a_finally_in_a_finally_is_refused() -> None:
+    lines = ["def tool():"]
+    for depth in range(1, 7):
+        lines += ["    " * depth + "try:", "    " * (depth + 1) + "pass", "    " * depth + "finally:"]
+    with pytest.raises(RefusedSource, match="`finally` is nested deeper than 4"):
+        compile_tools("\n".join([*lines, "    " * 7 + "pass"]))
+
+
+# Attacks, and what happens to them where a guard is gone.
+
+
+class Attack(NamedTuple):
+    name: str
+    kind: str
+    marks: frozenset[str]
+    source: str
+
+
+def read_attacks() -> Iterator[Attack]:
+    for path in sorted((Path(__file__).parent / "tool_attacks").glob("*.txt")):
+        for part in path.read_text(encoding="utf-8").split("### ")[1:]:
+            head, _, source = part.partition("\n")
+            name, kind, *marks = head.split()
+            yield Attack(name, kind, frozenset(marks), source)
+
+
+ATTACKS = {attack.name: attack for attack in read_attacks()}
+Tool = Callable[[], Any]
+
+
+def load(code: ToolCode) -> Tool:
+    scope = policy.namespace()
+    exec(code.code, scope)
+    return cast(Tool, scope["tool"])
+
+
+def worked(attack: Attack) -> bool:
+    """Runs an attack in this process, as a worker would: a later case shares what stateless source shares."""
+    with decimal.localcontext():
+        found = _worked(attack)
+        if "decimal" in attack.source:
+            gc.collect()  # ends generators that hold a context of their own
+        return found
+
+
+def _worked(attack: Attack) -> bool:
+    try:
+        code = compile_tools(attack.source)
+        tool = load(code)
+        if "second" in attack.marks:
+            with contextlib.suppress(Exception):
+                tool()
+            tool = tool if code.stateless else load(code)
+        value = tool()
+    except Exception:  # whatever a guard raises, the attack has not worked
+        return False
+    shows = "address" in attack.marks and " at 0x" in str(value)
+    return isinstance(value, str) and (value.startswith("PWNED") or shows)
+
+
+def test_attacks_have_names_of_their_own() -> None:
+    assert len(ATTACKS) == len(list(read_attacks())) >= 180
+
+
+def test_no_attack_works() -> None:
+    assert [attack.name for attack in ATTACKS.values() if worked(attack)] == []
+
+
+def same(value: Any, *rest: Any) -> Any:
+    return value
+
+
+def names_of(facade: Any) -> dict[str, Any]:
+    return object.__getattribute__(facade, "_names")
+
+
+def raw_abstract(function: Any) -> Any:
+    function.__isabstractmethod__ = True
+    return function
+
+
+def unseeded() -> guards.Facade:
+    return guards.Facade("random", {"random": random.random, "Random": random.Random})
+
+
+def name_of(kind: Any) -> str:
+    return kind.__name__
+
+
+def update_of(owner: Any) -> Any:
+    return owner.__dict__.update
+
+
+def format_of(text: Any) -> Any:
+    return text.format
+
+
+def format_map_of(text: Any) -> Any:
+    return text.format_map
+
+
+def ignoring(pattern: Any) -> Any:
+    return same
+
+
+def suppressing(make: Any) -> Any:
+    return lambda: contextlib.suppress(Exception)
+
+
+def yes(node: Any) -> bool:
+    return True
+
+
+def no(node: Any) -> bool:
+    return False
+
+
+def nothing() -> None:
+    return None
+
+
+let_in: Any = rewriting.Rewriter.node_contents_visit
+"""Visits a node as if it were allowed."""
+CHANGES: list[tuple[str, Any, str, Any, str]] = [
+    ("attributes", policy.GUARDS, "_getattr_", getattr, "error-name"),
+    ("attributes written", policy.GUARDS, "_write_", same, "attribute-of-a-function"),
+    ("augmented", policy.GUARDS, "_augment_", same, "error-object-by-augmented-assignment"),
+    ("patterns", policy.GUARDS, "_own_", same, "match-value-of-an-error"),
+    ("loops", policy.GUARDS, "_getiter_", same, "looping-over-a-generic-alias"),
+    ("str", policy.GUARDS, "_text_", str, "address-of-a-function"),
+    ("f-strings", policy.GUARDS, "_shown_", same, "address-in-an-f-string"),
+    ("percent", policy.GUARDS, "_percent_", operator.mod, "address-by-percent"),
+    ("widths", policy.GUARDS, "_width_", same, "f-string-huge-width-from-a-value"),
+    ("class names", policy.GUARDS, "_name_", name_of, "function-name-by-class-name"),
+    ("update", policy.GUARDS, "_update_", update_of, "special-name-through-instance-update"),
+    ("metaclass", policy.GUARDS, "__metaclass__", type, "int-subclass"),
+    ("getattr", policy.BUILTINS, "getattr", getattr, "getattr-built-name"),
+    ("hasattr", policy.BUILTINS, "hasattr", hasattr, "hasattr-as-oracle"),
+    ("setattr", policy.BUILTINS, "setattr", setattr, "setattr-dunder"),
+    ("delattr", policy.BUILTINS, "delattr", same, "delattr-of-a-module"),
+    ("vars", policy.BUILTINS, "vars", vars, "dict-of-own-class"),
+    ("type", policy.BUILTINS, "type", type, "type-of-a-function"),
+    ("hash", policy.BUILTINS, "hash", hash, "hash-of-a-function"),
+    ("format", policy.BUILTINS, "format", format, "builtin-format-huge-precision"),
+    ("repr", policy.BUILTINS, "repr", repr, "address-in-a-container"),
+    ("ascii", policy.BUILTINS, "ascii", ascii, "address-of-an-iterator"),
+    ("open", policy.BUILTINS, "open", open, "reading-a-file"),
+    ("str.format", guards.WRAPPED[str], "format", format_of, "format-walk"),
+    ("str.format_map", guards.WRAPPED[str], "format_map", format_map_of, "format-map-walk"),
+    ("Pattern.sub", guards.WRAPPED[re.Pattern], "sub", ignoring, "template-lookalike-kept-by-the-library"),
+    ("attrgetter", names_of(FACADES["operator"]), "attrgetter", operator.attrgetter, "attrgetter"),
+    ("methodcaller", names_of(FACADES["operator"]), "methodcaller", operator.methodcaller, "methodcaller"),
+    ("wraps", names_of(FACADES["functools"]), "wraps", functools.wraps, "wraps-writes-to-what-it-is-given"),
+    ("ordering", names_of(FACADES["functools"]), "total_ordering", same, "total-ordering-on-the-library"),
+    ("re", names_of(FACADES["re"]), "compile", re.compile, "flags-lookalike-kept-by-the-library"),
+    ("textwrap", names_of(FACADES["textwrap"]), "wrap", textwrap.wrap, "text-lookalike-in-the-library"),
+    ("abstractmethod", names_of(FACADES["abc"]), "abstractmethod", same, "abstract-mark-on-a-library-function"),
+    ("contextmanager", names_of(FACADES["contextlib"]), "contextmanager", suppressing,
+     "generator-lookalike-in-the-library"),
+    ("import", policy, "_import", builtins.__import__, "module-in-a-function"),
+    ("decimals", facades.DecimalContext, "reset", nothing, "decimal-context"),
+    ("random", facades, "random_facade", unseeded, "random-state"),
+    ("stateless", gate, "is_stateless", yes, "default-list"),
+    ("__exit__", classes, "_without_traceback", same, "exit-gets-a-traceback"),
+    ("top level", gate, "_check_top", same, "call-at-top-level"),
+    ("names", rewriting.Rewriter, "check_name", same, "guard-as-a-parameter"),
+    ("class patterns", rewriting.Rewriter, "visit_MatchClass", let_in, "match-class-attribute"),
+    ("except*", rewriting.Rewriter, "visit_TryStar", let_in, "except-star"),
+    ("async", rewriting.Rewriter, "visit_AsyncFunctionDef", let_in, "async-function-inside"),
+    ("methods", rewriting, "METHOD_DUNDERS", {*rewriting.METHOD_DUNDERS, "__class_getitem__"}, "class-getitem"),
+    ("shown in f-strings", rewriting, "_may_show_an_object", no, "address-in-an-f-string"),
+]  # fmt: skip
+MUTATIONS = {name: change for name, *change in CHANGES}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_without_a_guard_an_attack_works(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, key, instead, attack = MUTATIONS[name]
+    if isinstance(place, dict):
+        monkeypatch.setitem(cast(dict[str, Any], place), key, instead)
+    else:
+        monkeypatch.setattr(place, key, instead)
+    assert worked(ATTACKS[attack])

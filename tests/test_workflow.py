@@ -145,20 +145,20 @@ TOOL = {"id": "t", "kind": "tool", "tool": "f", "output": "x"}
 MAP = {"id": "m", "kind": "map", "over": {"var": "l"}, "item": "i", "collect": {"var": "i"}, "output": "o"}
 BROKEN: dict[str, tuple[Any, str]] = {
     "extra field of the document": (document(api_key="sk-test"), "api_key"),
-    "extra field of a node": (document({**TOOL, "retries": 2}), "nodes.1.tool.retries"),
+    "extra field of a node": (document({**TOOL, "retries": 2}), "nodes.1.retries"),
     "extra field of an edge": (document(edges=[{"from": "a", "to": "b", "label": "x"}]), "edges.0.label"),
-    "extra field of a binding": (document({**MAP, "over": {"var": "x", "or": 1}}), "nodes.1.map.over"),
-    "extra field of a body step": (document({**MAP, "body": [{**TOOL, "note": ""}]}), "nodes.1.map.body.0"),
+    "extra field of a binding": (document({**MAP, "over": {"var": "x", "or": 1}}), "nodes.1.over"),
+    "extra field of a body step": (document({**MAP, "body": [{**TOOL, "note": ""}]}), "nodes.1.body.0"),
     "a node without kind": (document({"id": "end", "output": {"var": "x"}}), "nodes.1"),
     "an unknown kind": (document({"id": "a", "kind": "python", "code": "1"}), "nodes.1"),
-    "a map in a map": (document({**MAP, "body": [MAP]}), "nodes.1.map.body.0"),
-    "an empty id": (document({**TOOL, "id": ""}), "nodes.1.tool.id"),
-    "an id like a path": (document({**TOOL, "id": "../../etc/x"}), "nodes.1.tool.id"),
-    "a number as id": (document({**TOOL, "id": 1}), "nodes.1.tool.id"),
-    "an id of 65 characters": (document({**TOOL, "id": "a" * 65}), "nodes.1.tool.id"),
-    "a variable with an underscore first": (document({**TOOL, "output": "_x"}), "nodes.1.tool.output"),
-    "a variable that is no name": (document({**MAP, "over": {"var": "a b"}}), "nodes.1.map.over"),
-    "a path through nothing": (document({**MAP, "over": {"var": "a", "path": [None]}}), "nodes.1.map.over"),
+    "a map in a map": (document({**MAP, "body": [MAP]}), "nodes.1.body.0"),
+    "an empty id": (document({**TOOL, "id": ""}), "nodes.1.id"),
+    "an id like a path": (document({**TOOL, "id": "../../etc/x"}), "nodes.1.id"),
+    "a number as id": (document({**TOOL, "id": 1}), "nodes.1.id"),
+    "an id of 65 characters": (document({**TOOL, "id": "a" * 65}), "nodes.1.id"),
+    "a variable with an underscore first": (document({**TOOL, "output": "_x"}), "nodes.1.output"),
+    "a variable that is no name": (document({**MAP, "over": {"var": "a b"}}), "nodes.1.over"),
+    "a path through nothing": (document({**MAP, "over": {"var": "a", "path": [None]}}), "nodes.1.over"),
     "an object as condition": (document({"id": "c", "kind": "condition", "expr": {"gt": 1}}), "nodes.1"),
     "a bound of nothing": (document(edges=[{"from": "a", "to": "b", "bound": 0}]), "edges.0.bound"),
     "another version": (document(schema="flowmind/workflow@2"), "schema"),
@@ -245,7 +245,8 @@ def test_what_is_not_strict_json_is_refused_in_one_line(tmp_path: Path, text: st
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes('{"name": "café"}'.encode("latin-1"))
     (tmp_path / "utf16").write_bytes(EXAMPLE.encode("utf-16"))
-    for name, reason in [("none", "no such file"), ("latin", "not UTF-8 text"), ("utf16", "not UTF-8 text")]:
+    reasons = {"none": "no such file", "latin": "not UTF-8 text (byte 13)", "utf16": "not UTF-8 text (byte 0)"}
+    for name, reason in reasons.items():
         with pytest.raises(InputError) as refused:
             read_model(tmp_path / name, Workflow)
         assert str(refused.value) == f"{tmp_path / name}: {reason}"

@@ -25,12 +25,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, cast
 
 from tools_registry import policy
+from tools_registry.errors import SandboxUnavailable
 from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.runtime import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, clean
 from tools_registry.sandbox import DEFAULT_BUDGET, Limits, ToolSource
 from tools_registry.schema import show, type_of
 from tools_registry.spec import Observation, ToolCall, ToolSpec
-from tools_registry.errors import SandboxUnavailable
 
 CHUNK = 500
 """Independent calls that go in one round trip, each in a namespace of its own."""

@@ -89,7 +89,7 @@ def copy_json(value: Any) -> Any:
 def describe(error: BaseException) -> str:
     """An exception as one line: its class and its first argument."""
     text = error.args[0] if error.args and type(error.args[0]) is str else ""
-    if isinstance(error, KeyError) and error.args:
+    if isinstance(error, KeyError) and error.args and type(error.args[0]) in ATOMS:
         text = f"key {show(error.args[0], 60)} is missing"
     name = type(error).__name__
     return _encodable((f"{name}: {text}" if text else name)[:MAX_MESSAGE])

@@ -6,6 +6,7 @@ Frames are those of `tools_registry.frames`. Requests: `tools` (sources and para
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -26,12 +27,8 @@ class ToolSet:
 
     def __init__(self, tools: dict[str, dict[str, Any]], language: bool) -> None:
         self._tools = tools
-        self._compile: Callable[[str, str], policy.ToolCode] = (
-            policy.compile_tools if language else policy.compile_bare
-        )
-        self._namespace: Callable[[], dict[str, Any]] = (
-            policy.namespace if language else policy.bare_namespace
-        )
+        self._compile: Callable[[str, str], policy.ToolCode] = policy.compile_tools if language else policy.compile_bare
+        self._namespace: Callable[[], dict[str, Any]] = policy.namespace if language else policy.bare_namespace
         self._compiled: dict[str, policy.ToolCode] = {}
         self._checks: dict[str, Validator] = {}
         self._shared: dict[str, Callable[..., Any]] = {}
@@ -124,6 +121,7 @@ class Server:
         return f"[{','.join(texts)}]"
 
     def _call(self, tools: ToolSet, name: str, args: dict[str, Any]) -> str:
+        _tidy()
         try:
             text = _dumps(tools.tool(name)(args))
             if len(text) > self.value_bytes:
@@ -140,6 +138,7 @@ class Server:
         run, names, signatures = self.programs[key], request["tools"], request["signatures"]
         go = run_brief if signatures else run_case
         for inputs in request["cases"]:
+            _tidy()
             try:
                 outcome = go(run, inputs, tools.scope(names, signatures), request["budget"])
             except CaseError as error:
@@ -148,6 +147,16 @@ class Server:
             if len(text) > 4 * self.value_bytes:
                 text = _dumps(Outcome(None, ("too_large", "answer and trace of the case are too large"), []))
             yield text
+
+
+_GARBAGE = 20_000
+"""Objects made and not yet freed, after which it is time to look for cycles among them."""
+
+
+def _tidy() -> None:
+    """Collects garbage between two cases, never during one: what ends there could be code of the case before."""
+    if gc.get_count()[0] > _GARBAGE:
+        gc.collect()
 
 
 class _OwnerIsGone(Exception):
@@ -173,8 +182,8 @@ def _write(body: bytes) -> None:
 def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
     """Serves requests from the socket that is standard input until the owner closes it.
 
-    The alarm ends the process if a request outlives its deadline and no owner is left to kill it; its default
-    action works inside C loops, where a Python handler would never run.
+    Garbage is collected between cases. The alarm ends the process if a request outlives its deadline and no owner is
+    left to kill it; its default action works inside C loops, where a Python handler would never run.
 
     Args:
         value_bytes: The most characters of a result.
@@ -182,6 +191,7 @@ def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
         layers: What locks this process, told to the owner first.
     """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    gc.disable()
     server = Server(value_bytes, language)
     _write(_dumps(layers).encode())
     while True:

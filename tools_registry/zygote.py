@@ -37,6 +37,7 @@ def main(bare: bool) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
+    del sys.breakpointhook  # it would be no one's way out, but is no tool's business
     policy.self_test()
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)

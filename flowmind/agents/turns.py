@@ -187,6 +187,8 @@ async def _ask(
         seconds = world.clock() - begun if reply.seconds is None else reply.seconds
         try:
             found, how = read(_text(reply))
+            if reply.finish == "length" and how != "clean":
+                raise Unreadable("the reply was cut off")
         except Unreadable as error:
             last = attempt == world.budget.reprompts
             turns.append(_turn(reply, "failed" if last else "reprompted", seconds))

@@ -34,6 +34,8 @@ from flowmind.workflow import (
 from tools_registry import expressions
 from tools_registry.program import Program
 
+MAX_INDENT = 60
+
 
 def compile_workflow(workflow: Workflow, asynchronous: bool = False, brief: bool = False) -> Program:
     """The program of a workflow that passes `check`.
@@ -70,6 +72,7 @@ class _Compiler:
         self.lines: list[str] = []
         self.depth = 0
         self.back = {(edge.source, edge.target): edge for edge in self.shape.back_edges}
+        self.loops = {place: loop_nodes(self.shape.order, edge) for place, edge in self.back.items()}
         self.blocks = self.make_blocks()
         self.block_of = {block[0]: index for index, block in enumerate(self.blocks)}
 
@@ -77,7 +80,8 @@ class _Compiler:
         body_at = self.depth = 2
         loops = range(len(self.back))
         structured = nested(self.workflow)
-        if structured is not None and len(names := nodes_of(structured)) == len(set(names)):
+        fits = structured is not None and _depth(structured) <= MAX_INDENT
+        if structured is not None and fits and len(names := nodes_of(structured)) == len(set(names)):
             assert self.shape.start is not None
             self.node(self.workflow.by_id[self.shape.start])
             self.nest(structured, owed=1)
@@ -254,9 +258,9 @@ class _Compiler:
 
     def inner_loops(self, edge: Edge) -> list[Edge]:
         """The loops with the same first node that lie inside a loop: each of its rounds begins them anew."""
-        nodes = loop_nodes(self.shape.order, edge)
+        nodes = self.loops[edge.source, edge.target]
         shared = [other for other in self.shape.back_edges if other.target == edge.target and other != edge]
-        return [other for other in shared if loop_nodes(self.shape.order, other) < nodes]
+        return [other for other in shared if self.loops[other.source, other.target] < nodes]
 
     def enter(self, target: str) -> None:
         """Goes on at a node from outside its loops, so that they count from zero."""
@@ -387,6 +391,17 @@ class _Compiler:
 
     def expression(self, text: str) -> str:
         return expressions.translate(text, {name: f"v_{name}" for name in expressions.names(text)})
+
+
+def _depth(block: Block) -> int:
+    """How deeply code is nested; Python takes 20 loops in one another and 100 levels."""
+    inner = [0]
+    for item in block:
+        if isinstance(item, If):
+            inner.append(1 + max(_depth(item.then), _depth(item.otherwise)))
+        elif isinstance(item, Loop):
+            inner.append(4 + _depth(item.body))
+    return max(inner)
 
 
 def _straight(block: Block) -> int:

@@ -25,8 +25,8 @@ from flowmind.nesting import nodes_of
 from flowmind.workflow import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
 from tools_registry.spec import ToolSpec
 
-_HEADING = re.compile(r"^\W*(nodes?|edges?)\W*?:", re.IGNORECASE | re.MULTILINE)
-_NODE = re.compile(r"^\s*(?:[-*]\s*)?(\d+)\s*[:.)]\s*(\S.*?)\s*$")
+_HEADING = re.compile(r"^[^\w\n]*(nodes?|edges?)[^\w\n]*:", re.IGNORECASE | re.MULTILINE)
+_NODE = re.compile(r"(?:[-*]\s*)?(\d+)\s*[:.)]\s*(\S.*)")
 _EDGE = re.compile(r"\(\s*(START|END|\d+)\s*,\s*(START|END|\d+)\s*\)", re.IGNORECASE)
 
 
@@ -81,7 +81,7 @@ def _steps(text: str, begin: int, end: int) -> tuple[dict[int, str], list[str]]:
     issues: list[str] = []
     offset = begin
     for line in text[begin:end].splitlines(keepends=True):
-        match = _NODE.match(line)
+        match = _NODE.match(line.strip())
         if match:
             number = int(match[1])
             if number in steps:
@@ -151,7 +151,7 @@ def to_text(nodes: Sequence[str], edges: Sequence[tuple[int, int]]) -> str:
 
 # Workflows
 
-_CALL = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*=\s*(?!LLM\.ask\b)([A-Za-z_][A-Za-z0-9_.:/-]*)\s*\((.*)")
+_CALL = re.compile(r"(?<!\w)([A-Za-z]\w*)\s*=\s*(?!LLM\.ask\b)([A-Za-z_][A-Za-z0-9_.:/-]*)\s*\((.*)")
 Step = ToolNode | Assign | LLMNode | Map
 
 

@@ -17,13 +17,15 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from flowmind.errors import InputError
-from flowmind.files import dump_json, parse_json, validate
+from flowmind.files import bracket_depth, dump_json, parse_json, validate
 from flowmind.formats.fidelity import Export, Fidelity
 from flowmind.formats.serverless_reading import TaskReader
 from flowmind.formats.serverless_tasks import MARK, TaskWriter, same
 from flowmind.workflow import Workflow
-from tools_registry.runtime import CaseError, clean
+from tools_registry.runtime import MAX_DEPTH, CaseError, clean
 from tools_registry.spec import ToolSpec
+
+_MAX_PARTS = 200_000
 
 
 def to_serverless(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
@@ -87,10 +89,32 @@ def _load_yaml(text: str) -> Any:
         message = "not JSON, and PyYAML, which reads YAML, is not installed; install it or write JSON"
         raise InputError(f"line 1: {message}") from None
     try:
-        return yaml.safe_load(text)
+        if bracket_depth(text) > MAX_DEPTH:
+            raise RecursionError
+        found = yaml.safe_load(text)
+    except RecursionError:
+        raise InputError("line 1: not YAML: nested too deeply") from None
+    except ValueError as error:  # a date or a number that there is not
+        raise InputError(f"line 1: not YAML: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise InputError(f"line {mark.line + 1 if mark else 1}: not YAML: {getattr(error, 'problem', error)}") from None
+    if _parts(found) > _MAX_PARTS:  # aliases can stand for more than any memory holds
+        raise InputError(f"line 1: the document has more than {_MAX_PARTS} parts with its aliases written out")
+    return found
+
+
+def _parts(value: Any) -> int:
+    """How many values there are in a value, each time that it holds them; a count beyond the limit is not ended."""
+    count, todo = 0, [value]
+    while todo and count <= _MAX_PARTS:
+        part = todo.pop()
+        count += 1
+        if isinstance(part, dict):
+            todo += cast(dict[Any, Any], part).values()
+        elif isinstance(part, list):
+            todo += cast(list[Any], part)
+    return count
 
 
 def _document(workflow: Workflow) -> dict[str, Any] | None:

@@ -142,11 +142,13 @@ _BUSY = 120.0
 def _list(url: str, key: str, timeout: float) -> list[str]:
     """The models that a server lists. A server that is there may be busy, so its reply has more time."""
     parts = urllib.parse.urlsplit(url)
-    if parts.hostname and parts.scheme not in urllib.request.getproxies():
+    near = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.hostname and (near or parts.scheme not in urllib.request.getproxies()):
         port = parts.port or (443 if parts.scheme == "https" else 80)
         socket.create_connection((parts.hostname, port), timeout).close()
     request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
-    with urllib.request.urlopen(request, timeout=_BUSY) as response:
+    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open if near else urllib.request.urlopen
+    with ask(request, timeout=_BUSY) as response:
         body = json.loads(response.read(1_000_000))
     listed = cast(dict[str, Any], body).get("data") if isinstance(body, dict) else None
     entries = cast(list[Any], listed) if isinstance(listed, list) else []

@@ -8,6 +8,7 @@ library, only this module imports the two.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import random
 import re
@@ -57,6 +58,7 @@ _OVERLOADED = {408, 429, 503, 504}
 _TOO_LONG = {400, 413}
 _CONTEXT = re.compile(r"context (?:length|window|size)", re.IGNORECASE)
 """How OpenAI, vLLM and both servers of llama.cpp say that a request does not fit into the model's context."""
+_MAX_BODY = 10_000_000
 _IDLE = 4.0
 """Seconds that an idle connection is kept: fewer than the 5 after which uvicorn, and so vLLM, closes its end."""
 
@@ -178,7 +180,7 @@ class OpenAIChat:
                 asyncio.timeout(min(self._timeout, left)),
                 session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
             ):
-                content = await response.read()
+                content = await _body_of(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self.limit.ended(mark, overloaded=True)
             if isinstance(error, aiohttp.ClientError) or not isinstance(error, TimeoutError):
@@ -268,12 +270,37 @@ def _address(base_url: str | None, api_key: str | None) -> _Address:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names. aiohttp would find it, too, but also put ~/.netrc before the key."""
+    """The proxy that the environment names, except to this machine itself.
+
+    aiohttp would find it, too, but also put ~/.netrc before the key.
+    """
     parts = urllib.parse.urlsplit(url)
-    if urllib.request.proxy_bypass(parts.hostname or ""):
+    if _is_here(parts.hostname or "") or urllib.request.proxy_bypass(parts.hostname or ""):
         return None
     named = urllib.request.getproxies()
     return named.get(parts.scheme) or named.get("all")
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _body_of(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response.
+
+    Raises:
+        ValueError: If it is longer than any completion; the rest is not waited for.
+    """
+    try:
+        await response.content.readexactly(_MAX_BODY + 1)
+    except asyncio.IncompleteReadError as whole:
+        return whole.partial
+    response.close()
+    raise ValueError(f"a body of more than {_MAX_BODY} bytes")
 
 
 async def _connections(headers: dict[str, str], connect: float) -> AsyncGenerator[aiohttp.ClientSession]:

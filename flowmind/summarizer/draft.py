@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -20,6 +20,8 @@ from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
 from flowmind.workflow import Assign, Condition, Edge, End, Map, Node, Start, ToolNode, Workflow, reads
+from tools_registry.expressions import ExpressionError
+from tools_registry.expressions import names as names_in
 from tools_registry.program import Outcome, Program
 from tools_registry.sandbox import DEFAULT_BUDGET
 from tools_registry.schema import JSONSchema
@@ -141,7 +143,7 @@ class DraftSandbox:
             return "Taken back."
         if call.tool == FINISH:
             if self.problems:
-                raise Refused(f"not finished yet. Missing: {self.missing()}")
+                raise Refused(f"not finished yet. Missing: {self.missing()}{self._ending()}")
             self.finished = True
             return "Finished."
         edit = self._edits.get(call.tool)
@@ -278,6 +280,8 @@ class DraftSandbox:
             raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
         for source, _ in after:
             self._refuse_twin(node, self.draft.by_id[source])
+        if isinstance(node, Condition) and len(after) == 1:
+            self._refuse_known(node, *after[0])
         edges = [self._edge(source, arm, node.id) for source, arm in after]
         self._commit([*self.draft.nodes, node], [*self.draft.edges, *edges])
         self.coerced += reader.coerced
@@ -297,6 +301,48 @@ class DraftSandbox:
                 f"{before.id} does this already: its result is the variable {before.output}. "
                 f"If that is the answer, send: {end}"
             )
+
+    def _refuse_known(self, node: Condition, source: str, arm: bool | None) -> None:
+        """On one way of a condition the same condition is decided already."""
+        try:
+            names = names_in(node.expr)
+        except ExpressionError:  # is told by `check`, with its column
+            return
+        for before, way in self._upstream(source, arm):
+            if isinstance(before, Condition) and way is not None and before.expr == node.expr:
+                said = str(way).lower()
+                raise Refused(
+                    f'{before.id} tests this already, and on "{before.id}.{said}" it is {said}. '
+                    f"Add there what is to be done then{self._end_at(before.id, way)}"
+                )
+            if getattr(before, "output", None) in names:
+                return
+
+    def _upstream(self, source: str, arm: bool | None) -> Iterator[tuple[Node, bool | None]]:
+        """The nodes before a place that only one way leads to, the nearest first, each with the arm it is left by."""
+        seen: set[str] = set()
+        while source not in seen:
+            seen.add(source)
+            yield self.draft.by_id[source], arm
+            entries = [edge for edge in self.draft.edges if edge.target == source]
+            if len(entries) != 1:
+                return
+            source, arm = entries[0].source, entries[0].when
+
+    def _ending(self) -> str:
+        """The call that ends the first way that leads nowhere."""
+        for problem in self.problems:
+            if problem.code == "bad_branch" and "has 0" in problem.message:
+                return self._end_at(problem.where, "for true" in problem.message)
+        return ""
+
+    def _end_at(self, condition: str, arm: bool) -> str:
+        known = [getattr(node, "output", None) for node, _ in self._upstream(condition, None)]
+        answer = next((name for name in [*known, *self.draft.input_names] if isinstance(name, str)), None)
+        if answer is None:
+            return ""
+        form = {"after": f"{condition}.{str(arm).lower()}", "output": answer}
+        return f". To end there with {answer}, send: {_send('add_end_node', form)}"
 
     def _calls_before(self, node: ToolNode, tool: str) -> bool:
         """Whether a call of the tool stands right before a node."""

@@ -1,0 +1,128 @@
+"""What tool source may look like, before anything of it is compiled: its size, its depth, its top level."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+MAX_BYTES = 32_000
+MAX_BRACKETS = 60
+MAX_NODES = 5_000
+MAX_DEPTH = 80
+MAX_FINALLY = 4
+_STATEFUL = {"decimal", "random"}
+"""Modules with a state of their own, which a fresh namespace sets back."""
+_TOP = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+
+
+class RefusedSource(ValueError):
+    """Tool source is outside the policy; the message says what and on which line."""
+
+
+def parse(source: str) -> ast.Module:
+    """Parses tool source that is small and flat enough, without its `if __name__ == "__main__":`.
+
+    Raises:
+        RefusedSource: With what is too large, does not parse, or does not belong at the top level.
+    """
+    _check_text(source)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise RefusedSource(f"line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise RefusedSource(f"source does not parse: {error}") from None
+    _check_size(tree)
+    tree.body = [node for node in tree.body if not _never_runs(node)]
+    for node in tree.body:
+        _check_top(node)
+    return tree
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The modules that the top level imports, each with its line."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            yield "." * node.level + (node.module or ""), node.lineno
+
+
+def is_stateless(tree: ast.Module) -> bool:
+    """Whether one namespace serves any number of cases, because nothing in it can change.
+
+    That holds for imports and plain functions at top level, with constant defaults, no decorator and no `global`:
+    functions and façades cannot be written to. Modules with a state of their own are set back per namespace.
+    """
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default)]
+            if node.decorator_list or not all(isinstance(default, ast.Constant) for default in defaults):
+                return False
+        elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr):
+            return False
+    return not any(_keeps_state(node) for node in ast.walk(tree))
+
+
+def _keeps_state(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name in _STATEFUL for alias in node.names)
+    return isinstance(node, ast.Global) or (isinstance(node, ast.ImportFrom) and node.module in _STATEFUL)
+
+
+def _check_text(source: str) -> None:
+    try:
+        size = len(source.encode())
+    except UnicodeEncodeError:
+        raise RefusedSource("source has a lone surrogate; it must be UTF-8 text") from None
+    if size > MAX_BYTES:
+        raise RefusedSource(f"source has {size} bytes, at most {MAX_BYTES} are allowed")
+    depth = 0
+    for character in source:
+        if character in "([{":
+            depth += 1
+            if depth > MAX_BRACKETS:
+                raise RefusedSource(f"brackets are nested deeper than {MAX_BRACKETS}")
+        elif character in ")]}":
+            depth -= 1
+
+
+def _check_size(tree: ast.Module) -> None:
+    """Counts nodes and depth with a stack of its own, so that no source can exhaust Python's."""
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 1, 0)]
+    count = 0
+    while stack:
+        node, depth, finals = stack.pop()
+        count += 1
+        line = getattr(node, "lineno", 1)
+        if count > MAX_NODES:
+            raise RefusedSource(f"source has more than {MAX_NODES} syntax nodes")
+        if depth > MAX_DEPTH:
+            raise RefusedSource(f"line {line}: nested deeper than {MAX_DEPTH}")
+        # The compiler writes a `finally` block twice: nested ones double their size with every level.
+        last = node.finalbody if isinstance(node, ast.Try) else []
+        if last and finals == MAX_FINALLY:
+            raise RefusedSource(f"line {line}: `finally` is nested deeper than {MAX_FINALLY}")
+        stack.extend((child, depth + 1, finals + (child in last)) for child in ast.iter_child_nodes(node))
+
+
+def _never_runs(node: ast.stmt) -> bool:
+    """`if __name__ == "__main__":` and `if TYPE_CHECKING:`."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    match node.test:
+        case ast.Compare(left=ast.Name("__name__"), ops=[ast.Eq()], comparators=[ast.Constant("__main__")]):
+            return True
+        case ast.Name("TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return True
+        case _:
+            return False
+
+
+def _check_top(node: ast.stmt) -> None:
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    if not docstring and not isinstance(node, (*_TOP, ast.Pass)):
+        kind = type(node).__name__
+        raise RefusedSource(
+            f"line {node.lineno}: {kind} at top level; only imports, constants, functions and classes may stand there"
+        )
