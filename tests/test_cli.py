@@ -201,11 +201,13 @@ def test_a_case_that_fails_is_exit_code_1_and_its_trace_is_still_printed(tmp_pat
         ("{", "--input: "),
         ("[1, 2]", "--input: a JSON object"),
         ('{"numbers": [NaN]}', "--input: NaN"),
+        ('{"numbers": [1e999]}', "--input: "),
+        ('{"numbers": ["\\ud800"]}', "--input: "),
         ('{"numbers": [], "numbers": [2]}', "--input: key 'numbers' stands twice"),
         ("@missing.json", "missing.json: no such file"),
         ('{"numbers": ' + "[" * 100_000, "--input: "),
     ],
-    ids=["cut", "list", "nan", "twice", "missing", "deep"],
+    ids=["cut", "list", "nan", "infinite", "half", "twice", "missing", "deep"],
 )
 def test_a_bad_input_is_one_line(given: str, problem: str, tmp_path: Path, tools: Path) -> None:
     path = document(tmp_path)
@@ -218,7 +220,7 @@ def test_bytes_that_are_no_text_are_a_bad_input(tmp_path: Path, tools: Path) -> 
     assert "--input" in refused(flowmind(*words, stdin=b'{"numbers": "\xff"}', env=strict))
 
 
-@pytest.mark.parametrize("given", ["{}", '{"numbers": "2"}', '{"numbers": [1e999]}', '{"numbers": ["\\ud800"]}'])
+@pytest.mark.parametrize("given", ["{}", '{"numbers": "2"}'])
 def test_inputs_that_do_not_fit_fail_the_case(given: str, tmp_path: Path, tools: Path) -> None:
     done = called("run", document(tmp_path), "--tools", tools, "--input", given)
     assert (done.returncode, done.stdout) == (1, "")

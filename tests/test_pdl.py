@@ -343,7 +343,7 @@ def test_what_is_copied_is_told() -> None:
         ({"expr": "rows[0]"}, "x = (rows[0])"),
         ({"expr": "[n, 1]"}, "x = ([n, 1])"),
         ({"expr": "{n: 1}"}, "x = ({n: 1})"),
-        ({"expr": "(v for v in rows)"}, "x = (v for v in rows)"),
+        ({"expr": "any(v for v in rows)"}, "x = any(v for v in rows)"),
         ({"expr": "'it\\'s # 1'"}, "x = 'it\\'s # 1'"),
         ({"expr": '"a\\tb"'}, 'x = "a\\tb"'),
         ({"expr": '"\\x41"'}, 'x = "\\x41"'),

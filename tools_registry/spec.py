@@ -57,6 +57,11 @@ class ToolSpec(Record):
         """Checks an arguments object against `parameters`; None if it fits, else what is wrong."""
         return validator(self.parameters)
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without the checker, which is made again where it is needed."""
+        state = super().__getstate__()
+        return {**state, "__dict__": {key: value for key, value in state["__dict__"].items() if key != "check"}}
+
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters' names, in order."""
