@@ -310,32 +310,6 @@ def test_every_exchange_is_recorded_as_it_was(whole: tuple[Path, list[Row], Done
     assert asked == [body["messages"] for body in requests]
 
 
-def test_a_killed_run_is_resumed_by_the_same_command(
-    whole: tuple[Path, list[Row], Done], started: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    bench, run = tiny_benchmark(tmp_path / "bench"), tmp_path / "run"
-    model = Halting("task_1")
-    with FaultyServer(model) as server:
-        words = with_server(server, bench, run)
-        process = started(*words)
-        assert model.reached.wait(60)
-        process.kill()
-        process.wait()
-        done_before = (run / "records.jsonl").read_bytes()
-        assert [row["id"] for row in records(run)] == ORDER[:2]
-        with (run / "records.jsonl").open("ab") as file:
-            file.write(b'{"id":"task_1","category":"add')
-        model.released.set()
-        asked_before = len(server.requests)
-        assert typed(*words).returncode == 0
-        asked_after = {task_in(body) for body in server.requests[asked_before:]}
-    assert (run / "records.jsonl").read_bytes().startswith(done_before)
-    assert [row["id"] for row in records(run)] == ORDER
-    assert asked_after == set(ORDER[2:])
-    assert summary(run) == summary(whole[0])
-    assert files(run / "workflows") == files(whole[0] / "workflows")
-
-
 def test_an_interrupted_run_keeps_its_records_and_its_folder_is_its_own(
     started: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
