@@ -161,10 +161,12 @@ def by_position(
     if not plain or not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
         return lambda *values: checked(dict(zip(names, values, strict=True)))
     taken = [f"a{place}" for place in range(len(names))]
+    code = getattr(function, "__code__", None)
+    in_order = code is not None and code.co_varnames[: code.co_argcount][: len(names)] == tuple(names)
     source = _DIRECT.format(
         taken=", ".join(taken),
         fits=" and ".join(str(kind).format(one) for one, kind in zip(taken, kinds, strict=True)) or "True",
-        given=", ".join(f"{name}={one}" for name, one in zip(names, taken, strict=True)),
+        given=", ".join(taken if in_order else [f"{name}={one}" for name, one in zip(names, taken, strict=True)]),
         named=", ".join(f"{name!r}: {one}" for name, one in zip(names, taken, strict=True)),
     )
     scope: dict[str, Any] = {

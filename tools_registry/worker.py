@@ -10,7 +10,7 @@ import gc
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tools_registry import policy
@@ -61,9 +61,13 @@ class ToolSet:
             ]
         else:
             made = [self._checked(name, functions[name]) for name in names]
-        if all(name in self._shared for name in names):
+        if self.keeps(names):
             self._scopes[key] = made
         return made
+
+    def keeps(self, names: Sequence[str]) -> bool:
+        """Whether the tools of a program serve any number of cases, once they have been asked for."""
+        return all(name in self._shared for name in names)
 
     def _checked(self, name: str, function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         check = self._checks[name]
@@ -110,43 +114,52 @@ class Server:
                 self.sets[request["set"]] = ToolSet(request["tools"], self.language)
                 return "[]"
             case "calls":
-                tools = self.sets[request["set"]]
-                return self._list(self._call(tools, name, args) for name, args in request["calls"])
+                return self._calls(request)
             case "run":
-                return self._list(self._outcomes(request))
+                return self._run(request)
             case other:
                 raise ValueError(f"unknown operation {other!r}")
 
-    def _list(self, texts: Iterator[str]) -> str:
-        return f"[{','.join(texts)}]"
+    def _calls(self, request: dict[str, Any]) -> str:
+        tools = self.sets[request["set"]]
+        results = [_call(tools, name, args) for name, args in request["calls"]]
+        text = _dumps(results)
+        if len(text) <= self.value_bytes:
+            return text
+        refusal = [None, ["too_large", f"the result has over {self.value_bytes} characters"]]
+        return _dumps([result if len(_dumps(result[0])) <= self.value_bytes else refusal for result in results])
 
-    def _call(self, tools: ToolSet, name: str, args: dict[str, Any]) -> str:
-        _tidy()
-        try:
-            text = _dumps(tools.tool(name)(args))
-            if len(text) > self.value_bytes:
-                raise CaseError("too_large", f"the result has over {self.value_bytes} characters")
-        except CaseError as error:
-            return _dumps([None, [error.type, error.message]])
-        return f"[{text},null]"
-
-    def _outcomes(self, request: dict[str, Any]) -> Iterator[str]:
+    def _run(self, request: dict[str, Any]) -> str:
         tools = self.sets[request["set"]]
         key = request["program"]
         if key not in self.programs:
             self.programs[key] = load(request["source"], request["constants"])
         run, names, signatures = self.programs[key], request["tools"], request["signatures"]
         go = run_brief if signatures else run_case
+        outcomes: list[Outcome] = []
+        held: list[Callable[..., Any]] | None = None
         for inputs in request["cases"]:
             _tidy()
             try:
-                outcome = go(run, inputs, tools.scope(names, signatures), request["budget"])
+                scope = held or tools.scope(names, signatures)
+                held = scope if tools.keeps(names) else None
+                outcomes.append(go(run, inputs, scope, request["budget"]))
             except CaseError as error:
-                outcome = Outcome(None, (error.type, error.message), [])
-            text = _dumps(outcome)
-            if len(text) > 4 * self.value_bytes:
-                text = _dumps(Outcome(None, ("too_large", "answer and trace of the case are too large"), []))
-            yield text
+                outcomes.append(Outcome(None, (error.type, error.message), []))
+        text, most = _dumps(outcomes), 4 * self.value_bytes
+        if len(text) <= most:
+            return text
+        refusal = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])
+        return _dumps([outcome if len(_dumps(outcome)) <= most else refusal for outcome in outcomes])
+
+
+def _call(tools: ToolSet, name: str, args: dict[str, Any]) -> list[Any]:
+    """The value and no error, or no value and the error's type and message."""
+    _tidy()
+    try:
+        return [tools.tool(name)(args), None]
+    except CaseError as error:
+        return [None, [error.type, error.message]]
 
 
 _GARBAGE = 20_000
