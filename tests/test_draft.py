@@ -655,6 +655,23 @@ def test_a_condition_stands_again_where_what_it_reads_has_changed_or_another_way
     assert "column 4" in refused(draft, "add_condition_node", after="n3.false", expr="n > ")
 
 
+def test_calls_on_one_element_after_the_other_are_refused_with_the_map_for_all() -> None:
+    draft = fresh()
+    for place in range(3):
+        edit(draft, "add_function_node", tool="add", args={"a": f"numbers[{place}]", "b": 2})
+    told = refused(draft, "add_function_node", tool="add", args={"a": "numbers[3]", "b": 2})
+    assert told.startswith("add is called for one element of numbers after the other")
+    send = json.loads(told.partition("for all: ")[2].partition("\n")[0])
+    for _ in range(3):
+        edit(draft, "undo")
+    edit(draft, send["action"], **send["action_input"], output="all")
+    edit(draft, "add_end_node", output="all")
+    assert draft.problems == []
+    other = fresh()
+    for args in ({"a": "numbers[0]"}, {"a": "numbers[1]"}, {"a": "numbers[2]"}, {"a": "numbers[4]"}):
+        edit(other, "add_function_node", tool="add", args=args)
+
+
 def fresh_with(expr: str) -> DraftSandbox:
     draft = fresh()
     edit(draft, "add_condition_node", expr=expr)

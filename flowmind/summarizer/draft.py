@@ -11,6 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from flowmind.checking import Problem, check
 from flowmind.describing import describe, describe_node
 from flowmind.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.summarizer.coerce import Reader
-from flowmind.workflow import Assign, Condition, Edge, End, Map, Node, Start, ToolNode, Workflow, reads
+from flowmind.workflow import Assign, Binding, Condition, Edge, End, Map, Node, Start, ToolNode, Var, Workflow, reads
 from tools_registry.expressions import ExpressionError
 from tools_registry.expressions import names as names_in
 from tools_registry.program import Outcome, Program
@@ -32,6 +33,8 @@ _STRUCTURE = {
     "irreducible_loop", "race",
 }  # fmt: skip
 """Problems that later edits can mend; the others refuse the edit that makes them."""
+_UNROLLED = 3
+"""Calls on one element after the other of a list, which may be a list of so many parts."""
 
 
 class Refused(Exception):
@@ -280,6 +283,8 @@ class DraftSandbox:
             raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
         for source, _ in after:
             self._refuse_twin(node, self.draft.by_id[source])
+        if isinstance(node, ToolNode) and len(after) == 1:
+            self._refuse_unrolled(node, after[0][0])
         if isinstance(node, Condition) and len(after) == 1:
             self._refuse_known(node, *after[0])
         edges = [self._edge(source, arm, node.id) for source, arm in after]
@@ -343,6 +348,25 @@ class DraftSandbox:
             return ""
         form = {"after": f"{condition}.{str(arm).lower()}", "output": answer}
         return f". To end there with {answer}, send: {_send('add_end_node', form)}"
+
+    def _refuse_unrolled(self, node: ToolNode, source: str) -> None:
+        """A model that writes one call for each element of a list does not come to an end."""
+        row = [node]
+        for before, _ in self._upstream(source, None):
+            if not isinstance(before, ToolNode) or before.tool != node.tool or len(row) > _UNROLLED:
+                break
+            row.append(before)
+        for name in node.args if len(row) > _UNROLLED else ():
+            places = [_element(call.args.get(name)) for call in row]
+            others = [{**call.args, name: node.args[name]} == node.args for call in row]
+            steps = [one and other and one[0] == other[0] and one[1] - other[1] == 1 for one, other in pairwise(places)]
+            if all(others) and all(steps) and (last := places[0]):
+                rest = {key: value.model_dump(mode="json") for key, value in node.args.items()}
+                form = {"over": last[0], "item": "x", "tool": node.tool, "args": {**rest, name: "x"}}
+                raise Refused(
+                    f"{node.tool} is called for one element of {last[0]} after the other, and a list has any number of "
+                    f"them. Take these calls back, and send one for all: {_send('add_map_node', form)}"
+                )
 
     def _calls_before(self, node: ToolNode, tool: str) -> bool:
         """Whether a call of the tool stands right before a node."""
@@ -532,6 +556,13 @@ def _take(given: dict[str, Any], *names: str) -> Any:
             value = given.pop(name)
             found = value if found is None else found
     return found
+
+
+def _element(binding: Binding | None) -> tuple[str, int] | None:
+    """The variable or path that names a list, and the number of its element."""
+    if not isinstance(binding, Var) or not binding.path or not isinstance(binding.path[-1], int):
+        return None
+    return ".".join(map(str, (binding.var, *binding.path[:-1]))), binding.path[-1]
 
 
 def _send(tool: str, args: dict[str, Any]) -> str:
