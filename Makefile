@@ -43,7 +43,7 @@ serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on this machine's GPU u
 	@$(BIN)/flowmind serve $(MODEL) $(FLAGS)
 
 test: $(VENV)/.ready  ## the tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.ready  ## format, lint, types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright

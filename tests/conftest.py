@@ -1,0 +1,17 @@
+"""The files that take longest begin first, so that no worker is left with one of them at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+LONG = """
+    benchmark experiments report random_workflows cli durability structure pdl python_export robustness serverless
+    worfbench bench certify expressions search thinkers hostile_input determinism monty workers policy fuzzing
+    tool_functions serving langgraph_export
+"""
+_RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders whole files; the tests of a file stay as they are."""
+    items.sort(key=lambda item: _RANK.get(item.path.name, len(_RANK)))
