@@ -14,7 +14,9 @@ from flowmind.evaluation.metrics import Group, Summary, group
 from flowmind.record import CaseRecord
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
-_PLAIN: dict[str, Any] = {"rollouts": 1, "trace_selection": "all", "json_mode": "off", "native_tools": False}
+_PLAIN: dict[str, Any] = {
+    "rollouts": 1, "trace_selection": "all", "json_mode": "off", "native_tools": False, "sandbox": "local",
+}  # fmt: skip
 """The settings that make a variant where they differ from these."""
 
 
@@ -62,6 +64,7 @@ class Loaded:
             "trace_selection": "{}",
             "json_mode": "JSON mode {}",
             "native_tools": "native tools",
+            "sandbox": "tools in {}",
         }
         return ", ".join(words[key].format(value) for key, value in differing.items() if value != _PLAIN[key])
 

@@ -275,3 +275,10 @@ def test_a_configuration_with_a_mistake_is_named(text: str, problem: str, tmp_pa
 def test_a_part_that_the_grid_does_not_have_is_refused() -> None:
     with pytest.raises(InputError, match="--model: 'x' is not in the grid, which has m"):
         Grid(title="t", models=("m",), modes=("pe",)).part(["x"])
+
+
+def test_a_run_names_the_settings_in_which_it_is_no_plain_one() -> None:
+    assert run("pe").label == "m pe"
+    assert run("pe", sandbox="local", rollouts=1).variant == ""
+    other = run("pe", sandbox="monty", rollouts=3, json_mode="object")
+    assert other.label == "m pe (3 rollouts, JSON mode object, tools in monty)"
