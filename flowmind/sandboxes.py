@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from flowmind.errors import InputError
 from flowmind.files import read_lines, write_text
 from tools_registry import isolation
+from tools_registry.closing import Closing
 from tools_registry.crosscheck import CrossCheck, CrossCheckSandbox, Difference, Trier
 from tools_registry.errors import SandboxUnavailable
 from tools_registry.isolation import Isolation, Level
@@ -30,7 +30,7 @@ def require_distinct(names: Sequence[str]) -> None:
         raise InputError(f"two tools have the name {twice[0]!r}; names are unique")
 
 
-class Sandboxes:
+class Sandboxes(Closing):
     """The sandboxes of one command, and the workers that they share.
 
     Args:
@@ -115,11 +115,3 @@ class Sandboxes:
         self._workers.close()
         if self._monty is not None:
             self._monty.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -11,10 +11,9 @@ from pydantic import Field, field_validator, model_validator
 from flowmind.errors import InputError
 from flowmind.files import dump_json, read_lines, read_numbered
 from tools_registry import catalog
-from tools_registry.runtime import CaseError, clean
 from tools_registry.sandbox import ToolSource
 from tools_registry.schema import JSONSchema, check_schema, type_label, validator
-from tools_registry.spec import Record, ToolSpec
+from tools_registry.spec import Record, ToolSpec, strict_json
 
 
 class Example(Record):
@@ -23,13 +22,7 @@ class Example(Record):
     input: dict[str, Any]
     output: Any
 
-    @field_validator("input", "output")
-    @classmethod
-    def _strict(cls, value: Any) -> Any:
-        try:
-            return clean(value)
-        except CaseError as error:
-            raise ValueError(error.message) from None
+    _strict = field_validator("input", "output")(strict_json)
 
 
 class Task(Record):

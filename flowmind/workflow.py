@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from flowmind.files import dump_json
-from tools_registry.runtime import MAX_DEPTH, CaseError, clean
+from tools_registry.runtime import MAX_DEPTH
 from tools_registry.schema import JSONSchema, check_schema
-from tools_registry.spec import Record
+from tools_registry.spec import Record, strict_json
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 """A variable or field that expressions can name."""
@@ -42,13 +42,7 @@ class Literal_(Record):  # noqa: N801
 
     value: Any
 
-    @field_validator("value")
-    @classmethod
-    def _strict(cls, value: Any) -> Any:
-        try:
-            return clean(value)
-        except CaseError as error:
-            raise ValueError(error.message) from None
+    _strict = field_validator("value")(strict_json)
 
 
 class ListOf(Record):

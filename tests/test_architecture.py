@@ -17,9 +17,8 @@ PACKAGES = ("tools_registry", "flowmind", "flowbench_synth", "experiments")
 # that is one entry may.
 ROWS: tuple[tuple[str, ...], ...] = (
     (
-        "tools_registry", "tools_registry.schema", "tools_registry.errors", "flowmind", "flowmind.errors",
-        "flowmind.prompts",
-        "flowmind.command", "tools_registry.gate",
+        "tools_registry", "tools_registry.schema", "tools_registry.errors", "tools_registry.closing",
+        "tools_registry.gate", "flowmind", "flowmind.errors", "flowmind.prompts", "flowmind.command",
     ),
     (
         "tools_registry.classes", "tools_registry.rewriting", "tools_registry.runtime", "tools_registry.seccomp",

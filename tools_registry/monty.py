@@ -21,10 +21,10 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
-from types import TracebackType
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 from tools_registry import policy
+from tools_registry.closing import Closing
 from tools_registry.errors import SandboxUnavailable
 from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.runtime import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, clean
@@ -122,7 +122,7 @@ _POLICY: dict[str, Any] = {"datetime": _CLOCK, "sleep": "zero", "random_start": 
 """What a tool could tell one run from another by: the clock stands still, and no sleep waits."""
 
 
-class MontyPool:
+class MontyPool(Closing):
     """Monty's worker processes, started at the first use: at most `size` sessions at once, others wait.
 
     Raises:
@@ -196,14 +196,6 @@ class MontyPool:
                 self._pool.__exit__(None, None, None)
             self._pool = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def _library() -> Any:
     try:
@@ -212,7 +204,7 @@ def _library() -> Any:
         raise SandboxUnavailable("pydantic-monty is not installed: pip install 'flowmind-es[monty]'") from None
 
 
-class MontySandbox:
+class MontySandbox(Closing):
     """Untrusted tools, run by monty: the same sources, limits and errors as in `LocalSandbox`.
 
     Conditions and bindings of a workflow are evaluated in this process; only its tools run in monty.
@@ -284,14 +276,6 @@ class MontySandbox:
         """Ends the sandbox's own worker."""
         if self._own_pool:
             self._pool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _admitted(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call, if it may be made.

@@ -11,12 +11,12 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from pydantic import ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
+from tools_registry.closing import Closing
 from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.runtime import CaseError, clean, describe
 from tools_registry.schema import type_of
@@ -86,7 +86,7 @@ class ToolSource(Record):
         return [ToolSource(spec=spec, source=source) for spec in specs_from_source(source)]
 
 
-class LocalSandbox:
+class LocalSandbox(Closing):
     """Untrusted tools: compiled under the policy and run in worker processes with limits.
 
     Args:
@@ -142,14 +142,6 @@ class LocalSandbox:
         """Stops the sandbox's own worker."""
         if self._own_pool:
             self._pool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _refused(self, args: dict[str, Any]) -> Observation | None:
         """What keeps arguments from crossing to the worker."""

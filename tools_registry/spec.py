@@ -113,6 +113,18 @@ class ToolSpec(Record):
         }
 
 
+def strict_json(value: Any) -> Any:
+    """A strict JSON copy of a field's value, for validators.
+
+    Raises:
+        ValueError: If it is not JSON, with what was found.
+    """
+    try:
+        return clean(value)
+    except CaseError as error:
+        raise ValueError(error.message) from None
+
+
 class ToolCall(Record):
     """A tool's name and its arguments."""
 

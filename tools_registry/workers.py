@@ -16,12 +16,12 @@ import time
 import weakref
 from collections.abc import Generator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import RestrictedPython
 
 from tools_registry import confine, frames
+from tools_registry.closing import Closing
 from tools_registry.errors import SandboxUnavailable
 from tools_registry.spec import Record
 
@@ -330,7 +330,7 @@ def _cause(status: int | None) -> str:
     return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
 
-class WorkerPool:
+class WorkerPool(Closing):
     """Workers to borrow: at most `size` requests run at once, each on a worker of its own.
 
     Args:
@@ -362,11 +362,3 @@ class WorkerPool:
         """Stops all workers."""
         for worker in self._workers:
             worker.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -15,20 +15,20 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 from flowmind.errors import ModelFailure
 from flowmind.llm.search.program import Program
 from flowmind.llm.search.reading import Reading
 from flowmind.llm.search.thinking import BUDGET, Thinker
+from tools_registry.closing import Closing
 from tools_registry.sandbox import LocalSandbox, ToolSource
 from tools_registry.spec import ToolSpec
 
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from flowmind.llm.search.thinkers import main; main()"
 
 
-class Thinkers:
+class Thinkers(Closing):
     """Processes that think, each in a sandbox of its own. One starts when it is first needed.
 
     Args:
@@ -65,14 +65,6 @@ class Thinkers:
         """Ends the processes, whatever they do; a later question starts another."""
         for process in self._all:
             process.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Process:
