@@ -12,7 +12,7 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
 from flowmind.errors import InvalidWorkflow, ModelFailure
-from flowmind.executor.running import arun, needs_waiting, run, run_batch
+from flowmind.executor.running import arun, needs_waiting, run, run_batch, run_many
 from flowmind.testing import ScriptedChat
 from flowmind.trace import AssignStep, ConditionStep, FailedStep, ModelStep, ToolStep, Trace
 from flowmind.workflow import Workflow
@@ -635,3 +635,16 @@ def test_a_bad_input_is_refused_before_anything_is_awaited(sandbox: LocalSandbox
     assert trace.error is not None
     assert trace.error.type == "invalid_input"
     assert model.requests == []
+
+
+@pytest.mark.parametrize("count", [18, 60, 120, 400])
+def test_any_number_of_conditions_may_stand_in_a_row(count: int) -> None:
+    nodes = [condition(f"c{place}", f"n != {place}") for place in range(count)]
+    ways = [f"c{place}.true c{place + 1}" for place in range(count - 1)]
+    ends = [end("n", name="found"), end({"value": "none"}, name="none")]
+    nodes, ways = nodes + ends, ["start c0", *ways, f"c{count - 1}.true none"]
+    ways += [f"c{place}.false found" for place in range(count)]
+    chain = Workflow.model_validate(sketch(nodes, *ways, n="integer"))
+    with LocalSandbox([]) as sandbox:
+        answers = [ran.answer for ran in run_many(chain, [{"n": 0}, {"n": count - 1}, {"n": count}], sandbox)]
+    assert answers == [0, count - 1, "none"]
