@@ -200,7 +200,7 @@ REACHES = {
     "a file is read": "open(path).read()",
     "a file is written": "open(path, 'w').write('x')",
     "a folder is listed": "os.listdir('/')",
-    "a link is made": "os.symlink('/etc', '/tmp/x')",
+    "a link is made": "os.symlink('x', path + '.link')",
     "the folder changes": "os.chdir('/')",
     "a socket": "socket.socket()",
     "a pair of sockets": "socket.socketpair()",
@@ -215,7 +215,6 @@ REACHES = {
     "a descriptor in memory": "os.memfd_create('x')",
     "another user": "os.setuid(0)",
     "more than its limits": "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
-    "a name of the machine": "socket.sethostname('x')",
 }
 
 

@@ -30,7 +30,7 @@ from tools_registry.program import Outcome, Program, Tool, load, run_brief, run_
 from tools_registry.runtime import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, clean
 from tools_registry.sandbox import DEFAULT_BUDGET, Limits, ToolSource
 from tools_registry.schema import show, type_of
-from tools_registry.spec import Observation, ToolCall, ToolSpec
+from tools_registry.spec import Observation, ToolCall, ToolSpec, admitted
 
 CHUNK = 500
 """Independent calls that go in one round trip, each in a namespace of its own."""
@@ -283,14 +283,7 @@ class MontySandbox(Closing):
         Raises:
             CaseError: `unknown_tool`, `invalid_arguments` or `refused`.
         """
-        if name not in self.specs:
-            raise CaseError("unknown_tool", f"there is no tool {name!r}")
-        try:
-            given = clean(args)
-        except CaseError as error:
-            raise CaseError("invalid_arguments", error.message) from None
-        if (problem := self.specs[name].check(given)) is not None:
-            raise CaseError("invalid_arguments", problem)
+        given = admitted(self.specs, name, args)
         if (reason := _reading(self._sources[name]).refusal) is not None:
             raise CaseError("refused", f"tool {name!r}: {reason}")
         return given

@@ -25,6 +25,7 @@ from tools_registry.spec import (
     Record,
     ToolCall,
     ToolSpec,
+    admitted,
     spec_from_source,
     spec_of,
     specs_from_source,
@@ -264,15 +265,7 @@ class FunctionSandbox:
         return call
 
     def _invoke(self, name: str, args: dict[str, Any]) -> Any:
-        if name not in self.specs:
-            raise CaseError("unknown_tool", f"there is no tool {name!r}")
-        try:
-            given = clean(args)
-        except CaseError as error:
-            raise CaseError("invalid_arguments", error.message) from None
-        if (problem := self.specs[name].check(given)) is not None:
-            raise CaseError("invalid_arguments", problem)
-        positional, named = self._converted(name, given)
+        positional, named = self._converted(name, admitted(self.specs, name, args))
         return self._functions[name](*positional, **named)
 
     def _converted(self, name: str, args: dict[str, Any]) -> Arguments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
@@ -123,6 +123,23 @@ def strict_json(value: Any) -> Any:
         return clean(value)
     except CaseError as error:
         raise ValueError(error.message) from None
+
+
+def admitted(specs: Mapping[str, ToolSpec], name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """A strict JSON copy of the arguments of a call, if it may be made.
+
+    Raises:
+        CaseError: `unknown_tool` or `invalid_arguments`.
+    """
+    if name not in specs:
+        raise CaseError("unknown_tool", f"there is no tool {name!r}")
+    try:
+        given = clean(args)
+    except CaseError as error:
+        raise CaseError("invalid_arguments", error.message) from None
+    if (problem := specs[name].check(given)) is not None:
+        raise CaseError("invalid_arguments", problem)
+    return given
 
 
 class ToolCall(Record):
