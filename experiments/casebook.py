@@ -15,9 +15,11 @@ from experiments.loading import Loaded
 from flowmind.describing import describe
 from flowmind.formats.svg import to_svg
 from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.provenance import describe as describe_origin
+from flowmind.provenance import has_holes
 from flowmind.record import CaseRecord, Score
 from flowmind.task import Task
-from flowmind.trace import PlanStep, Step, ToolStep, Trace
+from flowmind.trace import Origin, PlanStep, Step, ToolStep, Trace
 from tools_registry import catalog
 from tools_registry.schema import json_equal, type_label
 
@@ -257,17 +259,24 @@ class _Book:
                 [turn.parse, turn.input_tokens, turn.output_tokens, turn.seconds, self._cut(turn.text)]
                 for turn in trace.turns
             ],
-            "steps": [self._step(step) for step in trace.steps],
+            "steps": [self._step(step, trace) for step in trace.steps],
         }
         if trace.inputs:
             told["input"] = self._value(trace.inputs)
         if trace.executed and trace.answer is not None:
             told["answer"] = self._value(trace.answer)
+            if trace.origin is not None:
+                told["origin"] = self._origin(trace.origin, trace, trace.answer)
         if trace.error is not None:
             told["error"] = self._cut(f"{trace.error.type}: {trace.error.message}")
         return told
 
-    def _step(self, step: Step) -> dict[str, Any]:
+    def _origin(self, origin: Origin, trace: Trace, value: Any) -> list[Any]:
+        """Where a value came from, and a 1 if it, or a part of it, was worked out in the head."""
+        told = self._cut(describe_origin(origin, trace, value))
+        return [told, 1] if has_holes(origin) else [told]
+
+    def _step(self, step: Step, trace: Trace) -> dict[str, Any]:
         if isinstance(step, PlanStep):
             plan = [self._cut(line) for line in step.steps]
             return {"turn": step.turn, "analysis": self._cut(step.analysis), "plan": plan}
@@ -280,6 +289,11 @@ class _Book:
                 "tool": self._cut(step.call.tool),
                 "args": self._value(step.call.args),
             }
+            if step.origins:
+                args = step.call.args
+                told["origins"] = [
+                    [name, *self._origin(origin, trace, args.get(name))] for name, origin in step.origins.items()
+                ]
             if step.observation.error is not None:
                 return {**told, "error": self._cut(f"{step.observation.error.type}: {step.observation.error.message}")}
             return {**told, "value": self._observed(step.observation.value)}

@@ -17,7 +17,7 @@ import tqdm
 from pydantic import Field
 
 from experiments.folder import Run
-from experiments.golds import read_golds, structure
+from experiments.golds import demonstration, read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
@@ -453,7 +453,9 @@ class _Cases:
         business = self.sandboxes.of([self.tools[name] for name in task.tools])
         execute = exchanges.of(self.models.execute, self.models.subject)
         summarize = exchanges.of(self.models.summarize, self.models.subject)
-        solution = await solve(task, business, execute, self.settings, summarize)
+        gold = self.golds.get(task.id) if self.settings.traces == "gold" else None
+        shown = demonstration(gold, business) if gold is not None else None
+        solution = await solve(task, business, execute, self.settings, summarize, shown)
         error, tests = _endpoint_failure(solution), self.tests(task)
         if error is None and solution.graph_valid and solution.workflow is not None:
             cases = [test.input for test in tests]
@@ -507,6 +509,7 @@ def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str 
             tools=len(task.tools),
             examples=len(task.examples),
         ),
+        derivation=solution.derivation,
         exec_complete=solution.exec_complete,
         exec_correct=solution.exec_correct,
         graph_valid=solution.graph_valid,

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from tools_registry.sandbox import Sandbox, ToolSource
     from tools_registry.spec import ToolSpec
 
-MODES = ["react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe"]
+MODES = [
+    "react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe",
+    "es-react+verify", "es-pe+verify", "induction", "replay",
+]  # fmt: skip
 SANDBOXES = ["local", "monty", "both"]
 ISOLATION = ["limits", "kernel", "full"]
 

@@ -12,6 +12,26 @@ StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens
 """Why a trace ends: `finish` is the only good end; `error` is a workflow's, the others are an agent's budgets."""
 
 
+class Origin(Record):
+    """Where a value of a trace came from.
+
+    `input`: an input of the case or a path into it (`name`, `path`). `output`: what an earlier tool step gave, or a
+    path into it (`step`, `path`). `text`: a value that the task's text names. `literal`: a plain constant, the same in
+    all traces. `made`: a list or object that is put together from `parts`. `unexplained`: none of these: whoever made
+    the trace worked it out without a tool, so nothing can be derived from it.
+    """
+
+    kind: Literal["input", "output", "text", "literal", "made", "unexplained"]
+    name: str | None = None
+    """The input."""
+    step: int | None = None
+    """The earlier step: its place in `Trace.tool_steps`, from 0."""
+    path: tuple[str | int, ...] = ()
+    """Keys and indices into the input or the step's value."""
+    parts: dict[str, Origin] = Field(default_factory=dict)
+    """By key; of a list by index, written as text."""
+
+
 class PlanStep(Record):
     """A plan, made without calling tools."""
 
@@ -34,6 +54,8 @@ class ToolStep(Record):
     phase: int = 0
     """The part of the stage: the step of the plan that was being executed, 0 without a plan."""
     turn: int | None = None
+    origins: dict[str, Origin] = Field(default_factory=dict)
+    """Where each argument came from, once provenance was worked out."""
 
 
 class ConditionStep(Record):
@@ -95,6 +117,8 @@ class Trace(Record):
     stop: StopReason
     answer: Any = None
     """The final value, if it stopped with `finish`, or was handed in before the stage went on."""
+    origin: Origin | None = None
+    """Where the answer came from, once provenance was worked out."""
     handed_in: bool = False
     """The agent had ended its execution with an answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None

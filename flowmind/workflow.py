@@ -157,6 +157,18 @@ class Edge(Record):
         return f"{self.source} -> {self.target}{note}"
 
 
+class Evidence(Record):
+    """What supports a part of a workflow that was derived from traces."""
+
+    node: NodeId
+    field: str
+    """The argument, `expr`, `value` or `output`."""
+    steps: tuple[tuple[int, int], ...] = ()
+    """The steps that show it, each as trace and step, both from 1; the step behind the last one is the answer."""
+    guess: str = ""
+    """Why it is no more than a guess, if it is one."""
+
+
 class Workflow(Record):
     """A workflow document."""
 
@@ -167,6 +179,8 @@ class Workflow(Record):
     """JSON Schema of the inputs: an object whose properties are the variables that `start` binds."""
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    """What supports its parts, if it was derived from traces; it changes nothing of what the workflow does."""
 
     @field_validator("nodes", "edges", mode="before")
     @classmethod
@@ -228,7 +242,8 @@ class Workflow(Record):
             for node, dumped in zip(self.nodes, body["nodes"], strict=True)
         ]
         head = {"schema": SCHEMA, "name": self.name, "description": self.description, "inputs": self.inputs}
-        return {**head, "nodes": nodes, "edges": body.get("edges", [])}
+        known = {"evidence": body["evidence"]} if self.evidence else {}
+        return {**head, "nodes": nodes, "edges": body.get("edges", []), **known}
 
     @cached_property
     def document(self) -> str:

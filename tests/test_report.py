@@ -44,7 +44,7 @@ from flowmind.errors import InputError
 from flowmind.pipeline import Solution
 from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage, TaskFacts
 from flowmind.task import Example, Task
-from flowmind.trace import PlanStep, ToolStep, Trace, Turn
+from flowmind.trace import Origin, PlanStep, ToolStep, Trace, Turn
 from flowmind.workflow import Workflow
 from tools_registry.spec import Observation, ToolCall
 
@@ -87,11 +87,12 @@ def solution() -> Solution:
     steps = (
         PlanStep(analysis="First think.", steps=("Do one thing.", NASTY), turn=0),
         ToolStep(call=ToolCall(tool=NASTY, args={"a": LONG}), observation=Observation(value=NASTY), reasoning=NASTY,
-                 phase=1, turn=2),
+                 phase=1, turn=2, origins={"a": Origin(kind="unexplained")}),
         ToolStep(call=ToolCall(tool="add", args={}), observation=Observation.failed("tool_error", "it broke"), turn=3),
     )  # fmt: skip
     turns = (turn("{}"), turn(NASTY, "reprompted"), turn("two", "recovered"), turn("three"), turn("the end", said=None))
-    execute = Trace(inputs={"n": 3}, steps=steps, stop="finish", answer=NASTY, turns=turns)
+    gave = Origin(kind="output", step=0)
+    execute = Trace(inputs={"n": 3}, steps=steps, stop="finish", answer=NASTY, origin=gave, turns=turns)
     built = ToolStep(call=ToolCall(tool="add_end_node", args={"output": "n"}),
                      observation=Observation(value="Added.\nGraph:\n- start"), turn=0)  # fmt: skip
     summary = Trace(steps=(built,), stop="failures", turns=(turn("build", "failed"),))
@@ -316,6 +317,8 @@ def test_a_case_has_its_task_and_all_that_both_stages_did(report: Path) -> None:
     plan, call, failed = execute["steps"]
     assert plan == {"turn": 0, "analysis": "First think.", "plan": ["Do one thing.", NASTY]}
     assert (call["tool"], call["reasoning"], call["value"], call["turn"]) == (NASTY, NASTY, json.dumps(NASTY), 2)
+    assert call["origins"] == [["a", "unexplained", 1]] and "origins" not in failed
+    assert execute["origin"] == [f"step 1 ({NASTY})"] and "origin" not in summarize
     assert (failed["tool"], failed["error"], failed["args"]) == ("add", "tool_error: it broke", "{}")
     assert (summarize["name"], summarize["stop"]) == ("Summarize", "failures")
     assert summarize["steps"][0]["value"] == "Added.\nGraph:\n- start" and summarize["steps"][0]["graph"]
@@ -656,6 +659,8 @@ def test_a_case_shows_all_that_happened(reader: Reader) -> None:
         "tokens not reported",
         "it broke",
         "graph tool",
+        "a: unexplained ⚠ in the head",
+        f"answer from\nstep 1 ({NASTY})",
     )
     for said in (*stages, *turns, "Tests: 1 of 3 passed", "✓ Test 1 passed", "✗ Test 2 failed", NASTY):
         assert said in text, said

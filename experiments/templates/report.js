@@ -12,6 +12,7 @@
     reprompted: "the reply could not be read, and the model was asked again",
     failed: "the reply could not be read, and no question was left",
   };
+  const HOLE = "it equals no input, nothing that a tool gave, and nothing that the task names";
   const $ = (id) => document.getElementById(id);
   const [list, article, panes, form, help] = ["list", "case", "panes", "filter", "help"].map($);
   const book = await read();
@@ -220,6 +221,7 @@
     if (stage.input) ends.unshift(["works on", pre(stage.input)]);
     if (stage.error) ends.push(["error", pre(stage.error)]);
     if (stage.answer) ends.push(["answer", pre(stage.answer)]);
+    if (stage.origin) ends.push(["answer from", originOf(stage.origin)]);
     return el("section", null, heading(`${stage.name}: ${count} ${count === 1 ? "turn" : "turns"}`), pairs(ends),
       el("ol", { class: "turns" }, turns), loose.map(stepOf));
   }
@@ -242,6 +244,10 @@
     return made;
   }
 
+  function originOf([from, hole]) {
+    return el("div", null, from, hole ? [" ", el("span", { class: "tag failed", title: HOLE }, "⚠ in the head")] : null);
+  }
+
   function stepOf(step) {
     if (step.plan) {
       return el("div", { class: "step" }, step.analysis ? el("p", null, step.analysis) : null,
@@ -252,6 +258,7 @@
       step.reasoning ? el("p", null, step.reasoning) : null,
       pairs([
         [step.graph ? "graph tool" : "tool", el("code", null, `${step.tool} `), el("code", { class: "args" }, step.args)],
+        ...(step.origins ? [["from", step.origins.map(([name, ...origin]) => originOf([`${name}: ${origin[0]}`, origin[1]]))]] : []),
         step.error ? ["error", pre(step.error)] : ["gives", pre(step.value)],
       ]));
   }

@@ -85,6 +85,13 @@ class DraftSandbox:
             "remove_edge": self._remove_edge,
         }
 
+    def begin(self, workflow: Workflow) -> None:
+        """Goes on from a workflow instead of an empty draft."""
+        self.draft = workflow.model_copy(update={"evidence": ()})
+        self._last = workflow.nodes[-1].id
+        numbers = [int(node.id[1:]) for node in workflow.nodes if re.fullmatch(r"n\d+", node.id)]
+        self._count = max(numbers, default=0)
+
     async def call(self, call: ToolCall) -> Observation:
         """Carries out one edit; the observation has the result or an error, the graph, and what is missing."""
         return self.edit(call)

@@ -1,0 +1,258 @@
+"""Conditions by search: what tells the visits of a place that went one way from those that went another.
+
+Atoms are comparisons of terms with constants and with one another, truth values, membership; candidates are atoms and
+pairs of them. All that agree with every visit are kept, ranked by their size, by how the task's text speaks of their
+constants, and by whether they read a result that nothing else reads: a call whose result is not used was made for a
+decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, cast
+
+from flowmind.induction.runs import UNSET
+from flowmind.induction.terms import Pool, Term
+from flowmind.induction.walking import ROUND
+from tools_registry.schema import json_equal
+
+MOST = 24
+"""Candidates that are kept."""
+FEATURES = 70
+HALVES = 220
+
+Agreement = Callable[[str, Any, Iterable[str]], float]
+"""How far the task's text says this comparison with this value about these variables: from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A condition that agrees with all visits."""
+
+    expr: str
+    cost: float
+    uses: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Atom:
+    expr: str
+    cost: float
+    uses: frozenset[str]
+    holds: int
+    """A bit for each visit."""
+
+
+def separate(
+    pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any] = ()
+) -> list[Candidate]:
+    """The conditions that hold at exactly the visits with a true label, the likeliest first.
+
+    Args:
+        pool: The terms at the visits.
+        labels: Which visits went the way that the condition is to lead.
+        agreement: What the text says.
+        constants: The values that the text names.
+    """
+    wanted = sum(1 << place for place, label in enumerate(labels) if label)
+    everything = (1 << len(labels)) - 1
+    atoms = {atom.expr: atom for atom in _atoms(pool, labels, agreement, constants)}
+    found: dict[str, Candidate] = {}
+    for atom in atoms.values():
+        if atom.holds == wanted:
+            found[atom.expr] = Candidate(atom.expr, atom.cost, atom.uses)
+    ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
+    both = [atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything][:HALVES]
+    either = [atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds][:HALVES]
+    cheapest = min((one.cost for one in found.values()), default=99.0)
+    for word, halves in (("and", both), ("or", either)):
+        for one, other in combinations(halves, 2):
+            cost = one.cost + other.cost + 0.8
+            if cost > cheapest + 4:
+                continue
+            holds = one.holds & other.holds if word == "and" else one.holds | other.holds
+            if holds == wanted and wanted not in (one.holds, other.holds):
+                first, second = _ordered(one, other)
+                expr = f"{first.expr} {word} {second.expr}"
+                found.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
+    return sorted(found.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+
+
+def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:
+    """A test that guards the other's index first."""
+    guards = [atom for atom in (one, other) if " < len(" in atom.expr]
+    first = guards[0] if guards else one
+    return (first, other) if first is one else (first, one)
+
+
+def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
+    terms = sorted((term for term in pool.measured if UNSET not in term.values), key=lambda term: term.cost)
+    numbers = [term for term in terms if all(map(_is_number, term.values))][:FEATURES]
+    said = [value for value in constants if _is_number(value)]
+    yield from _truths(terms)
+    for term in numbers:
+        yield from _cuts(term, labels, agreement, said)
+    yield from _compared(numbers[:30], labels)
+    for term in _sums(numbers[:14]):
+        yield from _cuts(term, labels, agreement, said, bare=False)
+    yield from _texts(terms, labels, agreement, constants)
+    yield from _members(terms)
+
+
+def _mask(holds: Iterable[bool]) -> int:
+    return sum(1 << place for place, one in enumerate(holds) if one)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
+    for term in terms:
+        if all(isinstance(value, bool) for value in term.values):
+            yield _Atom(term.expr, term.cost, term.uses, _mask(term.values))
+            yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask(not value for value in term.values))
+
+
+def _cuts(
+    term: Term, labels: Sequence[bool], agreement: Agreement, said: Sequence[Any], bare: bool = True
+) -> Iterator[_Atom]:
+    """Comparisons with constants: at the values seen on either side, and at the constants that the text names.
+
+    Of two neighbouring values one is on each side of a cut; constants between them cut in the same way.
+    """
+    values = cast(tuple[float, ...], term.values)
+    seen = sorted(set(values))
+    options: dict[tuple[str, float], None] = {}
+    for value in said:
+        if bare or seen[0] <= value <= seen[-1]:
+            for op in ("<", "<=", ">", ">=", "==", "!="):
+                options[op, value] = None
+    if bare:
+        for value in [0, *(seen if len(seen) <= 12 else _edges(values, labels))]:
+            for op in ("<=", ">=", "==", "!=") if value else ("<=", ">=", "==", "!=", ">", "<"):
+                options.setdefault((op, value), None)
+    for op, value in options:
+        holds = _mask(_holds(op, one, value) for one in values)
+        if holds in (0, (1 << len(values)) - 1):
+            continue
+        agreed = agreement(op, value, term.uses)
+        if value in said:
+            price = 1.5 - 1.1 * agreed
+        elif value in (0, 1) and term.expr.startswith("len("):
+            price = 0.5
+        elif value == 0:
+            price = 0.9
+        else:
+            price = 2.6
+        if any(name.startswith(ROUND) for name in term.uses) and value not in said:
+            price += 1.5
+        if op in ("==", "!=") and value not in (0, 1):
+            price += 0.5
+        if op == "!=" and value != 0:
+            price += 0.5
+        yield _Atom(f"{term.expr} {op} {_shown(value)}", term.cost + price, term.uses, holds)
+
+
+def _shown(value: float) -> str:
+    return repr(value)
+
+
+def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
+    """The extreme values of both sides."""
+    sides = ([v for v, label in zip(values, labels, strict=True) if label is side] for side in (True, False))
+    return sorted({edge for side in sides if side for edge in (min(side), max(side))})
+
+
+def _holds(op: str, one: float, other: float) -> bool:
+    match op:
+        case "<":
+            return one < other
+        case "<=":
+            return one <= other
+        case ">":
+            return one > other
+        case ">=":
+            return one >= other
+        case "==":
+            return one == other
+        case _:
+            return one != other
+
+
+def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom]:
+    """Comparisons of two terms."""
+    everything = (1 << len(labels)) - 1
+    for one, other in combinations(numbers, 2):
+        if one.uses == other.uses and one.expr.startswith("len(") != other.expr.startswith("len("):
+            pass
+        pairs = list(zip(one.values, other.values, strict=True))
+        cost = one.cost + other.cost + 0.3
+        for op in ("<", "<=", ">", ">=", "=="):
+            holds = _mask(_holds(op, left, right) for left, right in pairs)
+            if holds not in (0, everything):
+                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+
+
+def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
+    """Differences and sums of two terms, to be compared with a constant that the text names."""
+    for one, other in combinations(numbers, 2):
+        cost, uses = one.cost + other.cost + 0.6, one.uses | other.uses
+        pairs = list(zip(one.values, other.values, strict=True))
+        yield Term(tuple(a + b for a, b in pairs), cost, None, f"{one.expr} + {other.expr}", uses)
+        yield Term(tuple(a - b for a, b in pairs), cost, None, f"{one.expr} - {other.expr}", uses)
+
+
+def _texts(
+    terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
+) -> Iterator[_Atom]:
+    """Texts that equal a constant, another text, or contain a text that the task names."""
+    texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:40]
+    everything = (1 << len(labels)) - 1
+    named = [value for value in constants if isinstance(value, str) and value]
+    for term in texts:
+        values = cast(tuple[str, ...], term.values)
+        for value in dict.fromkeys([*values, *named, ""]):
+            holds = _mask(one == value for one in values)
+            if holds in (0, everything):
+                continue
+            price = 0.5 if value == "" else 2.6 - 2.2 * agreement("==", value, term.uses)
+            yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
+            yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
+        for value in [*named, " "]:
+            holds = _mask(value in one for one in values)
+            if holds not in (0, everything):
+                price = 1.8 if value == " " else 1.2
+                yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
+                yield _Atom(f"{value!r} not in {term.expr}", term.cost + price + 0.2, term.uses, holds ^ everything)
+    others = [term for term in terms if not all(isinstance(value, bool) for value in term.values)][:24]
+    for one, other in combinations(others, 2):
+        if all(map(_is_number, one.values)) and all(map(_is_number, other.values)):
+            continue
+        holds = _mask(json_equal(a, b) for a, b in zip(one.values, other.values, strict=True))
+        if holds not in (0, everything):
+            cost = one.cost + other.cost + 0.3
+            yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
+            yield _Atom(f"{one.expr} != {other.expr}", cost + 0.2, one.uses | other.uses, holds ^ everything)
+
+
+def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
+    """Elements of lists, keys of objects."""
+    boxes = [term for term in terms if all(isinstance(value, list | dict) for value in term.values)][:16]
+    simple = [term for term in terms if all(isinstance(value, str | int) for value in term.values)][:40]
+    for box in boxes:
+        for term in simple:
+            if term.uses == box.uses:
+                continue
+            inside = [_in(value, held) for value, held in zip(term.values, box.values, strict=True)]
+            holds, everything = _mask(inside), (1 << len(inside)) - 1
+            if holds not in (0, everything):
+                cost = term.cost + box.cost + 0.5
+                yield _Atom(f"{term.expr} in {box.expr}", cost, term.uses | box.uses, holds)
+                yield _Atom(f"{term.expr} not in {box.expr}", cost + 0.1, term.uses | box.uses, holds ^ everything)
+
+
+def _in(value: Any, held: Any) -> bool:
+    return any(json_equal(value, one) for one in held) if isinstance(held, list) else value in held

@@ -1,0 +1,119 @@
+"""The search for the workflow that traces came from: every layout is bound and planned, the cheapest that holds wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowmind.checking import check
+from flowmind.induction.binding import Bound, bind
+from flowmind.induction.emitting import Emitter
+from flowmind.induction.planning import Plan, decide, fill, simulate
+from flowmind.induction.reading import Reading, read
+from flowmind.induction.refining import refined
+from flowmind.induction.runs import Run, run_of, without_idle, without_repeats
+from flowmind.induction.structure import Key, Layout, layouts
+from flowmind.induction.walking import walk
+from flowmind.trace import Trace
+from flowmind.workflow import Workflow
+from tools_registry.schema import JSONSchema
+from tools_registry.spec import ToolSpec
+
+FILLED = 24
+"""Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
+REFINED = 3
+"""Times that places without calls are put into the cheapest plans."""
+PLANNED = 8
+"""Layouts whose conditions are searched: the cheapest by what they leave unexplained."""
+
+
+@dataclass
+class Draft:
+    """A workflow that was induced, and its plan."""
+
+    workflow: Workflow
+    plan: Plan
+    emitter: Emitter
+    sound: bool
+
+    def scope(self, place: Key) -> list[dict[str, Any]]:
+        """The variables at every visit of a place that decides."""
+        _, rows = simulate(self.plan)
+        return [rows[one.run][one.event] for one in self.plan.decisions[place].samples]
+
+    @property
+    def cost(self) -> float:
+        """The less, the likelier."""
+        return self.plan.cost + (0 if self.sound else 20)
+
+
+def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Plan]:
+    """The plans of the likeliest layouts, the cheapest first."""
+    names = list(inputs.get("properties", {}))
+
+    def bound(layout: Layout) -> Bound:
+        return bind(walk(runs, layout, names), reading.said, reading.constants)
+
+    every = [bound(layout) for layout in layouts(runs)]
+    every.sort(key=lambda one: (bool(one.walk.layout.loops), one.cost + 4.5 * len(one.walk.layout.loops)))
+    straight = [one for one in every if not one.walk.layout.loops]
+    looped = [one for one in every if one.walk.layout.loops]
+    made = sorted(map(fill, [*straight, *looped[:FILLED]]), key=lambda one: one.cost)
+    for _ in range(REFINED):
+        chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
+        new = [fill(bound(layout)) for one in chosen for layout in refined(one)]
+        for one in chosen:
+            one.refined = True
+        if not new:
+            break
+        made = sorted([*made, *new], key=lambda one: one.cost)
+    made = made[:PLANNED]
+    for one in made:
+        decide(one, reading.agreement, reading.constants, reading.said, names)
+    return sorted(made, key=lambda one: one.cost)
+
+
+def drafts(
+    runs: Sequence[Run], specs: Mapping[str, ToolSpec], inputs: JSONSchema, reading: Reading, name: str
+) -> list[Draft]:
+    """The workflows of the likeliest plans, sound ones first, then the cheapest.
+
+    The traces are read as they are; with calls left out that repeat the one before, if there are such; and with calls
+    left out whose results nobody reads, if that leaves less open. What is left out costs as much as it explains: a
+    call that feeds a condition only is missed there.
+    """
+    found = plans(runs, inputs, reading)
+    for leave_out, price in ((without_repeats, 0.5), (without_idle, 1.5)):
+        less = [leave_out(run) for run in runs]
+        if less != list(runs):
+            more = plans(less, inputs, reading)
+            for one in more:
+                one.cost += price
+            found += more
+    made: list[Draft] = []
+    for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
+        emitter = Emitter(one, inputs, name)
+        workflow = emitter.write()
+        made.append(Draft(workflow, one, emitter, not check(workflow, specs)))
+    return sorted(made, key=lambda one: one.cost)
+
+
+def induce(
+    traces: Sequence[Trace],
+    specs: Mapping[str, ToolSpec],
+    inputs: JSONSchema,
+    query: str = "",
+    name: str = "workflow",
+) -> list[Draft]:
+    """The workflows that traces of one task may come from, the likeliest first.
+
+    Args:
+        traces: Executions of the task on different inputs; failed calls are left out.
+        specs: The tools.
+        inputs: JSON Schema of the task's inputs.
+        query: The task's text, which ranks constants and conditions.
+        name: The workflows' name.
+    """
+    runs = [run_of(trace, number) for number, trace in enumerate(traces)]
+    return drafts(runs, specs, inputs, read(query), name) if runs else []

@@ -1,0 +1,102 @@
+"""Traces as induction reads them: the successful calls of each, their results, and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from flowmind.files import dump_json
+from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.trace import Trace
+from tools_registry.schema import json_equal
+
+
+class Unset:
+    """The value of what is not set."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A successful call."""
+
+    tool: str
+    args: dict[str, Any]
+    value: Any
+    place: int
+    """In the trace's tool steps, from 0."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One trace."""
+
+    inputs: dict[str, Any]
+    calls: tuple[Call, ...]
+    answer: Any
+    """UNSET if the trace has none."""
+    number: int
+    """Of the trace, from 0."""
+    steps: int = 0
+    """The trace's tool steps, failed ones included."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools called, in order."""
+        return tuple(call.tool for call in self.calls)
+
+
+def run_of(trace: Trace, number: int) -> Run:
+    """A trace's successful business calls; the failed ones taught nothing but their failure."""
+    calls = tuple(
+        Call(step.call.tool, step.call.args, step.observation.value, place)
+        for place, step in enumerate(trace.tool_steps)
+        if step.observation.ok and step.call.tool not in GRAPH_TOOLS
+    )
+    return Run(trace.inputs, calls, trace.answer if trace.executed else UNSET, number, len(trace.tool_steps))
+
+
+def without_repeats(run: Run) -> Run:
+    """Without calls that were made once more right away, with the same arguments and the same result."""
+    kept: list[Call] = []
+    for call in run.calls:
+        last = kept[-1] if kept else None
+        same = last is not None and last.tool == call.tool
+        if not (same and last and json_equal(last.args, call.args) and json_equal(last.value, call.value)):
+            kept.append(call)
+    return replace(run, calls=tuple(kept))
+
+
+def without_idle(run: Run) -> Run:
+    """Without calls whose results no later call and not the answer holds, as a whole or in part."""
+    kept: list[Call] = []
+    later = [*_inside(run.answer)]
+    for call in reversed(run.calls):
+        parts = [part for part in _inside(call.value) if part not in _TRIVIAL]
+        if not parts or any(part in later for part in parts):
+            kept.append(call)
+            later += _inside(call.args)
+    return replace(run, calls=tuple(reversed(kept)))
+
+
+_TRIVIAL = frozenset(["true", "false", "null", "0", "1", '""', "[]", "{}"])
+
+
+def _inside(value: Any) -> list[str]:
+    """A value and its parts, as keys."""
+    if value is UNSET:
+        return []
+    found = [dump_json(value)]
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts = list(cast(dict[str, Any], value).values())
+    elif isinstance(value, list):
+        parts = cast(list[Any], value)[:200]
+    for part in parts:
+        found += _inside(part)
+    return found

@@ -1,0 +1,262 @@
+"""Layouts: which calls of the traces are one site, and where loops begin.
+
+A layout gives each run a path of events: `start`, the visits of sites and of the junctions of loops, `end`. Sites are
+named by tool and occurrence within the part of the run that they stand in: before a loop, in one round of it, behind
+it. Several layouts fit the same runs; which one is right shows in what it leaves unexplained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+
+from flowmind.induction.runs import Run
+
+Key = tuple[str, ...]
+START: Key = ("start",)
+END: Key = ("end",)
+MAX_LAYOUTS = 60
+
+
+@dataclass(frozen=True)
+class Event:
+    """A visit: of a site by a call, or of a junction."""
+
+    key: Key
+    call: int | None = None
+    """The place in the run's calls."""
+
+
+@dataclass
+class Layout:
+    """Paths of events, one a run."""
+
+    paths: list[list[Event]]
+    loops: tuple[str, ...] = ()
+    """Names of the loops; a loop's junction is `("loop", name)`, its sites begin with its name."""
+    hidden: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def sites(self) -> list[Key]:
+        """The sites, in the order of their first visits."""
+        keys = (event.key for path in self.paths for event in path if event.call is not None)
+        return list(dict.fromkeys(keys))
+
+    def edges(self) -> dict[Key, list[Key]]:
+        """For each place the places that were reached from it, in the order in which they were seen."""
+        found: dict[Key, dict[Key, None]] = {}
+        for path in self.paths:
+            for one, other in pairwise(path):
+                found.setdefault(one.key, {})[other.key] = None
+        return {key: list(ways) for key, ways in found.items()}
+
+
+def junction(loop: str) -> Key:
+    """The place where a round of a loop begins or the loop is left."""
+    return ("loop", loop)
+
+
+Span = tuple[int, int, int]
+"""A part of a run: its number, from, to."""
+
+
+def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
+    """The layouts of runs, each once; the straight one first."""
+    spans = [(number, 0, len(run.calls)) for number, run in enumerate(runs)]
+    seen: set[tuple[tuple[Event, ...], ...]] = set()
+    for count, (parts, loops) in enumerate(_parts(runs, spans, "", 2)):
+        if count > 40 * MAX_LAYOUTS or len(seen) > MAX_LAYOUTS:
+            return
+        paths = [[Event(START), *part, Event(END)] for part in parts]
+        if not _acyclic(paths):
+            continue
+        key = tuple(map(tuple, paths))
+        if key not in seen:
+            seen.add(key)
+            yield Layout(paths, loops)
+
+
+def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
+    """Whether every circle goes through a junction."""
+    ways: dict[Key, set[Key]] = {}
+    for path in paths:
+        for one, other in pairwise(path):
+            if other.key[0] != "loop":
+                ways.setdefault(one.key, set()).add(other.key)
+    done: set[Key] = set()
+    for begin in list(ways):
+        stack: list[tuple[Key, Iterator[Key]]] = [(begin, iter(ways.get(begin, ())))]
+        on_way = {begin}
+        while stack:
+            key, rest = stack[-1]
+            for other in rest:
+                if other in on_way:
+                    return False
+                if other not in done:
+                    on_way.add(other)
+                    stack.append((other, iter(ways.get(other, ()))))
+                    break
+            else:
+                done.add(key)
+                on_way.discard(key)
+                stack.pop()
+    return True
+
+
+Parts = tuple[list[list[Event]], tuple[str, ...]]
+
+
+def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
+    """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
+    yield _straight(runs, spans, region), ()
+    if _several(runs, spans):
+        yield _straight(runs, spans, region, apart=True), ()
+    if depth == 0:
+        return
+    for header in _headers(runs, spans):
+        for ends in _ends(runs, spans, header):
+            yield from _looped(runs, spans, region, header, ends, depth)
+
+
+def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: bool = False) -> list[list[Event]]:
+    """The calls of parts of runs without loops.
+
+    Args:
+        apart: Ways that have parted stay apart to the end; otherwise they join in calls of the same tool.
+    """
+    ways: dict[tuple[str, ...], int] = {}
+    paths: list[list[Event]] = []
+    for number, begin, end in spans:
+        counts: dict[str, int] = {}
+        path: list[Event] = []
+        tools = runs[number].tools[begin:end]
+        for place, tool in enumerate(tools, begin):
+            counts[tool] = counts.get(tool, 0) + 1
+            name = str(counts[tool])
+            if apart:
+                way = ways.setdefault(tools[: place - begin], len(ways))
+                name = f"{name}.{way}"
+            path.append(Event(("site", region, tool, name), place))
+        paths.append(path)
+    return paths
+
+
+def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
+    """Whether parts of runs differ in their tools."""
+    return len({runs[number].tools[begin:end] for number, begin, end in spans}) > 1
+
+
+def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[frozenset[str]]:
+    """The tools that a round may begin with: those that some run calls more than once, the first one first.
+
+    Rounds may also begin with either of two tools, where no single one begins them all.
+    """
+    first: dict[str, int] = {}
+    often: dict[str, int] = {}
+    for number, begin, end in spans:
+        tools = runs[number].tools[begin:end]
+        for place, tool in enumerate(tools):
+            first[tool] = min(first.get(tool, place), place)
+        for tool in set(tools):
+            often[tool] = max(often.get(tool, 0), tools.count(tool))
+    repeated = sorted((tool for tool, count in often.items() if count > 1), key=lambda tool: (first[tool], tool))
+    single = [frozenset([tool]) for tool in repeated]
+    pairs = [frozenset([one, other]) for one, other in product(repeated[:4], [*first][:6]) if one != other]
+    return [*single, *list(dict.fromkeys(pairs))[:6]]
+
+
+def _places(runs: Sequence[Run], span: Span, header: frozenset[str]) -> list[int]:
+    number, begin, end = span
+    return [place for place in range(begin, end) if runs[number].calls[place].tool in header]
+
+
+def _ends(runs: Sequence[Run], spans: Sequence[Span], header: frozenset[str]) -> Iterator[list[int | None]]:
+    """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
+    placed = [_places(runs, span, header) for span in spans]
+    body = {
+        runs[span[0]].calls[place].tool
+        for span, places in zip(spans, placed, strict=True)
+        if places
+        for place in range(places[0], places[-1] + 1)
+    }
+    behind = {
+        runs[number].calls[place].tool
+        for (number, _, end), places in zip(spans, placed, strict=True)
+        if places
+        for place in range(places[-1] + 1, end)
+    }
+    rules: list[frozenset[str] | None] = [frozenset(behind - body), None]
+    rules += [frozenset([tool]) for tool in sorted(behind)]
+    rules += [frozenset([tool]) | (behind - body) for tool in sorted(behind & body)]
+    seen: set[tuple[int | None, ...]] = set()
+    for rule in rules:
+        ends: list[int | None] = []
+        for (number, _, end), places in zip(spans, placed, strict=True):
+            if not places:
+                ends.append(None)
+                continue
+            after = range(places[-1] + 1, end)
+            tools = runs[number].tools
+            ends.append(next((place for place in after if rule is not None and tools[place] in rule), end))
+        if tuple(ends) not in seen:
+            seen.add(tuple(ends))
+            yield ends
+
+
+def _looped(
+    runs: Sequence[Run],
+    spans: Sequence[Span],
+    region: str,
+    header: frozenset[str],
+    ends: Sequence[int | None],
+    depth: int,
+) -> Iterator[Parts]:
+    name = f"{region}{'+'.join(sorted(header))}/"
+    before: list[Span] = []
+    rounds: list[list[Span]] = []
+    after: list[Span] = []
+    leading = [runs[span[0]].tools[span[1] : places[0]] for span in spans if (places := _places(runs, span, header))]
+    for span, stop in zip(spans, ends, strict=True):
+        number, begin, end = span
+        places = _places(runs, span, header)
+        if stop is None:
+            split = begin + _common(runs[number].tools[begin:end], leading)
+            before.append((number, begin, split))
+            rounds.append([])
+            after.append((number, split, end))
+            continue
+        before.append((number, begin, places[0]))
+        bounds = [*places, stop]
+        rounds.append([(number, one, other) for one, other in pairwise(bounds)])
+        after.append((number, stop, end))
+    if max(map(len, rounds)) < 2:
+        return
+    every = [span for spans_ in rounds for span in spans_]
+    head = _straight(runs, before, f"{region}<")
+    for body, inner in _parts(runs, every, name, depth - 1):
+        laps = iter(body)
+        held = [[next(laps) for _ in spans_] for spans_ in rounds]
+        final = {lap[-1].key for laps_ in held for lap in laps_[:-1] if lap}
+        middle: list[list[Event]] = []
+        for laps_ in held:
+            path: list[Event] = []
+            for lap in laps_:
+                path += [Event(junction(name)), *lap]
+            if not laps_ or (laps_[-1] and laps_[-1][-1].key in final):
+                path.append(Event(junction(name)))
+            middle.append(path)
+        for tail, later in _parts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
+            paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
+            yield paths, (name, *inner, *later)
+
+
+def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
+    """How many of the calls of a run that does not enter the loop stand before it."""
+    most = 0
+    for other in leading:
+        count = 0
+        while count < min(len(tools), len(other)) and tools[count] == other[count]:
+            count += 1
+        most = max(most, count)
+    return most

@@ -1,0 +1,128 @@
+"""What an induced workflow rests on, and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from flowmind.induction.binding import Slot
+from flowmind.induction.emitting import Emitter
+from flowmind.induction.planning import Plan
+from flowmind.induction.structure import END, Key
+from flowmind.induction.walking import Sample
+from flowmind.workflow import Condition, End, Evidence, ToolNode, Workflow, show_binding
+from tools_registry.spec import Record
+
+RIVAL = 1.2
+"""How much dearer a condition may be to be worth a question."""
+
+
+class Question(Record):
+    """What traces leave open."""
+
+    kind: Literal["condition", "arm", "value"]
+    node: str
+    """The node that it is about; empty if there is none yet."""
+    text: str
+    candidates: tuple[str, ...] = ()
+    """The answers that agree with the traces, the likeliest first."""
+
+
+def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
+    """The steps that show each argument, each condition and the answer."""
+    made = emitter.plan
+    found: list[Evidence] = []
+    for node in workflow.nodes:
+        key = emitter.where.get(node.id)
+        if key is None:
+            continue
+        if isinstance(node, ToolNode):
+            for name, slot in made.bound.slots.get(key, {}).items():
+                found.append(_of(made, node.id, name, slot))
+        elif isinstance(node, Condition):
+            place, number = emitter.arms[node.id]
+            decision = made.decisions[place]
+            rivals = _rivals(made, place, number)
+            guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
+            guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
+            found.append(Evidence(node=node.id, field="expr", steps=_steps(made, decision.samples), guess=guess))
+        elif isinstance(node, End) and made.bound.answer is not None:
+            found.append(_of(made, node.id, "output", made.bound.answer))
+    return tuple(found)
+
+
+def _of(made: Plan, node: str, field: str, slot: Slot) -> Evidence:
+    steps = _steps(made, slot.support)
+    runs = len({trace for trace, _ in steps})
+    guess = ""
+    if not slot.explained:
+        guess = "nothing in the traces explains it"
+    elif runs == 1 and len(made.bound.walk.runs) > 1:
+        guess = "only one trace shows it"
+    elif runs == 1 and len(slot.terms) > 1:
+        guess = "one trace alone cannot tell its sources apart"
+    return Evidence(node=node, field=field, steps=steps, guess=guess)
+
+
+def _steps(made: Plan, samples: Sequence[Sample]) -> tuple[tuple[int, int], ...]:
+    """Trace and step of visits; of a place without a call, the step before it."""
+    walk = made.bound.walk
+    found: dict[tuple[int, int], None] = {}
+    for sample in samples:
+        run, path = walk.runs[sample.run], walk.layout.paths[sample.run]
+        if path[sample.event].key == END:
+            found[run.number + 1, run.steps + 1] = None
+            continue
+        calls = [event.call for event in path[: sample.event + 1] if event.call is not None]
+        found[run.number + 1, run.calls[calls[-1]].place + 1 if calls else 0] = None
+    return tuple(found)
+
+
+def _rivals(made: Plan, place: Key, number: int) -> list[str]:
+    """The conditions that are about as likely as the chosen one."""
+    found = made.decisions[place].ways[number][0]
+    return [one.expr for one in found if one.cost <= found[0].cost + RIVAL]
+
+
+def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
+    """What the traces leave open in a workflow."""
+    made = emitter.plan
+    for key, name in made.open:
+        node = next((node for node, place in emitter.where.items() if place == key), "")
+        what = "the answer" if key == END else f"{name} of {key[2]}"
+        yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
+    for node, (place, number) in emitter.arms.items():
+        decision = made.decisions[place]
+        found, way = decision.ways[number]
+        rivals = _rivals(made, place, number) if found else []
+        if len(rivals) == 1:
+            continue
+        yield Question(
+            kind="condition",
+            node=node,
+            text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
+            candidates=tuple(one.expr for one in found),
+        )
+    for node in workflow.nodes:
+        if isinstance(node, ToolNode):
+            for name, slot in made.bound.slots.get(emitter.where[node.id], {}).items():
+                if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < 0.2 and slot.terms[0].binding:
+                    held = [show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None]
+                    yield Question(
+                        kind="value", node=node.id, text=f"what is {name} of {node.tool}?", candidates=tuple(held)
+                    )
+
+
+def tell(key: Key) -> str:
+    """A place, for a reader."""
+    match key[0]:
+        case "site":
+            return f"the call of {key[2]}"
+        case "end":
+            return "the end"
+        case "loop":
+            return "another round"
+        case "skip":
+            return "nothing for this element"
+        case _:
+            return "the other value"

@@ -1,0 +1,426 @@
+"""Terms: what a value can be made of, at one place of the runs. A term has a value at each sample of the place.
+
+Terms are variables and paths into them, and small computations over them, as an agent does them in its head between
+two calls: a length, a sum, an element that is next in a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from flowmind.files import dump_json
+from flowmind.induction.runs import UNSET
+from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
+from tools_registry.schema import json_equal
+
+Env = Mapping[str, Any]
+"""The variables at a sample: inputs, results so far, counters and elements of loops."""
+MAX_PATHS = 60
+MAX_POOL = 400
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a value is made of: a binding, or an expression where a binding cannot say it."""
+
+    values: tuple[Any, ...]
+    """At each sample; UNSET where it has none."""
+    cost: float
+    binding: Binding | None = None
+    expr: str = ""
+    """As an expression of the condition language."""
+    uses: frozenset[str] = frozenset()
+    """The variables in it."""
+    initial: tuple[tuple[str, Term], ...] = ()
+    """Variables that need a first value before the loop in which they are set, and that value."""
+    parts: tuple[Term, ...] = ()
+
+    def at(self, samples: Sequence[int]) -> Term:
+        """The term at some of the samples."""
+        return Term(
+            tuple(self.values[one] for one in samples), self.cost, self.binding, self.expr, self.uses, self.initial,
+            self.parts,
+        )  # fmt: skip
+
+
+def literal(value: Any, count: int, cost: float) -> Term:
+    """A constant."""
+    return Term((value,) * count, cost, Literal_(value=value), _source(value))
+
+
+def _source(value: Any) -> str:
+    """A constant as an expression."""
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_source, cast(list[Any], value)))}]"
+    return f"{{{', '.join(f'{key!r}: {_source(part)}' for key, part in cast(dict[str, Any], value).items())}}}"
+
+
+def variable(name: str, values: tuple[Any, ...], cost: float) -> Term:
+    """A variable."""
+    return Term(values, cost, Var(var=name), name, frozenset([name]))
+
+
+def _step(term: Term, key: str | int, cost: float) -> Term | None:
+    """The path one key further; None if it leads nowhere at some sample that has a value."""
+    found: list[Any] = []
+    for value in term.values:
+        if value is UNSET:
+            found.append(UNSET)
+        elif isinstance(key, str) and isinstance(value, dict) and key in value:
+            found.append(cast(dict[str, Any], value)[key])
+        elif (
+            isinstance(key, int)
+            and isinstance(value, list)
+            and -len(cast(list[Any], value)) <= key < len(cast(list[Any], value))
+        ):
+            found.append(cast(list[Any], value)[key])
+        else:
+            return None
+    assert isinstance(term.binding, Var)
+    binding = (
+        Var(var=term.binding.var, path=(*term.binding.path, key)) if not (isinstance(key, int) and key < 0) else None
+    )
+    return Term(tuple(found), term.cost + cost, binding, f"{term.expr}[{key!r}]", term.uses)
+
+
+def paths(term: Term, depth: int = 3) -> Iterator[Term]:
+    """A variable's paths that lead somewhere at every sample."""
+    if depth == 0 or not isinstance(term.binding, Var):
+        return
+    held = [value for value in term.values if value is not UNSET]
+    if not held:
+        return
+    if all(isinstance(value, dict) for value in held):
+        shared = set.intersection(*(set(cast(dict[str, Any], value)) for value in held))
+        for key in [key for key in cast(dict[str, Any], held[0]) if key in shared][:20]:
+            if (found := _step(term, key, 0.3)) is not None:
+                yield found
+                yield from paths(found, depth - 1)
+    elif all(isinstance(value, list) and value for value in held):
+        shortest = min(len(cast(list[Any], value)) for value in held)
+        for index in [*range(min(shortest, 4)), -1]:
+            if (found := _step(term, index, 1.2 if index == 0 else 1.4)) is not None:
+                yield found
+                if index >= 0:
+                    yield from paths(found, depth - 1)
+
+
+def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether two rows of values are equal where neither is unset in either."""
+    return all(one is not UNSET and json_equal(one, other) for one, other in zip(left, right, strict=True))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass
+class Pool:
+    """The terms of a place.
+
+    Args of the constructor are the samples; everything else is derived.
+    """
+
+    envs: Sequence[Env]
+    said: Callable[[Any], float] = lambda value: 0.0
+    """How far the task's text names a constant: from 0 to 1."""
+    order: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What a variable costs, if not 1."""
+    constants: Sequence[Any] = ()
+    """What the text names."""
+    wanted: frozenset[str] = frozenset()
+    """Results that nothing reads yet: they were made for something."""
+    alone: bool = False
+    """All samples are of one run: a text of its inputs that is given to a call need not be a constant."""
+    derived: frozenset[str] = frozenset()
+    """Counters, which have no paths."""
+    plain: list[Term] = field(default_factory=list[Term])
+    """Variables and paths."""
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys(name for env in self.envs for name in env)
+        for name in names:
+            values = tuple(env.get(name, UNSET) for env in self.envs)
+            term = variable(name, values, self.order.get(name, 1.0))
+            self.plain.append(term)
+            if name not in self.derived:
+                self.plain += [found for _, found in zip(range(MAX_PATHS), paths(term), strict=False)]
+        self.plain = self.plain[:MAX_POOL]
+        self._held = {value for term in self.plain for value in term.values if isinstance(value, str)}
+        for term in self.plain:
+            for value in term.values:
+                if isinstance(value, list):
+                    self._held |= {part for part in cast(list[Any], value) if isinstance(part, str)}
+        self._measured: list[Term] | None = None
+
+    def restricted(self, samples: Sequence[int]) -> Pool:
+        """The pool at some of the samples."""
+        return Pool(
+            [self.envs[one] for one in samples],
+            self.said,
+            self.order,
+            self.constants,
+            self.wanted,
+            self.alone,
+            self.derived,
+        )
+
+    @property
+    def measured(self) -> list[Term]:
+        """Plain terms, lengths, and other simple numbers."""
+        if self._measured is None:
+            found = list(self.plain)
+            for term in self.plain:
+                if any(isinstance(value, list | str | dict) for value in term.values):
+                    lengths = [_length(value) for value in term.values]
+                    if all(one is not None for one in lengths):
+                        found.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
+                for name, form, function in _EXTREMES:
+                    values = [_extreme(value, function) for value in term.values]
+                    if all(one is not None for one in values):
+                        suffix = ".values()" if isinstance(term.values[0], dict) else ""
+                        expr = form.format(f"{term.expr}{suffix}")
+                        cost = term.cost + 0.9
+                        found.append(Term(tuple(values), cost, None, expr, term.uses))
+            self._measured = found
+        return self._measured
+
+    def explain(self, targets: Sequence[Any], most: int = 6, deep: bool = True) -> list[Term]:
+        """The terms that have these values, the likeliest first."""
+        found = [term for term in self.plain if same(term.values, targets)]
+        if found and _trivial(targets):  # what is empty everywhere is equal to much by chance
+            found = [replace(term, cost=term.cost + 0.6) for term in found]
+        if (constant := self._constant(targets)) is not None:
+            found.append(constant)
+        made = self._made(targets, deep)
+        if made is not None:
+            found.append(made)
+        if all(map(_number, targets)):
+            lengths = self.measured[len(self.plain) :]
+            found += [term for term in lengths if term.expr.startswith("len(") and same(term.values, targets)]
+        if deep and (not found or min(term.cost for term in found) > 3):
+            found += self._computed(targets)
+        elif deep and self.wanted and all(map(_number, targets)):
+            found += self._shifted(targets)
+        return sorted(found, key=lambda term: term.cost)[:most]
+
+    def _constant(self, targets: Sequence[Any]) -> Term | None:
+        first = targets[0]
+        if not all(json_equal(first, target) for target in targets):
+            return None
+        return literal(first, len(targets), self.price(first))
+
+    def price(self, value: Any) -> float:
+        """What a constant costs."""
+        if isinstance(value, list | dict):
+            inside = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else cast(list[Any], value)
+            return 0.7 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
+        if value is None or isinstance(value, bool) or value in (0, 1, "", " ", ", ", "-", ",", "."):
+            return 1.1 - 0.3 * self.said(value)
+        leaked = self.alone and isinstance(value, str) and value in self._held
+        return 2.6 - (0.7 if leaked else 1.9) * self.said(value) + (1.0 if leaked else 0.0)
+
+    def _made(self, targets: Sequence[Any], deep: bool) -> Term | None:
+        """A list or object that is put together from terms."""
+        first = targets[0]
+        if isinstance(first, dict) and first:
+            keys = list(cast(dict[str, Any], first))
+            if not all(isinstance(target, dict) and list(target) == keys for target in targets):
+                if not all(isinstance(target, dict) and set(target) == set(keys) for target in targets):
+                    return None
+            columns: list[tuple[str | int, list[Any]]] = [(key, [target[key] for target in targets]) for key in keys]
+        elif isinstance(first, list) and 0 < len(cast(list[Any], first)) <= 6:
+            size = len(cast(list[Any], first))
+            if not all(isinstance(target, list) and len(cast(list[Any], target)) == size for target in targets):
+                return None
+            columns = [(index, [target[index] for target in targets]) for index in range(size)]
+        else:
+            return None
+        parts: list[Term] = []
+        read: set[str] = set()
+        for _, column in columns:
+            options = self.explain(column, 4, deep)
+            if not options:
+                return None
+            best = min(options, key=lambda term: term.cost + (0.4 if term.uses & read else 0.0))
+            read |= best.uses
+            parts.append(best)
+        if not any(part.uses for part in parts):
+            return None
+        if isinstance(first, dict):
+            fields = {str(key): part.binding for (key, _), part in zip(columns, parts, strict=True)}
+            binding: Binding | None = (
+                ObjectOf(object=cast(dict[str, Binding], fields)) if None not in fields.values() else None
+            )
+            inner = ", ".join(f"{key!r}: {part.expr}" for (key, _), part in zip(columns, parts, strict=True))
+            expr = f"{{{inner}}}"
+        else:
+            listed = [part.binding for part in parts]
+            binding = ListOf(list=cast(tuple[Binding, ...], tuple(listed))) if None not in listed else None
+            expr = f"[{', '.join(part.expr for part in parts)}]"
+        cost = 0.4 + sum(part.cost for part in parts)
+        uses = frozenset[str]().union(*(part.uses for part in parts))
+        return Term(tuple(targets), cost, binding, expr, uses, parts=tuple(parts))
+
+    def _computed(self, targets: Sequence[Any]) -> Iterator[Term]:
+        """Small computations."""
+        if all(_number(target) for target in targets):
+            yield from self._arithmetic(targets)
+        elif all(isinstance(target, list) for target in targets):
+            yield from self._joined(targets)
+        elif all(isinstance(target, bool) for target in targets):
+            for term in self.plain:
+                if all(isinstance(value, bool) for value in term.values):
+                    flipped = tuple(not value for value in term.values)
+                    if same(flipped, targets):
+                        yield Term(flipped, term.cost + 0.5, None, f"not {term.expr}", term.uses)
+        if all(isinstance(target, list) for target in targets):
+            for term in self.plain:
+                if all(isinstance(value, dict | list) for value in term.values):
+                    ordered = [_in_order(value) for value in term.values]
+                    if same(ordered, targets):
+                        yield Term(tuple(ordered), term.cost + 1.0, None, f"sorted({term.expr})", term.uses)
+
+    def _shifted(self, targets: Sequence[Any]) -> Iterator[Term]:
+        """A wanted result and one more or less, or a constant more or less that the text names."""
+        for term in self.plain:
+            if term.uses & self.wanted and all(map(_number, term.values)):
+                shift = _constant_of([target - value for target, value in zip(targets, term.values, strict=True)])
+                if shift in (1, -1) or (shift and abs(shift) in self.constants):
+                    sign = "+" if shift > 0 else "-"
+                    yield Term(tuple(targets), term.cost + 0.4, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
+
+    def _arithmetic(self, targets: Sequence[Any]) -> Iterator[Term]:
+        numbers = [
+            term for term in self.measured
+            if all(map(_number, term.values)) and not term.expr.startswith(("min(", "max(", "sum("))
+        ]  # fmt: skip
+        several = any(not json_equal(targets[0], target) for target in targets)
+        for term in numbers:
+            if same(term.values, targets):
+                yield term
+            if not several:
+                continue
+            shift = _constant_of([target - value for target, value in zip(targets, term.values, strict=True)])
+            if shift is not None and shift != 0 and isinstance(shift, int):
+                cost = term.cost + 0.4 + self.price(abs(shift))
+                sign = "+" if shift > 0 else "-"
+                yield Term(tuple(targets), cost, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
+            total = _constant_of([target + value for target, value in zip(targets, term.values, strict=True)])
+            if total is not None and isinstance(total, int):
+                left = f"{total} - {term.expr}" if total else f"-{term.expr}"
+                yield Term(tuple(targets), term.cost + 0.5 + self.price(total), None, left, term.uses)
+            if all(value not in (0, 1) for value in term.values):
+                times = _constant_of([target / value for target, value in zip(targets, term.values, strict=True)])
+                if times is not None and times == int(times) and abs(times) > 1:
+                    cost = term.cost + 0.6 + self.price(int(times))
+                    yield Term(tuple(targets), cost, None, f"{int(times)} * {term.expr}", term.uses)
+        if not several:
+            return
+        yield from self._linear(numbers, targets)
+        few = sorted(numbers, key=lambda term: term.cost)[:40]
+        for one in few:
+            for other in few:
+                pairs = list(zip(targets, one.values, other.values, strict=True))
+                cost, uses = one.cost + other.cost + 0.6, one.uses | other.uses
+                if one.expr < other.expr and all(target == a + b for target, a, b in pairs):
+                    yield Term(tuple(targets), cost, None, f"{one.expr} + {other.expr}", uses)
+                if one.expr != other.expr and all(target == a - b for target, a, b in pairs):
+                    yield Term(tuple(targets), cost, None, f"{one.expr} - {other.expr}", uses)
+                elif one.expr != other.expr and all(target == max(a - b, 0) for target, a, b in pairs):
+                    yield Term(tuple(targets), cost + 1, None, f"max({one.expr} - {other.expr}, 0)", uses)
+                if one.expr < other.expr and all(target == a * b for target, a, b in pairs):
+                    yield Term(tuple(targets), cost + 0.4, None, f"{one.expr} * {other.expr}", uses)
+
+    def _linear(self, numbers: Sequence[Term], targets: Sequence[Any]) -> Iterator[Term]:
+        """`a + b * (term - c)`, with constants that the text names."""
+        named = [value for value in self.constants if _number(value) and value not in (0, 1)][:8]
+        few = sorted(numbers, key=lambda term: term.cost)[:20]
+        for term in few:
+            for times in named:
+                for off in (0, *named):
+                    rest = [target - times * (value - off) for target, value in zip(targets, term.values, strict=True)]
+                    base = _constant_of(rest)
+                    if base is None or (base != 0 and base not in named):
+                        continue
+                    inner = f"({term.expr} - {off})" if off else term.expr
+                    expr = f"{base} + {times} * {inner}" if base else f"{times} * {inner}"
+                    yield Term(tuple(targets), term.cost + 2.2, None, expr, term.uses)
+
+    def _joined(self, targets: Sequence[Any]) -> Iterator[Term]:
+        """A list that is another one with an element before or behind, or two lists in a row."""
+        lists = [term for term in self.plain if all(isinstance(value, list) for value in term.values)][:40]
+        for term in lists:
+            sizes = [len(value) for value in term.values]
+            heads = [target[: len(target) - size] for target, size in zip(targets, sizes, strict=True)]
+            tails = [target[size:] for target, size in zip(targets, sizes, strict=True)]
+            behind = [target[len(target) - size :] for target, size in zip(targets, sizes, strict=True)]
+            before = [target[:size] for target, size in zip(targets, sizes, strict=True)]
+            if same(term.values, behind) and all(len(head) == 1 for head in heads):
+                for one in self.explain([head[0] for head in heads], 1, deep=False):
+                    yield Term(
+                        tuple(targets), one.cost + term.cost + 0.6, None, f"[{one.expr}] + {term.expr}",
+                        one.uses | term.uses,
+                    )  # fmt: skip
+            if same(term.values, before) and all(len(tail) == 1 for tail in tails):
+                for one in self.explain([tail[0] for tail in tails], 1, deep=False):
+                    yield Term(
+                        tuple(targets), one.cost + term.cost + 0.6, None, f"{term.expr} + [{one.expr}]",
+                        one.uses | term.uses,
+                    )  # fmt: skip
+            if same(term.values, before) and any(tails):
+                for other in lists:
+                    if same(other.values, tails):
+                        yield Term(
+                            tuple(targets), other.cost + term.cost + 0.6, None, f"{term.expr} + {other.expr}",
+                            other.uses | term.uses,
+                        )  # fmt: skip
+
+
+_EXTREMES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("min", "min({})", min),
+    ("max", "max({})", max),
+    ("sum", "sum({})", sum),
+)
+
+
+def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Of a list or an object of numbers; None for anything else."""
+    held = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
+    if not isinstance(held, list) or not held or not all(map(_number, cast(list[Any], held))):
+        return None
+    return function(cast(list[Any], held))
+
+
+def _length(value: Any) -> int | None:
+    return len(cast(Any, value)) if isinstance(value, list | str | dict) else None
+
+
+def _in_order(value: Any) -> Any:
+    try:
+        return sorted(value)
+    except TypeError:
+        return UNSET
+
+
+def _trivial(targets: Sequence[Any]) -> bool:
+    """Whether all are the same empty value, zero or truth value."""
+    first = targets[0]
+    small = first is None or (not isinstance(first, bool) and first in (0, "", [], {}))
+    return small and all(json_equal(first, target) for target in targets)
+
+
+def _constant_of(values: Sequence[Any]) -> Any:
+    first = values[0]
+    return first if all(abs(value - first) < 1e-12 for value in values) else None
+
+
+def text_of(value: Any) -> str:
+    """A value as a key."""
+    return dump_json(value)

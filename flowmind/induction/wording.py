@@ -1,0 +1,397 @@
+"""What a task's text names, and how it compares: numbers, quoted texts, and phrases like "fewer than" around them.
+
+A phrase such as "at least 5" and its opposite, "fewer than 5", cut the numbers at the same place; which of the two a
+program asks for is a matter of taste. What a text settles is the cut: whether 5 itself belongs above or below.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+_CUT = {"<": "below", ">=": "below", ">": "above", "<=": "above", "==": "at", "!=": "at"}
+"""The cut that an operator makes; an operator and its opposite make the same one."""
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_WINDOW = 64
+"""How many characters before and behind a value may hold the phrase that compares."""
+_AROUND = 8
+"""How many words before and behind a value may say what it is about."""
+_REACH = 120
+"""How many characters back "more than that" may look for its number."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A value that a text names, and what the text says of it."""
+
+    value: int | float | str
+    ops: frozenset[str]
+    """How the text compares something with the value: of `<`, `<=`, `>`, `>=`, `==` and `!=`; empty: not at all."""
+    context: tuple[str, ...]
+    """Stems of the words that carry meaning around it in the same sentence, in their order."""
+    start: int
+    """Where it stands in the text, in characters."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A value and its place in the text."""
+
+    value: int | float | str
+    start: int
+    end: int
+    ops: frozenset[str] = frozenset()
+    """What the word itself compares: "empty", "negative"."""
+    faint: bool = False
+    """Whether the word seldom means a number: it counts only where a phrase compares with it."""
+
+
+def mentions(text: str) -> tuple[Mention, ...]:
+    """The values that a text names, in their order.
+
+    A percentage is named twice, as 12 and as 0.12; "at least 5 lower" also names -5. Words such as "none" and "empty"
+    name 0 where they compare, and "empty" the empty text too. Dates and times of day name nothing. A limit on how
+    often something is done ("but at most 3 times") reads as the question before each time, so far fewer than 3.
+    """
+    even = text.translate(_EVEN)
+    hidden = _UNREAD.sub(_masked, _QUOTED.sub(_masked, even))
+    ends = [match.end() for match in _SENTENCE_END.finditer(hidden)]
+    hidden = _LISTED.sub(lambda match: match[0].replace(",", ";"), hidden).lower()
+    found = sorted([*_quoted(text, even), *_numbers(hidden), *_amounts(hidden)], key=lambda one: (one.start, one.end))
+    words = [(match.start(), match[0]) for match in _WORD.finditer(hidden)]
+    ranges = _ranges(hidden, found)
+    result: list[Mention] = []
+    for one in found:
+        place = bisect_right(ends, one.start)
+        low = ends[place - 1] if place else 0
+        high = ends[place] if place < len(ends) else len(hidden)
+        before, behind = hidden[low : one.start], hidden[one.end : high]
+        ops = one.ops or _compared(before, behind, one.faint) or ranges.get(one.start, frozenset())
+        if one.faint and not ops:
+            continue
+        mention = Mention(one.value, ops, _context(words, one, low, high), one.start)
+        result += [mention, *_also(mention, behind)]
+    return tuple(_referred(hidden, result))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of all words of a text that carry meaning."""
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
+
+
+def agreement(text_mentions: Iterable[Mention], op: str, value: int | float | str) -> float:
+    """How well a comparison with a constant agrees with what a text says of this constant.
+
+    1.0: the text makes this cut, in these words or in the opposite ones. 0.5: it names the value and compares nothing
+    with it. 0.3: it compares with the value, but otherwise, such as `<=` for `<`. 0.0: it does not name the value.
+    Of several mentions of the value the best one counts. An operator that is none of the six makes no cut.
+    """
+    same = [{_CUT[said] for said in one.ops} for one in text_mentions if _equal(one.value, value)]
+    return max((1.0 if _CUT.get(op) in cuts else 0.3 if cuts else 0.5 for cuts in same), default=0.0)
+
+
+def word_overlap(names: Iterable[str], spoken: Mention | Iterable[str]) -> float:
+    """The share, 0 to 1, of the words in identifiers that occur near a mention, or among stems.
+
+    A word occurs too where a longer one begins with it, from four letters on. Names without words: 0.
+    """
+    near = set(spoken.context if isinstance(spoken, Mention) else spoken)
+    parts = {part for name in names for part in stems(_HUMP.sub(" ", name))}
+    return sum(part in near or any(_related(part, one) for one in near) for part in parts) / max(len(parts), 1)
+
+
+# Reading values.
+
+_EVEN = str.maketrans({"İ": "I", "’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "\u00a0": " "})
+"""Signs of one meaning as one; no letter that grows in lower case."""
+_QUOTED = re.compile(r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){0,80})'(?!\w)|\"([^\"\n]{0,80})\"|`([^`\n]{1,80})`")
+_UNREAD = re.compile(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{1,2}:\d{2}\b|\b\d+\.\d+\.[\d.]*\d")
+"""Dates, times of day, numbers of versions."""
+_LISTED = re.compile(r"\[[^\]\n]{0,200}\]")
+_SENTENCE_END = re.compile(r"[.!?][)'\"~]*\s+(?=[A-Z(\[~'\"])")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_HUMP = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
+_DIGITS = re.compile(
+    r"(?<![\w.])(?<![a-z]-)(?:(?<!\d)-)?(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18})(?:\.\d{1,18})?"
+    r"(?=(?:st|nd|rd|th|kg|g|cm|mm|km|m|min|h|s|l|ml|x|%|€)?(?!\w))"
+)
+_UNITS = {
+    word: number
+    for number, word in enumerate(
+        re.findall(
+            r"\w+",
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen",
+        )
+    )
+}
+_TENS = {
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
+_SINGLE = {"half": 0.5, "quarter": 0.25, "once": 1, "twice": 2, "double": 2, "thrice": 3, "triple": 3, "a single": 1}
+_NUMERAL = _UNITS | _TENS | _SINGLE
+_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_UNITS)})\b)?|(?:{'|'.join(_UNITS)}))"
+_SPELLED = re.compile(
+    rf"\b(?:(?:(?:half an?|an?|{_BELOW_100}) )?(?:{'|'.join(_SCALES)})(?:(?: and)? {_BELOW_100})?"
+    rf"|{_BELOW_100}|{'|'.join(_SINGLE)})\b"
+)
+_FAINT = frozenset({"one", "once", "a single"})
+_PRONOUN = re.compile(r"\b(?:an?|the|this|that|which|each|every|another|any|no|first|last|next|other|\w+est) $")
+_AMOUNT = re.compile(
+    r"\b(?:(?P<empty>empty)|(?P<gone>(?:nothing|nobody|no one|none) (?:is |are )?(?:left|remains?))"
+    r"|(?P<none>nothing|nobody|no one|none|(?:some|any)(?:thing|body|one)"
+    r"|any(?= (?:\w+ )?(?:is|are|was|were|remains?)\b)|no (?!(?:one|more|fewer|less|longer|\w+er than)\b)\w+)"
+    r"|(?P<natural>(?:non-|not )negative)|(?P<negative>negative)|(?P<positive>positive))\b"
+)
+"""Words that compare with 0 by themselves."""
+_SAYS = {"empty": ("==", ">"), "gone": ("==", ">"), "none": ("==", ">"), "negative": ("<",), "natural": (">=",)}
+_WHETHER = re.compile(
+    r"\b(?:(?:if|when|whenever|while|until|till|unless|once|whether|as (?:long|soon) as)\b[^.,;:]{0,40}"
+    r"|(?:there (?:is|are|was|were)|has|have|had) )$"
+)
+
+
+def _masked(match: re.Match[str]) -> str:
+    return "~" * len(match[0])
+
+
+def _quoted(text: str, even: str) -> Iterator[_Found]:
+    for match in _QUOTED.finditer(even):
+        low, high = match.span(match.lastindex or 0)
+        yield _Found(text[low:high], *match.span())
+
+
+def _numbers(text: str) -> Iterator[_Found]:
+    for match in _DIGITS.finditer(text):
+        digits = match[0].replace(",", "")
+        yield _Found(float(digits) if "." in digits else int(digits), *match.span())
+    for match in _SPELLED.finditer(text):
+        if match[0] != "one" or not _PRONOUN.search(text[max(0, match.start() - 12) : match.start()]):
+            yield _Found(_spelled(match[0]), *match.span(), faint=match[0] in _FAINT)
+
+
+def _spelled(words: str) -> int | float:
+    value = _SINGLE.get(words, 0)
+    for word in re.split("[- ]", words) if not value else ():
+        value = (value or 1) * _SCALES[word] if word in _SCALES else value + _NUMERAL.get(word, 0)
+    return int(value) if value == int(value) else value
+
+
+def _amounts(text: str) -> Iterator[_Found]:
+    for match in _AMOUNT.finditer(text):
+        kind = match.lastgroup or ""
+        if kind != "none" or _WHETHER.search(text[max(0, match.start() - _WINDOW) : match.start()]):
+            yield _Found(0, *match.span(), frozenset(_SAYS.get(kind, (">",))))
+        if kind == "empty":
+            yield _Found("", *match.span(), frozenset({"=="}))
+
+
+# Reading comparisons.
+
+_DOWN = (
+    "fewer less lower smaller shorter cheaper lighter younger earlier sooner slower narrower thinner nearer closer "
+    "weaker colder cooler shallower softer poorer worse lesser"
+).replace(" ", "|")
+_UP = (
+    "more higher larger greater bigger longer taller later older heavier faster warmer hotter further farther deeper "
+    "wider stronger dearer better thicker brighter louder richer"
+).replace(" ", "|")
+_SOME = r"(?: [\w'-]+)"
+_NOT = rf"(?:no|not|\w+n't|never|cannot|without){_SOME}{{0,1}}?"
+_UNDER = rf"(?:(?:{_DOWN}){_SOME}{{0,3}}? than|(?:just )?(?:below|under|beneath)|short of)"
+_OVER = (
+    rf"(?:(?:{_UP}){_SOME}{{0,3}}? than|(?!(?:other|rather|either|whether)\b)\w+er than"
+    r"|(?:just )?(?:over|above|beyond|past)|exceed(?:s|ed|ing)?|surpass(?:es|ed|ing)?|in excess of)"
+)
+_MAY = r"(?:can|may|could|must|should|shall|able to|allowed to|cannot|can't)"
+_HOLD = r"(?:hold|carry|take|seat|bear|contain|store|lift|fit|accommodate)"
+_LIMIT = r"(?:maximum|max\.?|(?:upper )?limit|cap|ceiling|capacity)"
+_FILLER = (
+    r"(?: (?:an?|the|these|those|his|her|its|their|my|our|your|about|some|another|of|to|total|all|the (?:word|text)|"
+    r"called|named|floor|level|day|size|number|no\.|grade|class|age|year|step|position|place|row|line|page))*"
+    r"(?: \(?|\s*)[$€£]?$"
+)
+_BEFORE_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("<",), r"up to but (?:not including|excluding)|not enough (?:room |space |money |time )?for"),
+    (("<",), rf"(?:cannot|can't|can not|could not|couldn't) (?:even )?{_HOLD}"),
+    ((">=",), rf"{_NOT} {_UNDER}"),
+    (("<=",), rf"{_NOT} {_OVER}"),
+    (("<=",), r"at (?:the )?(?:very )?most|up to(?: and including)?|within(?: the)?(?: (?:next|first|last))?"),
+    (("<=",), rf"{_LIMIT}(?: (?:of|is|was|to|for))?|(?:limited|capped|restricted|down) (?:to|at)|room for"),
+    (("<=",), rf"{_MAY} (?:only |still )?(?:{_HOLD}|have|weigh|cost|be)|as (?:few|little|low|small|short|early) as"),
+    ((">=",), r"at (?:the )?(?:very )?least|(?:minimum|min\.?)(?: (?:of|is|was|for))?|upwards of"),
+    ((">=",), r"reach(?:es|ed|ing)?|attain(?:s|ed|ing)?|hits|starting (?:at|with|from)|after"),
+    ((">=",), r"as (?:many|much|high|large|great|old|late|heavy|big) as"),
+    (("<",), rf"{_UNDER}|before"),
+    ((">",), _OVER),
+    (("==",), r"exactly|precisely|equal(?:s|ling)?|equal to|identical to|the same as|={1,2}"),
+    (("!=",), r"not|other than|different from|differs? from|except(?: for)?|excluding|unlike|(?:is|are)n't|!=|≠"),
+    (("==", "<="), r"only|just"),
+    (("<=",), r"<=|≤"),
+    ((">=",), r">=|≥"),
+    (("<",), r"<"),
+    ((">",), r">"),
+)
+_COMING = r"(?:as soon as|once(?! (?:an?|per|every|each)\b)|until|till)"
+_LOOSE_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
+    ((">=",), rf"{_COMING}{_SOME}{{0,5}}?"),
+    (("==",), r"(?:is|are|was|were|be|being|amounts? to|comes? to|adds? up to)"),
+    (("==",), rf"(?:if|when|whenever){_SOME}{{0,5}}? (?:has|have|had|contains?|holds?|gets?|shows?)"),
+    (
+        ("==",),
+        r"(?:who|whoever|that|which) (?:has|have|had|contains?|holds?|shows?|throws?|rolls?|draws?|scores?)",
+    ),
+)
+"""Weaker signs, looked for where there is no phrase proper."""
+_JOINT = r"(?!(?:and|or|but|if|unless|when|while|with|than|who|which|that)\b)"
+_THEN = rf"(?:[ -]?{_JOINT}[a-z%°€][\w%°'/-]*(?: {_JOINT}[a-z][\w'/-]*){{0,4}}?)??"
+"""The unit or noun behind a number."""
+_NO_NUMBER = rf"(?! (?:\d|{'|'.join([*_UNITS, *_TENS, *_SCALES])}|half|an?)\b)"
+_ALONE = r"(?! (?:[\w ]{0,20}than|to|the|an?|that|this|those|it)\b)"
+_BE = r"(?:is|are|was|were|has been|have been|being|be|gets?)"
+_BEHIND_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
+    ((">=",), rf",? (?:or|and) (?:{_UP}|above|over|up|upwards?|beyond|after)\b{_ALONE}|\+(?!\w)"),
+    (("<=",), rf",? (?:or|and) (?:{_DOWN}|below|under|beneath|down|downwards?|before)\b{_ALONE}"),
+    (("<=",), rf",? (?:at (?:the )?(?:very )?most|(?:as an? )?max(?:imum)?\b|(?:and|but) no more){_NO_NUMBER}"),
+    ((">=",), rf",? (?:at (?:the )?(?:very )?least|(?:as an? )?min(?:imum)?\b|(?:and|but) no less){_NO_NUMBER}"),
+    ((">=",), rf" {_BE} (?:reached|attained|met)|,? (?:already )?(?:suffices?|{_BE} (?:enough|sufficient))"),
+    ((">",), rf" {_BE} (?:exceeded|surpassed|passed)"),
+    (("<=",), rf",? (?:{_BE} )?(?:still )?{_BE} (?:still |just )?(?:fine|allowed|ok|okay|permitted|acceptable)"),
+    (("<=",), r",? (?:still|just) (?:fits?|fine|allowed|ok|okay|permitted|acceptable)"),
+)
+_ONWARDS = re.compile(rf"{_THEN} (?:on|onwards?|up|upwards?)\b")
+_FROM = re.compile(rf"\b(?:from|starting (?:at|with)){_FILLER}")
+_LOWER = re.compile(rf"{_THEN} (?<!or )(?<!and )(?:{_DOWN}|below|down)\b")
+_FACTOR = re.compile(rf" (?:times|{_UP}|{_DOWN})\b")
+_LEFT_OVER = re.compile(rf"{_THEN} (?:(?:is|are) )?(?:remains?|left|remaining)\b")
+_PERCENT = re.compile(r" ?%| ?per ?cent\b")
+_CONDITIONAL = re.compile(r"\b(?:if|when|while|as long as|whose|which|who|that|unless|provided|whether|where)\b")
+_LOOP = re.compile(r"\b(?:until|till|while|as long as|as soon as|repeat\w*|goes on|go on|stops?)\b")
+_TIMES = re.compile(
+    r" (?:more )?(?:times|rounds|turns|tries|attempts|repetitions|trips|steps|moves|runs|passes|rides|cycles|laps)\b"
+)
+_CAP = re.compile(r"\b(?:most|max(?:imum)?|more|up to|limited)\b")
+_BACK_SPEC = ((("<=",), rf"{_NOT} {_OVER}"), ((">=",), rf"{_NOT} {_UNDER}"), ((">",), _OVER), (("<",), _UNDER))
+_RANGE = {"between": " and ", "from": " to "}
+
+
+def _alternatives(spec: Sequence[tuple[tuple[str, ...], str]]) -> str:
+    return "|".join(f"(?P<p{place}>{pattern})" for place, (_, pattern) in enumerate(spec))
+
+
+_BACK = re.compile(rf"\b(?:{_alternatives(_BACK_SPEC)}) (?:that|this)(?=\s*(?:[.,;:)]|and\b|or\b|$))")
+_BEFORE = re.compile(rf"(?<![\w'-])(?:{_alternatives(_BEFORE_SPEC)}){_FILLER}")
+_COMES = re.compile(rf"\b{_COMING}{_SOME}{{0,3}}?{_FILLER}")
+_LOOSE = re.compile(rf"\b(?:{_alternatives(_LOOSE_SPEC)}){_FILLER}")
+_BEHIND = re.compile(rf"{_THEN}(?:{_alternatives(_BEHIND_SPEC)})")
+
+
+def _compared(before: str, behind: str, faint: bool) -> frozenset[str]:
+    """How a sentence compares with the value between its two parts."""
+    near, then = before[-_WINDOW:], behind[:_WINDOW]
+    if match := _BEHIND.match(then):
+        return _limit(_ops(_BEHIND_SPEC, match), match[0], before, then)
+    if _FROM.search(near) and _ONWARDS.match(then):
+        return frozenset({">="})
+    if match := _BEFORE.search(near):
+        return _limit(_ops(_BEFORE_SPEC, match), match[0], before, then)
+    if _COMES.search(near) and _LEFT_OVER.match(then):
+        return frozenset({"==", "<="})
+    match = None if faint else _LOOSE.search(near)
+    ops = _ops(_LOOSE_SPEC, match) if match else frozenset[str]()
+    return frozenset() if "==" in ops and _FACTOR.match(then) else ops
+
+
+def _ops(spec: Sequence[tuple[tuple[str, ...], str]], match: re.Match[str]) -> frozenset[str]:
+    return frozenset(spec[int((match.lastgroup or "")[1:])][0])
+
+
+def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozenset[str]:
+    """`<` instead of `<=` where a sentence limits how often something is done: the question comes before each time."""
+    clause = re.split(r"[,;:(]", before)[-1]
+    added = re.match(r" (?:but|and|though|yet)\b", clause) and _LOOP.search(before)
+    capped = ops == frozenset({"<="}) and _CAP.search(phrase)
+    limits = capped and not _CONDITIONAL.search(clause) and (added or _TIMES.match(then))
+    return frozenset({"<"}) if limits else ops
+
+
+def _ranges(text: str, found: Sequence[_Found]) -> dict[int, frozenset[str]]:
+    """What ranges say of their two ends, by where these stand."""
+    result: dict[int, frozenset[str]] = {}
+    for low, high in pairwise(one for one in found if not isinstance(one.value, str)):
+        link = text[low.end : high.start]
+        word = re.search(r"\b(between|from) (?:the )?(?:\w+ )?$", text[max(0, low.start - 24) : low.start])
+        if link in ("-", " - ", " to ", " through ") or (word and link == _RANGE[word[1]]):
+            result |= {low.start: frozenset({">="}), high.start: frozenset({"<="})}
+    return result
+
+
+def _also(mention: Mention, behind: str) -> Iterator[Mention]:
+    """The other values that a number stands for: a share for a percentage, a negative number for what is lower."""
+    if isinstance(mention.value, str):
+        return
+    if _PERCENT.match(behind):
+        yield replace(mention, value=round(mention.value / 100, 12))
+    if mention.value > 0 and mention.ops and _LOWER.match(behind[:_WINDOW]):
+        yield replace(mention, value=-mention.value, ops=frozenset(_MIRRORED[op] for op in mention.ops))
+
+
+def _referred(text: str, said: Sequence[Mention]) -> Iterator[Mention]:
+    """The mentions, with what is said later by "more than that"."""
+    more: dict[int, frozenset[str]] = {}
+    for back in _BACK.finditer(text):
+        last = back.start()
+        near = [one for one in said if last - _REACH < one.start < last and not isinstance(one.value, str)]
+        if near:
+            meant = max(near, key=lambda one: (bool(one.ops), one.start)).start
+            more[meant] = more.get(meant, frozenset()) | _ops(_BACK_SPEC, back)
+    for one in said:
+        yield replace(one, ops=one.ops | more[one.start]) if one.start in more else one
+
+
+# Words.
+
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about above again all also always among an and any are as at back be because been before being below between
+        both but by can cannot could did do does down each either every few fewer first for from further had has have
+        he her here his how however i if in into is it its itself just last least less like many may me mere more most
+        much must my neither never no nor not of off on once one only or other otherwise our out over own per perhaps
+        rather same shall she should since so some still such take than that the their them then there these they this
+        those through to too under until up upon us very was we were what when where whether which while who whom
+        whose why will with within without would yet you your
+        """,
+    )
+)
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    """A word without its ending, the same for its usual forms."""
+    bare = word.split("'")[0]
+    if bare.endswith("ies") and len(bare) > 4:
+        return bare[:-3] + "y"
+    bare = _ENDING.sub("", bare)
+    return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
+
+
+def _related(one: str, other: str) -> bool:
+    return min(len(one), len(other)) > 3 and (one.startswith(other) or other.startswith(one))
+
+
+def _context(words: Sequence[tuple[int, str]], one: _Found, low: int, high: int) -> tuple[str, ...]:
+    here, then = bisect_left(words, (one.start, "")), bisect_left(words, (one.end, ""))
+    near = [*words[max(0, here - _AROUND) : here], *words[then : then + _AROUND]]
+    return tuple(_stem(word) for start, word in near if low <= start < high and word not in _STOP)
+
+
+def _equal(one: int | float | str, other: int | float | str) -> bool:
+    return one == other and not isinstance(other, bool)
