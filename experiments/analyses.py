@@ -9,18 +9,16 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from experiments import paper
-from experiments.loading import Loaded, cells
-from flowmind.evaluation.statistics import McNemar, Mean, Rate, correlation, mcnemar, mean_of, rate
+from experiments import paper, verified
+from experiments.loading import Loaded, cells, pooled
+from experiments.tables import ABOUT_GOLD, PAPER, Table, Test, number, share, shown, tests_passed
+from flowmind.evaluation.statistics import McNemar, Mean, correlation, holm, mcnemar, mean_of, rate
 from flowmind.record import CaseRecord, StructureFacts
 from tools_registry import catalog
 
-Test = Callable[[CaseRecord], bool]
-_PAPER = "paper: "
 _LEVELS = ("easy", "medium", "hard")
 FAILURES = {
     "exec_only": "execution only, no graph",
@@ -31,43 +29,6 @@ FAILURES = {
 """The failure modes in words."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as text, with its source in the paper and what it says."""
-
-    key: str
-    """Such as `table1`: what configurations and pages name it by."""
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    says: str = ""
-    """In plain words, what the data show and what they do not."""
-    notes: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """The table in Markdown, under its title."""
-        lines = [f"### {self.title}", "", f"| {' | '.join(self.head)} |", f"|{' --- |' * len(self.head)}"]
-        lines += [f"| {' | '.join(row)} |" for row in self.rows]
-        lines += [f"\n{text}" for text in (self.says, *self.notes) if text]
-        return "\n".join(lines) + "\n"
-
-
-def shown(found: Rate) -> str:
-    """A rate with its count and interval."""
-    return f"{found.percent:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]" if found.of else "–"
-
-
-def share(records: Sequence[CaseRecord], test: Test) -> Rate:
-    """The rate of cases of a kind."""
-    return rate(sum(map(test, records)), len(records))
-
-
-def tests_passed(records: Sequence[CaseRecord]) -> Rate:
-    """The rate of tests passed."""
-    scores = [score for record in records for score in record.tests]
-    return rate(sum(score.passed for score in scores), len(scores))
-
-
 def _passed(record: CaseRecord) -> bool:
     return record.passed
 
@@ -76,20 +37,8 @@ def _both(record: CaseRecord) -> bool:
     return record.exec_complete and record.graph_valid
 
 
-def _number(value: Any, digits: int = 1) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
 def _named(row: dict[str, Any]) -> str:
-    return f"{_PAPER}{row['model']} {row['mode']}"
-
-
-def _pooled(runs: Sequence[Loaded]) -> list[tuple[str, tuple[CaseRecord, ...]]]:
-    """Each cell of the grid with the records of all its seeds."""
-    return [
-        (label, tuple(itertools.chain.from_iterable(run.records for run in held)))
-        for label, held in cells(runs).items()
-    ]
+    return f"{PAPER}{row['model']} {row['mode']}"
 
 
 # Main results
@@ -98,6 +47,7 @@ def _pooled(runs: Sequence[Loaded]) -> list[tuple[str, tuple[CaseRecord, ...]]]:
 def table1(runs: Sequence[Loaded]) -> Table:
     """Table 1: the main results."""
     head = ("run", "cases", "case pass", "test pass", "exec complete", "graph valid", "both", "errors")
+    notes = (_HOW_SURE, *([ABOUT_GOLD] if any(run.gold for run in runs) else []))
     rows = [
         (
             label,
@@ -109,11 +59,11 @@ def table1(runs: Sequence[Loaded]) -> Table:
             shown(share(records, _both)),
             str(sum(run.errors for run in cells(runs)[label])),
         )
-        for label, records in _pooled(runs)
+        for label, records in pooled(runs)
     ]
     keys = ("case_pass_rate", "test_pass_rate", "exec_complete", "graph_valid", "both")
-    rows += [(_named(row), "141", *(_number(row[key]) for key in keys), "–") for row in paper.rows("table1_main")]
-    return Table("table1", "Main results (table 1)", head, tuple(rows), _best(runs), (_HOW_SURE,))
+    rows += [(_named(row), "141", *(number(row[key]) for key in keys), "–") for row in paper.rows("table1_main")]
+    return Table("table1", "Main results (table 1)", head, tuple(rows), _best(runs), notes)
 
 
 _HOW_SURE = (
@@ -124,13 +74,13 @@ _HOW_SURE = (
 
 
 def _best(runs: Sequence[Loaded]) -> str:
-    """Who leads, and whether the lead is more than chance."""
+    """Who leads of those that executed, and whether the lead is more than chance."""
     by_model: dict[str, list[Loaded]] = {}
-    for run in runs:
+    for run in [run for run in runs if not run.gold]:
         by_model.setdefault(run.model, []).append(run)
     said: list[str] = []
     for model, held in by_model.items():
-        ranked = sorted(_pooled(held), key=lambda cell: -share(cell[1], _passed).percent)
+        ranked = sorted(pooled(held), key=lambda cell: -share(cell[1], _passed).percent)
         if len(ranked) < 2 or not ranked[0][1]:
             continue
         (first, best), (second, next_best) = ranked[:2]
@@ -168,7 +118,7 @@ def _by_case(records: Iterable[CaseRecord]) -> dict[str, list[CaseRecord]]:
 def comparisons(runs: Sequence[Loaded]) -> Table | None:
     """Every two modes of a model on the same cases, by the exact McNemar test."""
     rows: list[tuple[str, ...]] = []
-    for (first, one), (second, other) in itertools.combinations(_pooled(runs), 2):
+    for (first, one), (second, other) in itertools.combinations(pooled(runs), 2):
         found = compare(one, other)
         if found.cases:
             split = (str(found.first_only), str(found.second_only), str(found.both), str(found.neither))
@@ -181,7 +131,37 @@ def comparisons(runs: Sequence[Loaded]) -> Table | None:
         f"Of {len(rows)} comparisons {telling} are below 0.05; by chance alone one in twenty would be, and p is not "
         "corrected for how many were made."
     )
-    return Table("compared", "Compared on the same cases (McNemar)", head, tuple(rows), said)
+    notes = (ABOUT_GOLD,) if any(run.gold for run in runs) else ()
+    return Table("compared", "Compared on the same cases (McNemar)", head, tuple(rows), said, notes)
+
+
+def against(runs: Sequence[Loaded]) -> Table | None:
+    """Every run that executed against plain `es-pe` of its model on the same cases, by the exact McNemar test."""
+    found: list[tuple[str, str, McNemar]] = []
+    for model in dict.fromkeys(run.model for run in runs):
+        held = [run for run in runs if run.model == model and not run.gold]
+        base = next((run.label for run in held if run.mode == "es-pe" and not run.variant), None)
+        of = dict(pooled(held))
+        found += [
+            (label, base, one)
+            for label, records in of.items()
+            if base is not None and label != base and (one := compare(records, of[base])).cases
+        ]
+    if not found:
+        return None
+    rows = [
+        (label, base, str(one.cases), str(one.first_only), str(one.second_only), str(one.both), str(one.neither),
+         f"{100 * (one.first_only - one.second_only) / one.cases:+.1f}", f"{one.p:.3f}", f"{corrected:.3f}")
+        for (label, base, one), corrected in zip(found, holm([one.p for *_, one in found]), strict=True)
+    ]  # fmt: skip
+    clear = sum(float(row[-1]) < 0.05 for row in rows)
+    said = (
+        f"Of {len(rows)} runs {clear} differ from `es-pe` by more than chance once p is corrected for their number "
+        "(Holm). Points are percentage points of the same cases. Runs with gold traces are no rivals and left out."
+    )
+    split = ("only this", "only es-pe", "both", "neither")
+    head = ("run", "against", "same cases", *split, "points", "p (exact)", "p (Holm)")
+    return Table("against", "Against es-pe on the same cases (McNemar)", head, tuple(rows), said)
 
 
 def seeds(runs: Sequence[Loaded]) -> Table | None:
@@ -213,11 +193,11 @@ def table2(runs: Sequence[Loaded]) -> Table:
     rows = [
         (label, str(len(records)), str(sum(record.mti is None for record in records)),
          str(sum(record.mti is not None for record in records)), shown(share(records, lambda r: r.mti is not None)))
-        for label, records in _pooled(runs)
+        for label, records in pooled(runs)
     ]  # fmt: skip
     rows += [
-        (f"{_PAPER}qwen3-8b {row['mode']}", str(row["total"]), str(row["clean"]), str(row["mti"]),
-         _number(row["mti_rate"]))
+        (f"{PAPER}qwen3-8b {row['mode']}", str(row["total"]), str(row["clean"]), str(row["mti"]),
+         number(row["mti_rate"]))
         for row in paper.rows("table2_mixed_tool_invocation_qwen3_8b")
     ]  # fmt: skip
     said = "Execute-Summarize cannot mix the tools of both stages: its rate is 0 by construction, not by skill."
@@ -228,7 +208,7 @@ def table2(runs: Sequence[Loaded]) -> Table:
 def figure4(runs: Sequence[Loaded]) -> Table:
     """Figure 4: the kinds of mixed tool invocation, and how often each fails."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         for kind in ("interleaved", "interrupted", "front_loaded", None):
             found = [record for record in records if record.mti == kind]
             if found:
@@ -256,7 +236,7 @@ def table3(runs: Sequence[Loaded]) -> Table:
         rows.append(_composition(name.replace("_", " "), of, tools))
     rows.append(_composition("all", records, sum(int(row[4]) for row in rows)))
     rows += [
-        (f"{_PAPER}{row['category'].lower()}", *(str(row[key]) for key in ("instances", "tests", "examples", "tools")))
+        (f"{PAPER}{row['category'].lower()}", *(str(row[key]) for key in ("instances", "tests", "examples", "tools")))
         for row in paper.rows("table3_composition")
     ]
     said = "What the runs cover; tools are those of the catalog." + _partial(records)
@@ -286,10 +266,10 @@ def table4(runs: Sequence[Loaded]) -> Table:
         of = [record for record in records if record.difficulty == level]
         tools = [record.task.tools for record in of]
         flows = ", ".join(sorted({record.task.control_flow for record in of}))
-        rows.append((level, str(len(of)), f"{min(tools)} to {max(tools)}", _number(sum(tools) / len(of)), flows))
+        rows.append((level, str(len(of)), f"{min(tools)} to {max(tools)}", number(sum(tools) / len(of)), flows))
     rows += [
-        (f"{_PAPER}{row['difficulty']}", str(row["instances"]), "{} to {}".format(*row["tools_per_instance"]),
-         _number(row["tools_avg"]), ", ".join(row["control_flow"]))
+        (f"{PAPER}{row['difficulty']}", str(row["instances"]), "{} to {}".format(*row["tools_per_instance"]),
+         number(row["tools_avg"]), ", ".join(row["control_flow"]))
         for row in paper.rows("table4_difficulty")
     ]  # fmt: skip
     said = "Harder tasks offer more tools and need branches, iteration, or both." + _partial(records)
@@ -309,7 +289,7 @@ def figure6(runs: Sequence[Loaded]) -> Table:
     for level in _levels(records):
         of = [record for record in records if record.difficulty == level]
         words, tools = ([getattr(record.task, name) for record in of] for name in ("words", "tools"))
-        rows.append((level, str(len(of)), _number(sum(words) / len(of)), _number(sum(tools) / len(of))))
+        rows.append((level, str(len(of)), number(sum(words) / len(of)), number(sum(tools) / len(of))))
     said = "Texts and tool sets grow with the difficulty; the paper shows this as a plot without figures."
     head = ("difficulty", "instances", "words, mean", "tools offered, mean")
     return Table("figure6", "Difficulty, length of text and tools (figure 6)", head, tuple(rows), said)
@@ -322,10 +302,10 @@ def table6(runs: Sequence[Loaded]) -> Table:
     """Table 6: cases passed."""
     rows = [
         (label, str(sum(map(_passed, records))), str(len(records)), shown(share(records, _passed)))
-        for label, records in _pooled(runs)
+        for label, records in pooled(runs)
     ]
     rows += [
-        (f"{_PAPER}qwen3-8b {row['mode']}", str(row["passed"]), str(row["total"]), _number(row["case_pass_rate"]))
+        (f"{PAPER}qwen3-8b {row['mode']}", str(row["passed"]), str(row["total"]), number(row["case_pass_rate"]))
         for row in paper.rows("table6_qwen3_8b_pass")
     ]
     return Table("table6", "Cases passed (table 6)", ("run", "passed", "of", "rate"), tuple(rows), _best(runs))
@@ -336,7 +316,7 @@ def table7(runs: Sequence[Loaded]) -> Table:
     records = _cases(runs)
     categories = list(dict.fromkeys(record.category for record in records if record.category))
     levels = _levels(records)
-    held = _pooled(runs)
+    held = pooled(runs)
     rows: list[tuple[str, ...]] = []
     for label, of in held:
         by_category = [shown(share([r for r in of if r.category == name], _passed)) for name in categories]
@@ -346,8 +326,8 @@ def table7(runs: Sequence[Loaded]) -> Table:
              "Logic Reason.": "logical_reasoning", "Math Comp.": "mathematical_computation"}  # fmt: skip
     theirs = {short[row["category"]]: row for row in paper.rows("table7_by_category_qwen3_8b")}
     for mode in ("react", "pe", "es_react", "es_pe"):
-        rates = [_number(theirs[name][mode]) if name in theirs else "–" for name in categories]
-        rows.append((f"{_PAPER}qwen3-8b {mode.replace('_', '-')}", *rates, *("–" for _ in levels)))
+        rates = [number(theirs[name][mode]) if name in theirs else "–" for name in categories]
+        rows.append((f"{PAPER}qwen3-8b {mode.replace('_', '-')}", *rates, *("–" for _ in levels)))
     head = ("run", *(name.replace("_", " ") for name in categories), *levels)
     said = "Within a category or level the cases are few: the intervals are wide, and most differences are not told."
     return Table("table7", "Cases passed by category and difficulty (table 7)", head, tuple(rows), said)
@@ -356,14 +336,14 @@ def table7(runs: Sequence[Loaded]) -> Table:
 def figure3(runs: Sequence[Loaded]) -> Table:
     """Figure 3: forgetting the graph, being asked for it, and separate stages."""
     order = ("react", "enhanced-react", "es-react")
-    chosen = [run for run in runs if run.mode in order]
+    chosen = [run for run in runs if run.mode in order and run.as_its_mode]
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(sorted(chosen, key=lambda run: (run.model, order.index(run.mode)))):
+    for label, records in pooled(sorted(chosen, key=lambda run: (run.model, order.index(run.mode)))):
         forgotten = [record for record in records if not record.passed]
         none = share(forgotten, lambda record: record.exec_complete and not record.graph_valid)
         rows.append((label, shown(share(records, _passed)), shown(none)))
     theirs = paper.values()["figure3_pass_rate_qwen3_8b"]
-    rows += [(f"{_PAPER}qwen3-8b {mode}", _number(theirs[mode.replace("-", "_")]), "–") for mode in order]
+    rows += [(f"{PAPER}qwen3-8b {mode}", number(theirs[mode.replace("-", "_")]), "–") for mode in order]
     forgetting = paper.values()["section_4_3_1"]
     said = (
         "Separate stages help against forgetting where the last column shrinks. The paper counts "
@@ -379,13 +359,13 @@ def figure3(runs: Sequence[Loaded]) -> Table:
 def table8(runs: Sequence[Loaded]) -> Table:
     """Table 8: the quadrants of execution against graph."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         for done, valid in itertools.product((True, False), repeat=2):
             of = [r for r in records if (r.exec_correct, r.graph_valid) == (done, valid)]
             rows.append((label, _tick(done), _tick(valid), str(len(of)), shown(tests_passed(of))))
     rows += [
-        (f"{_PAPER}qwen3-8b es-react", _tick(row["execution"]), _tick(row["graph"]), str(row["cases"]),
-         _number(row["avg_pass_rate"]))
+        (f"{PAPER}qwen3-8b es-react", _tick(row["execution"]), _tick(row["graph"]), str(row["cases"]),
+         number(row["avg_pass_rate"]))
         for row in paper.rows("table8_quadrants_es_react")
     ]  # fmt: skip
     said = (
@@ -410,7 +390,7 @@ def figure5(runs: Sequence[Loaded]) -> Table:
         ("trace not complete", lambda record: record.integrity == "incomplete"),
     ]
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         for name, test in kinds:
             of = [record for record in records if test(record)]
             rows.append((label, name, str(len(of)), shown(share(of, _passed))))
@@ -425,13 +405,13 @@ def figure5(runs: Sequence[Loaded]) -> Table:
 def table9(runs: Sequence[Loaded]) -> Table:
     """Table 9: the four variants of Execute-Summarize."""
     variants = {"es-react": "rr", "es-pr": "pr", "es-rp": "rp", "es-pe": "pp"}
-    chosen = [run for run in runs if run.mode in variants]
+    chosen = [run for run in runs if run.mode in variants and run.as_its_mode]
     tests: tuple[Test, ...] = (_passed, lambda r: r.exec_complete, lambda r: r.graph_valid, _both)
-    rows = [(label, *(shown(share(records, test)) for test in tests)) for label, records in _pooled(chosen)]
+    rows = [(label, *(shown(share(records, test)) for test in tests)) for label, records in pooled(chosen)]
     for row in paper.rows("table9_es_variants"):
         letters = f"{row['execute'][0]}{row['summarize'][0]}"
         keys = ("case_pass_rate", "exec_complete", "graph_valid", "both")
-        rows.append((f"{_PAPER}{row['model']} es-{letters}", *(_number(row[key]) for key in keys)))
+        rows.append((f"{PAPER}{row['model']} es-{letters}", *(number(row[key]) for key in keys)))
     head = ("run", "case pass", "exec complete", "graph valid", "both")
     return Table("table9", "Variants of Execute-Summarize (table 9)", head, tuple(rows), _best(chosen))
 
@@ -459,12 +439,12 @@ def _sum(pair: tuple[float | None, float | None]) -> float | None:
 def table10(runs: Sequence[Loaded]) -> Table:
     """Table 10: output tokens a case by stage."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         stages = _mean_tokens(records)
-        rows.append((label, *(_number(value, 0) for value in (*stages, _sum(stages)))))
+        rows.append((label, *(number(value, 0) for value in (*stages, _sum(stages)))))
     keys = ("execute_tokens", "summarize_tokens", "total_tokens")
     rows += [
-        (_named(row), *(_number(row[key], 0) for key in keys)) for row in paper.rows("table10_output_tokens_per_case")
+        (_named(row), *(number(row[key], 0) for key in keys)) for row in paper.rows("table10_output_tokens_per_case")
     ]
     said = "Output tokens as the server reports them, a case. A single-stage mode has all in its one stage."
     if any(run.model == "search" for run in runs):
@@ -476,14 +456,14 @@ def table10(runs: Sequence[Loaded]) -> Table:
 def table11(runs: Sequence[Loaded]) -> Table:
     """Table 11: what the failed cases lack."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         failed = [record for record in records if not record.passed]
         counted = Counter(record.failure_mode for record in failed)
         rows.append((label, str(len(failed)), *(shown(rate(counted[kind], len(failed))) for kind in FAILURES)))
     theirs = paper.rows("table11_failure_modes_qwen3_8b")
     for mode in ("react", "pe"):
         shares = [f"{row[f'{mode}_pct']:.1f} ({row[mode]})" for row in theirs]
-        rows.append((f"{_PAPER}qwen3-8b {mode}", str(sum(row[mode] for row in theirs)), *shares))
+        rows.append((f"{PAPER}qwen3-8b {mode}", str(sum(row[mode] for row in theirs)), *shares))
     said = "Of the failed cases. A case that completed both stages and still fails counts as both partial."
     head = ("run", "failed", *FAILURES.values())
     return Table("table11", "Failure modes (table 11)", head, tuple(rows), said)
@@ -492,15 +472,15 @@ def table11(runs: Sequence[Loaded]) -> Table:
 def table12(runs: Sequence[Loaded]) -> Table:
     """Table 12: output tokens by outcome."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         parts: list[str] = []
         for outcome in (True, False):
             of = [record for record in records if record.passed == outcome]
-            parts += [str(len(of)), _number(_sum(_mean_tokens(of)), 0)]
+            parts += [str(len(of)), number(_sum(_mean_tokens(of)), 0)]
         rows.append((label, *parts))
     rows += [
-        (f"{_PAPER}qwen3-8b {row['mode']}", str(row["successes"]), _number(row["tokens_per_success"], 0),
-         str(row["failures"]), _number(row["tokens_per_failure"], 0))
+        (f"{PAPER}qwen3-8b {row['mode']}", str(row["successes"]), number(row["tokens_per_success"], 0),
+         str(row["failures"]), number(row["tokens_per_failure"], 0))
         for row in paper.rows("table12_tokens_by_outcome_qwen3_8b")
     ]  # fmt: skip
     said = "Cases that pass are easier ones, so fewer tokens there are not all the mode's merit."
@@ -511,7 +491,7 @@ def table12(runs: Sequence[Loaded]) -> Table:
 def table13(runs: Sequence[Loaded]) -> Table | None:
     """Table 13: one case that the single stage fails and separate stages solve, with its calls and tokens."""
     by_model: dict[str, dict[str, Loaded]] = {}
-    for run in runs:
+    for run in [run for run in runs if run.as_its_mode]:
         by_model.setdefault(run.model, {})[run.mode] = run
     rows: list[tuple[str, ...]] = []
     for held in by_model.values():
@@ -525,14 +505,14 @@ def table13(runs: Sequence[Loaded]) -> Table | None:
                 total = _sum(_tokens(record))
                 passed = shown(tests_passed([record]))
                 calls = (str(record.calls.business), str(record.calls.graph))
-                rows.append((run.label, id, *calls, _number(total, 0), passed))
+                rows.append((run.label, id, *calls, number(total, 0), passed))
     if not rows:
         return None
     theirs = paper.values()["table13_case_study_math_035_iterative_sqrt_convergence"]
     for mode in ("pe", "es_pe"):
         row = theirs[mode]
         figures = (row["business_actions"], row["graph_actions"], row["total_tokens"], row["pass_rate"])
-        rows.append((f"{_PAPER}qwen3-8b {mode.replace('_', '-')}", "math_035", *map(str, figures)))
+        rows.append((f"{PAPER}qwen3-8b {mode.replace('_', '-')}", "math_035", *map(str, figures)))
     said = "One case shows how, not how often: it was picked because the modes differ on it."
     head = ("run", "case", "business calls", "graph calls", "output tokens", "test pass")
     return Table("table13", "A case in both modes (table 13)", head, tuple(rows), said)
@@ -543,7 +523,7 @@ def table13(runs: Sequence[Loaded]) -> Table | None:
 
 def table14(runs: Sequence[Loaded]) -> Table:
     """Table 14: which traces the summarizer reads."""
-    chosen = [run for run in runs if int(run.settings.get("rollouts", 1)) > 1]
+    chosen = [run for run in runs if int(run.settings.get("rollouts", 1)) > 1 and run.as_its_mode]
     rows: list[tuple[str, ...]] = []
     for _, held in cells(chosen).items():
         records = [record for run in held for record in run.records]
@@ -552,7 +532,7 @@ def table14(runs: Sequence[Loaded]) -> Table:
     for row in paper.rows("table14_trace_selection_qwen3_8b"):
         solved = f"{row['case_pass_rate']:.1f} ({row['solved']})"
         rows.append(
-            (f"{_PAPER}qwen3-8b {row['setting']}", solved, f"{row['test_pass_rate']:.1f} ({row['passed_tests']})")
+            (f"{PAPER}qwen3-8b {row['setting']}", solved, f"{row['test_pass_rate']:.1f} ({row['passed_tests']})")
         )
     head = ("run", "case pass", "test pass")
     return Table("table14", "Selection of traces, three rollouts (table 14)", head, tuple(rows), _best(chosen))
@@ -560,10 +540,14 @@ def table14(runs: Sequence[Loaded]) -> Table:
 
 def table15(runs: Sequence[Loaded]) -> Table:
     """Table 15: a single pass of Execute-Summarize."""
-    chosen = [run for run in runs if run.mode in ("es-react", "es-pe") and int(run.settings.get("rollouts", 1)) == 1]
-    rows = [(label, shown(tests_passed(records))) for label, records in _pooled(chosen)]
+    chosen = [
+        run
+        for run in runs
+        if run.mode in ("es-react", "es-pe") and int(run.settings.get("rollouts", 1)) == 1 and run.as_its_mode
+    ]
+    rows = [(label, shown(tests_passed(records))) for label, records in pooled(chosen)]
     rows += [
-        (f"{_PAPER}qwen3-8b {row['mode']}", _number(row["test_pass_rate"]))
+        (f"{PAPER}qwen3-8b {row['mode']}", number(row["test_pass_rate"]))
         for row in paper.rows("table15_single_pass_qwen3_8b")
     ]
     said = "What one execution and one summary reach, to be read beside the selection of traces."
@@ -579,8 +563,8 @@ def table16(runs: Sequence[Loaded]) -> Table:
     rows: list[tuple[str, ...]] = []
     for model in dict.fromkeys(run.model for run in runs):
         held = [run for run in runs if run.model == model]
-        rows.append((model, str(sum(len(run.everything) for run in held)), _number(_hours(held), 2)))
-    rows += [(f"{_PAPER}{name.lower()}", "846", _number(hours)) for name, hours in paper.values()[
+        rows.append((model, str(sum(len(run.everything) for run in held)), number(_hours(held), 2)))
+    rows += [(f"{PAPER}{name.lower()}", "846", number(hours)) for name, hours in paper.values()[
         "table16_total_hours"].items()]  # fmt: skip
     head = ("model", "cases", "hours, one after the other")
     return Table("table16", "Hours by model (table 16)", head, tuple(rows), _ABOUT_TIME)
@@ -592,13 +576,13 @@ _ABOUT_TIME = "The sum of the cases' times as if one came after the other, on wh
 def table17(runs: Sequence[Loaded]) -> Table:
     """Table 17: hours by mode."""
     rows = [
-        (label, str(sum(len(run.everything) for run in held)), _number(_hours(held), 2))
+        (label, str(sum(len(run.everything) for run in held)), number(_hours(held), 2))
         for label, held in cells(runs).items()
     ]
     for row in paper.rows("table17_hours_by_mode"):
         if row["mode"] != "Total":
             models = {"8B": "qwen3-8b", "14B": "qwen3-14b", "32B": "qwen3-32b", "GPT-4.1": "gpt-4.1", "GPT-5": "gpt-5"}
-            rows += [(f"{_PAPER}{ours} {row['mode']}", "141", _number(row[key])) for key, ours in models.items()]
+            rows += [(f"{PAPER}{ours} {row['mode']}", "141", number(row[key])) for key, ours in models.items()]
     head = ("run", "cases", "hours, one after the other")
     return Table("table17", "Hours by mode (table 17)", head, tuple(rows), _ABOUT_TIME)
 
@@ -631,7 +615,7 @@ _PARTS: tuple[tuple[str, Callable[[StructureFacts], float]], ...] = (
 def structures(runs: Sequence[Loaded]) -> Table | None:
     """How far the workflows resemble gold, and whether that goes with passing the tests."""
     rows: list[tuple[str, ...]] = []
-    for label, records in _pooled(runs):
+    for label, records in pooled(runs):
         held = [(record.structure, record.passed) for record in records if record.structure is not None]
         if not held:
             continue
@@ -653,11 +637,11 @@ def structures(runs: Sequence[Loaded]) -> Table | None:
 
 
 ANALYSES: dict[str, Callable[[Sequence[Loaded]], Table | None]] = {
-    "table1": table1, "compared": comparisons, "seeds": seeds, "table2": table2, "table3": table3,
+    "table1": table1, "compared": comparisons, "against": against, "seeds": seeds, "table2": table2, "table3": table3,
     "table4": table4, "table5": table5, "table6": table6, "table7": table7, "table8": table8, "table9": table9,
     "table10": table10, "table11": table11, "table12": table12, "table13": table13, "table14": table14,
     "table15": table15, "table16": table16, "table17": table17, "figure3": figure3, "figure4": figure4,
-    "figure5": figure5, "figure6": figure6, "structures": structures,
+    "figure5": figure5, "figure6": figure6, "structures": structures, **verified.ANALYSES,
 }  # fmt: skip
 
 
@@ -678,4 +662,4 @@ def analyse(runs: Sequence[Loaded], names: Iterable[str] | None = None) -> list[
 
 def _of_ours(table: Table) -> bool:
     """Whether a table has a row that is not the paper's."""
-    return any(not row[0].startswith(_PAPER) for row in table.rows)
+    return any(not row[0].startswith(PAPER) for row in table.rows)

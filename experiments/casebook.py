@@ -17,9 +17,10 @@ from flowmind.formats.svg import to_svg
 from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.provenance import describe as describe_origin
 from flowmind.provenance import has_holes
-from flowmind.record import CaseRecord, Score
+from flowmind.record import CaseRecord, Derivation, Score
 from flowmind.task import Task
 from flowmind.trace import Origin, PlanStep, Step, ToolStep, Trace
+from flowmind.workflow import Workflow
 from tools_registry import catalog
 from tools_registry.schema import json_equal, type_label
 
@@ -27,6 +28,14 @@ Marked = list[str]
 """A text in parts: every second one, from the second on, is marked."""
 _SINGLE = ("react", "pe", "enhanced-react")
 """The modes with one stage."""
+_STEPS = 6
+"""Steps that are named for a part of a workflow."""
+_WAYS = {
+    "induction": "by induction, no model asked",
+    "guided": "by induction, a model asked for what the traces leave open",
+    "replay": "the calls of one trace in a row",
+}
+"""Who derived a workflow, in words."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +64,23 @@ def read_cases(runs: Sequence[Loaded]) -> list[Case]:
         run = Run(loaded.folder)
         for record in loaded.everything:
             workflow = run.workflow(record.id)
-            drawing, lines = (to_svg(workflow, styled=False), describe(workflow)) if workflow else (None, [])
+            drawing, lines = (to_svg(workflow, styled=False), lines_of(workflow)) if workflow else (None, [])
             found.append(Case(index, loaded.mode, record, run.stages(record.id), drawing, tuple(lines)))
     return found
+
+
+def lines_of(workflow: Workflow) -> list[str]:
+    """A workflow as text; under a node that was derived, the steps that show its parts (`2.1`: trace 2, step 1)."""
+    lines: list[str] = []
+    for node, line in zip(workflow.nodes, describe(workflow), strict=True):
+        lines.append(line)
+        for one in workflow.evidence:
+            if one.node == node.id:
+                steps = " ".join(f"{trace}.{step}" for trace, step in one.steps[:_STEPS])
+                more = " …" if len(one.steps) > _STEPS else ""
+                guess = f" (a guess: {one.guess})" if one.guess else ""
+                lines.append(f"    {one.field}: {steps or 'no step'}{more}{guess}")
+    return lines
 
 
 def signatures(runs: Sequence[Loaded], cases: Iterable[Case]) -> dict[str, str]:
@@ -196,6 +219,8 @@ class _Book:
             "stages": self._stages(case),
             "problems": [self._cut(problem) for problem in record.problems],
         }
+        if record.derivation is not None:
+            told["derived"] = [[name, *map(self._cut, lines)] for name, *lines in derivation_lines(record.derivation)]
         if record.structure is not None:
             facts = record.structure
             told["likeness"] = {
@@ -320,6 +345,31 @@ class _Book:
         if whole > self._most:
             found += [""] * (len(found) % 2) + [_note(self._most, whole)]
         return found
+
+
+def derivation_lines(found: Derivation) -> list[list[str]]:
+    """How a workflow was derived: names, each with lines; what there is nothing to say of is left out."""
+    executed = _count(found.executions, "gold trace" if found.source == "gold" else "execution")
+    solved = f"first {found.first_right}, in the end {found.right} of {found.examples} solved"
+    if not found.mends:
+        solved = f"{found.right} of {found.examples} solved"
+    unseen = f", {found.verified} of them not built from" if found.verified else ""
+    told = [
+        ["how", _WAYS.get(found.summarizer, f"summarizer {found.summarizer}")],
+        ["from", f"{found.built_from} of {executed}" if found.built_from else executed],
+        ["examples", solved + unseen],
+        ["mends", ", ".join(found.mends)],
+        ["open", *found.open],
+        ["asked", _count(found.asked, "question") if found.asked else ""],
+        ["leaked", *found.leaked],
+        ["idle", ", ".join(name + (" (read all the same)" if name in found.unsettled else "") for name in found.idle)],
+        ["in the head", f"{_count(found.unexplained, 'value')} worked out without a tool" if found.unexplained else ""],
+    ]
+    return [line for line in told if any(line[1:])]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _note(most: int, whole: int) -> str:

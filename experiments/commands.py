@@ -31,7 +31,8 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out", type=Path, default=None,
-        help="the run's folder (default runs/<model>-<mode>); with --config the folder of its runs (default runs)",
+        help="the run's folder (default runs/<model>-<mode>, with -gold, -guided, -verify5 or -probe8 where these are "
+        "not the mode's own); with --config the folder of its runs (default runs)",
     )  # fmt: skip
     parser.add_argument("--bench", type=Path, default=Path("bench"), help="a built benchmark (default bench)")
     parser.add_argument(
@@ -133,6 +134,7 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
 
 
 def _experiment(options: argparse.Namespace) -> int:
+    from experiments.naming import folder_part
     from experiments.runner import run_experiment
     from experiments.tables import summary_table
     from flowmind.agents.turns import Budget
@@ -160,7 +162,8 @@ def _experiment(options: argparse.Namespace) -> int:
         run_options = _run_options(options)
     except ValueError as error:
         raise InputError(_flag(error)) from None
-    out = options.out or Path("runs") / f"{options.model.replace('/', '_')}-{options.mode}"
+    parts = (options.model.replace("/", "_"), options.mode, folder_part(settings.model_dump()))
+    out = options.out or Path("runs") / "-".join(filter(None, parts))
     summary = run_experiment(run_options, settings, out)
     print(summary_table([summary]))
     print(f"{out}/summary.json")

@@ -14,8 +14,9 @@ from typing import Any, cast
 from xml.etree import ElementTree
 
 from experiments import paper
-from experiments.analyses import FAILURES, share, shown, tests_passed
+from experiments.analyses import FAILURES
 from experiments.loading import Loaded, cells
+from experiments.tables import share, shown, tests_passed
 from flowmind.evaluation.statistics import Rate
 from flowmind.record import CaseRecord
 

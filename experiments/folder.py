@@ -12,12 +12,13 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from experiments.naming import variant_of
 from flowmind import faults, store
 from flowmind.checking import Problem
 from flowmind.errors import InputError
 from flowmind.evaluation.metrics import Summary, summarize_records
 from flowmind.files import dump_json, read_model, sweep, validate, write_text
-from flowmind.pipeline import Solution
+from flowmind.pipeline import Settings, Solution
 from flowmind.record import CaseRecord
 from flowmind.task import Task
 from flowmind.trace import Trace
@@ -86,7 +87,7 @@ class Run:
         if not path.exists():
             store.write_document(path, manifest, "manifest")
             return
-        held = self.manifest
+        held = {**self.manifest, "settings": _completed(self.manifest["settings"], manifest["settings"])}
         for key in ("settings", "benchmark"):
             if held.get(key) != manifest[key]:
                 name = _difference(held.get(key), manifest[key])
@@ -147,7 +148,7 @@ class Run:
         settings, name = self.manifest["settings"], self.manifest["benchmark"]["name"]
         records = self.records()
         ordered = [records[id] for id in sorted(records)]
-        return summarize_records(ordered, settings["model"], settings["mode"], name)
+        return summarize_records(ordered, settings["model"], settings["mode"], name, variant_of(settings))
 
     def stages(self, id: str) -> Stages:
         """The task and the traces of a case; empty, if it left none.
@@ -172,6 +173,12 @@ class Run:
         """
         path = self.folder / "workflows" / f"{id}.json"
         return read_model(path, Workflow) if path.exists() else None
+
+
+def _completed(held: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run; those that came later than the run are as they are by default, which is what it did."""
+    defaults = Settings().model_dump(mode="json")
+    return {**{key: value for key, value in defaults.items() if key in wanted}, **held}
 
 
 def _difference(held: Any, wanted: Any) -> str:

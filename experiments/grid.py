@@ -13,13 +13,14 @@ from pydantic import Field, field_validator
 
 from experiments.analyses import ANALYSES
 from experiments.endpoints import served, startable
+from experiments.naming import folder_part
 from experiments.runner import RunOptions, run_experiment
 from flowmind.agents.turns import Budget
 from flowmind.errors import InputError, ModelUnavailable
 from flowmind.evaluation.metrics import Summary
 from flowmind.files import read_text, validate
 from flowmind.llm.models import reach
-from flowmind.pipeline import Mode, Settings, TraceSelection
+from flowmind.pipeline import Mode, Settings, Summarizer, TraceSelection, TraceSource
 from flowmind.task import Benchmark
 from tools_registry.spec import Record
 
@@ -29,6 +30,10 @@ class Choice(Record):
 
     rollouts: int | None = None
     trace_selection: TraceSelection | None = None
+    summarizer: Summarizer | None = None
+    verify: int | None = Field(default=None, ge=0, le=20)
+    probe: int | None = Field(default=None, ge=0, le=50)
+    traces: TraceSource | None = None
     temperature: float | None = None
     json_mode: Literal["off", "object", "schema", "object-schema"] | None = None
     native_tools: bool | None = None
@@ -119,13 +124,15 @@ def cells(grid: Grid, base: RunOptions) -> Iterator[Cell]:
         chosen = choice.over(grid.settings).model_dump(exclude_none=True)
         stage = Budget(turns=chosen.pop("max_turns", 30), reply_tokens=chosen.pop("reply_tokens", 1_024))
         options = {key: chosen.pop(key) for key in ("json_mode", "native_tools", "timeout") if key in chosen}
-        parts = [model.replace("/", "_"), mode, variant, f"seed{seed}" if seed else ""]
+        settings = Settings(mode=mode, seed=seed, execute_budget=stage, summarize_budget=stage, **chosen)
+        derived = folder_part(settings.model_dump())
+        parts = [model.replace("/", "_"), mode, variant, derived, f"seed{seed}" if seed else ""]
         if grid.limit:
             parts.append(f"first{grid.limit}")
         yield Cell(
             name="-".join(filter(None, parts)),
             options=base.model_copy(update={**options, "model": model, "limit": grid.limit}),
-            settings=Settings(mode=mode, seed=seed, execute_budget=stage, summarize_budget=stage, **chosen),
+            settings=settings,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.folder import Run
+from experiments.naming import departs, is_gold, label, variant_of
 from flowmind.errors import InputError
 from flowmind.evaluation.metrics import Group, Summary, group
 from flowmind.record import CaseRecord
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
-_PLAIN: dict[str, Any] = {
-    "rollouts": 1, "trace_selection": "all", "json_mode": "off", "native_tools": False, "sandbox": "local",
-}  # fmt: skip
-"""The settings that make a variant where they differ from these."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +56,22 @@ class Loaded:
     @property
     def variant(self) -> str:
         """The settings in which the run is not a plain one, in words; empty for a plain one."""
-        differing = {key: self.settings.get(key, plain) for key, plain in _PLAIN.items()}
-        words = {
-            "rollouts": "{} rollouts",
-            "trace_selection": "{}",
-            "json_mode": "JSON mode {}",
-            "native_tools": "native tools",
-            "sandbox": "tools in {}",
-        }
-        return ", ".join(words[key].format(value) for key, value in differing.items() if value != _PLAIN[key])
+        return variant_of(self.settings)
+
+    @property
+    def as_its_mode(self) -> bool:
+        """Whether its workflows are derived as its mode says, from executions of its own."""
+        return not departs(self.settings)
+
+    @property
+    def gold(self) -> bool:
+        """Whether traces of gold workflows stood for executions."""
+        return is_gold(self.settings)
 
     @property
     def label(self) -> str:
         """Model, mode and variant, as rows and legends show them."""
-        model = f"{self.model} (no LLM)" if self.model == "search" else self.model
-        return f"{model} {self.mode}" + (f" ({self.variant})" if self.variant else "")
+        return label(self.model, self.mode, self.variant)
 
     @cached_property
     def records(self) -> tuple[CaseRecord, ...]:
@@ -125,3 +124,11 @@ def cells(runs: Sequence[Loaded]) -> dict[str, list[Loaded]]:
     for run in runs:
         found.setdefault(run.label, []).append(run)
     return found
+
+
+def pooled(runs: Sequence[Loaded]) -> list[tuple[str, tuple[CaseRecord, ...]]]:
+    """Each cell of the grid with the records of all its seeds."""
+    return [
+        (label, tuple(itertools.chain.from_iterable(run.records for run in held)))
+        for label, held in cells(runs).items()
+    ]

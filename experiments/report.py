@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments import figures
-from experiments.analyses import Table, analyse, share, shown, table1, tests_passed
+from experiments.analyses import analyse, table1
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
 from experiments.loading import Loaded, cells
+from experiments.tables import ABOUT_GOLD, PAPER, Table, share, shown, tests_passed
 from flowmind.errors import InputError
 from flowmind.files import write_text
 from flowmind.formats import svg
@@ -31,7 +32,6 @@ _CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
 """Characters of one text: the first with which the report is small enough, else the last."""
 _EXTRA = ("jinja2", "matplotlib")
 _TEMPLATES = Path(__file__).parent / "templates"
-_PAPER = "paper: "
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
 _FIGURE = re.compile(r"[\d.,–-]+")
 _ABOUT_INTERVALS = (
@@ -167,9 +167,7 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _rows(table: Table) -> list[Row]:
-    return [
-        Row(row[0].removeprefix(_PAPER), row[0].startswith(_PAPER), tuple(map(_cell, row[1:]))) for row in table.rows
-    ]
+    return [Row(row[0].removeprefix(PAPER), row[0].startswith(PAPER), tuple(map(_cell, row[1:]))) for row in table.rows]
 
 
 def _cell(text: str) -> Cell:
@@ -221,6 +219,7 @@ def _summary(runs: Sequence[Loaded]) -> list[str]:
             "answer: they are in no rate."
         )
     told += [_ABOUT_INTERVALS, _ABOUT_PAPER]
+    told += [ABOUT_GOLD] if any(run.gold for run in runs) else []
     return [*told, *([_ABOUT_SEARCH] if any(run.model == "search" for run in runs) else [])]
 
 

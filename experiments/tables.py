@@ -1,13 +1,65 @@
-"""Tables of runs, as Markdown."""
+"""Tables, as Markdown: what an analysis makes, and the main rates of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from experiments.naming import GOLD, shown_mode, shown_model
 from flowmind.evaluation.metrics import Group, Summary
-from flowmind.evaluation.statistics import Rate
+from flowmind.evaluation.statistics import Rate, rate
+from flowmind.record import CaseRecord
+
+Test = Callable[[CaseRecord], bool]
+PAPER = "paper: "
+"""Begins the names of rows that are the paper's."""
+ABOUT_GOLD = (
+    "Runs with gold traces executed nothing: traces of the gold workflows stood for executions. They show what "
+    "summarizing reaches where every execution is right, and are no rivals of runs that executed."
+)
 
 _NOTES = {"search": "`search` is no language model: it finds tool sequences by search over the examples."}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text, with its source in the paper and what it says."""
+
+    key: str
+    """Such as `table1`: what configurations and pages name it by."""
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    says: str = ""
+    """In plain words, what the data show and what they do not."""
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """The table in Markdown, under its title."""
+        lines = [f"### {self.title}", "", *_table(self.head, self.rows)]
+        lines += [f"\n{text}" for text in (self.says, *self.notes) if text]
+        return "\n".join(lines) + "\n"
+
+
+def shown(found: Rate) -> str:
+    """A rate with its count and interval."""
+    return _rate(found) if found.of else "–"
+
+
+def share(records: Sequence[CaseRecord], test: Test) -> Rate:
+    """The rate of cases of a kind."""
+    return rate(sum(map(test, records)), len(records))
+
+
+def tests_passed(records: Sequence[CaseRecord]) -> Rate:
+    """The rate of tests passed."""
+    scores = [score for record in records for score in record.tests]
+    return rate(sum(score.passed for score in scores), len(scores))
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A figure; what is not known as a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def summary_table(summaries: Sequence[Summary]) -> str:
@@ -18,8 +70,8 @@ def summary_table(summaries: Sequence[Summary]) -> str:
     )  # fmt: skip
     rows = [
         (
-            f"{item.model} (no LLM)" if item.model == "search" else item.model,
-            item.mode,
+            shown_model(item.model),
+            shown_mode(item.mode, item.variant),
             str(item.cases),
             _rate(item.intervals["case_pass_rate"]),
             _rate(item.intervals["test_pass_rate"]),
@@ -38,10 +90,12 @@ def summary_table(summaries: Sequence[Summary]) -> str:
         "Rates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
     ]
     lines += [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
+    lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:
         if item.errors:
+            name = f"{item.model} {shown_mode(item.mode, item.variant)}"
             lines.append(
-                f"{item.model} {item.mode}: {item.errors} more cases were not tried to their end, for want of an "
+                f"{name}: {item.errors} more cases were not tried to their end, for want of an "
                 "answer from the model's endpoint; they are in no rate, and the same command tries them again."
             )
     return "\n".join(lines) + "\n"
@@ -50,7 +104,7 @@ def summary_table(summaries: Sequence[Summary]) -> str:
 def group_table(summary: Summary) -> str:
     """The rates of a run by difficulty and category."""
     head = (
-        f"{summary.model} {summary.mode}",
+        f"{summary.model} {shown_mode(summary.mode, summary.variant)}",
         "cases",
         "case pass",
         "test pass",
@@ -67,8 +121,8 @@ def _group(name: str, group: Group) -> tuple[str, ...]:
     return (name, str(group.cases), *(f"{value:.1f}" for value in rates))
 
 
-def _rate(rate: Rate) -> str:
-    return f"{rate.percent:.1f} ({rate.count}/{rate.of}) [{rate.low:.0f}, {rate.high:.0f}]"
+def _rate(found: Rate) -> str:
+    return f"{found.percent:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

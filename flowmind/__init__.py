@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flowmind.pipeline import Settings
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
     from flowmind.solving import ExecuteSummarize, Result, RunnableWorkflow
+    from flowmind.summarizing import Summarized, summarize
     from flowmind.task import Example, Task
     from flowmind.trace import Trace
     from flowmind.workflow import Workflow
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "flowmind.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),
+    "flowmind.summarizing": ("Summarized", "summarize"),
     "flowmind.workflow": ("Workflow",),
     "flowmind.checking": ("Problem", "check"),
     "flowmind.trace": ("Trace",),
@@ -44,7 +46,8 @@ __version__ = "0.1.0"
 __all__ = [
     "CaseFailed", "ChatModel", "ChatRequest", "Example", "ExecuteSummarize", "FlowMindError", "InputError",
     "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply", "Result",
-    "RunnableWorkflow", "Settings", "Task", "ToolSource", "Trace", "Workflow", "check", "tool",
+    "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check", "summarize",
+    "tool",
 ]  # fmt: skip
 
 

@@ -18,7 +18,9 @@ from flowmind.errors import FlowMindError, Terminated
 from tools_registry.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
+    from flowmind.pipeline import Settings
     from flowmind.protocols import ChatModel
+    from flowmind.record import Derivation
     from flowmind.task import Task
     from flowmind.workflow import Workflow
     from tools_registry.sandbox import Sandbox, ToolSource
@@ -28,6 +30,7 @@ MODES = [
     "react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe",
     "es-react+verify", "es-pe+verify", "induction", "replay",
 ]  # fmt: skip
+SUMMARIZERS = ["react", "plan", "induction", "guided", "replay"]
 SANDBOXES = ["local", "monty", "both"]
 ISOLATION = ["limits", "kernel", "full"]
 
@@ -247,6 +250,20 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", default="es-pe", choices=MODES, help="how to solve (default es-pe)")
     parser.add_argument("--base-url", default=None, help="where the model answers")
     parser.add_argument("--rollouts", type=int, default=1, help="executions (default 1)")
+    parser.add_argument(
+        "--summarizer", default=None, choices=SUMMARIZERS,
+        help="who turns traces into a workflow: an agent that builds or plans and builds, induction without a model, "
+        "induction that asks a model what is left open, or one trace's calls in a row (default: the mode's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--verify", type=int, default=None, metavar="N",
+        help="run the workflow on the examples and mend what fails, N rounds at most (default: 3 in modes with "
+        "+verify, else 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--probe", type=int, default=0, metavar="N",
+        help="execute up to N inputs of our own making on which candidates differ (default 0)",
+    )  # fmt: skip
     sandbox_argument(parser)
     parser.add_argument("--out", type=Path, default=None, help="also write the workflow to this file")
 
@@ -261,19 +278,14 @@ def _solve(options: argparse.Namespace) -> int:
 
 
 def _solve_task(options: argparse.Namespace) -> int:
-    from flowmind.errors import InputError
     from flowmind.files import write_text
     from flowmind.llm.choosing import model_named
-    from flowmind.pipeline import Settings, mode_of
     from flowmind.sandboxes import Sandboxes
     from flowmind.solving import ExecuteSummarize
 
     task = _read_task(options.task)
     sources = _tools(options.tools)
-    try:
-        settings = Settings(mode=mode_of(options.mode), rollouts=options.rollouts)
-    except ValueError:
-        raise InputError("--rollouts: a number from 1 to 100") from None
+    settings = _solve_settings(options)
     with Sandboxes(options.sandbox, least=options.require_isolation) as sandboxes:
         model = model_named(options.model, sandboxes.thinking(sources), options.base_url)
         solver = ExecuteSummarize(sources, model, options.mode, settings, sandboxes.of(sources))
@@ -281,6 +293,8 @@ def _solve_task(options: argparse.Namespace) -> int:
     for trace in solution.traces:
         calls = " → ".join(step.call.tool for step in trace.tool_steps) or "no calls"
         print(f"execute: {calls}; stopped by {trace.stop}", file=sys.stderr)
+    for line in _derived(solution.derivation):
+        print(line, file=sys.stderr)
     for problem in solution.problems:
         print(f"problem: {problem}", file=sys.stderr)
     sandboxes.tell()
@@ -291,6 +305,32 @@ def _solve_task(options: argparse.Namespace) -> int:
     if options.out is not None:
         write_text(options.out, solution.workflow.to_json())
     return 0 if solution.graph_valid else 1
+
+
+def _solve_settings(options: argparse.Namespace) -> Settings:
+    from flowmind.errors import InputError
+    from flowmind.files import validate
+    from flowmind.pipeline import Settings
+
+    names = ("mode", "rollouts", "summarizer", "verify", "probe")
+    try:
+        return validate(Settings, {name: getattr(options, name) for name in names})
+    except ValueError as error:
+        raise InputError(f"--{error}") from None
+
+
+def _derived(derivation: Derivation | None) -> list[str]:
+    """What is said of a workflow that was derived and tried."""
+    if derivation is None:
+        return []
+    mends = f" ({', '.join(derivation.mends)})" if derivation.mends else ""
+    lines = [
+        f"verify: {derivation.first_right} of {derivation.examples} examples at first, {derivation.right} in the end"
+        + mends
+    ]
+    lines += [f"question: {line}" for line in derivation.open]
+    lines += [f"guess: {line} is taken for a constant, and is an input of an example" for line in derivation.leaked]
+    return lines
 
 
 def _read_task(path: Path) -> Task:
@@ -304,6 +344,84 @@ def _read_task(path: Path) -> Task:
         return make_task(given.query, given.examples, given.inputs, given.id)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _summarize_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "traces", type=Path, metavar="TRACES", help="JSON or JSON Lines: traces, or conversations in OpenAI's form"
+    )
+    parser.add_argument(
+        "--tools", type=Path, default=None, metavar="FILE",
+        help="Python file with the tools' functions, which are run to check; or a JSON list of definitions in "
+        "OpenAI's form (default: read off the traces)",
+    )  # fmt: skip
+    parser.add_argument("--query", default=None, metavar="TEXT|@FILE", help="the task in words; ranks what is open")
+    parser.add_argument(
+        "--task", type=Path, default=None, metavar="FILE", help="JSON file as of solve: query, examples, perhaps inputs"
+    )
+    parser.add_argument("--model", default=None, help="asked for conditions that are left open (default: nobody)")
+    parser.add_argument("--base-url", default=None, help="where that model answers")
+    sandbox_argument(parser)
+    parser.add_argument("--out", type=Path, default=None, help="write the workflow to this file, not to the screen")
+
+
+def _summarize(options: argparse.Namespace) -> int:
+    """Asks for the model before the imports that take seconds."""
+    from flowmind.llm.models import find, reach
+
+    if options.model is not None and find(options.model).kind != "embedded":
+        reach(options.model, options.base_url)
+    return _summarize_traces(options)
+
+
+def _summarize_traces(options: argparse.Namespace) -> int:
+    from flowmind.files import read_model, read_text, write_text
+    from flowmind.llm.choosing import model_named
+    from flowmind.sandboxes import Sandboxes
+    from flowmind.summarizing import summarize
+    from flowmind.task import TaskFile
+
+    task = TaskFile(id="workflow", query="", examples=())
+    if options.task is not None:
+        task = read_model(options.task, TaskFile)
+    query = task.query if options.query is None else str(options.query)
+    if query.startswith("@"):
+        query = read_text(Path(query[1:]))
+    defined = _definitions(options.tools) if options.tools is not None and options.tools.suffix == ".json" else None
+    with Sandboxes(options.sandbox, least=options.require_isolation) as sandboxes:
+        runs = options.tools is not None and defined is None
+        sandbox = sandboxes.of(_tools(options.tools)) if runs else None
+        thinking = sandboxes.thinking(_tools(options.tools) if runs else [])
+        model = None if options.model is None else model_named(options.model, thinking, options.base_url)
+        found = summarize(
+            options.traces, defined, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
+            model=model, sandbox=sandbox,
+        )  # fmt: skip
+        sandboxes.tell()
+    print(found.report(), file=sys.stderr)
+    if not found.ok:
+        print(f"flowmind: {found.problem}", file=sys.stderr)
+        return 1
+    if options.out is None:
+        print(found.document.to_json(), end="")
+    else:
+        write_text(options.out, found.document.to_json())
+    return 0
+
+
+def _definitions(path: Path) -> list[dict[str, Any]]:
+    """Definitions of tools in OpenAI's form."""
+    from flowmind.errors import InputError
+    from flowmind.files import parse_json, read_text
+
+    try:
+        found = parse_json(read_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    listed = cast(list[Any], found) if isinstance(found, list) else []
+    if not listed or not all(isinstance(one, dict) for one in listed):
+        raise InputError(f"{path}: a list of definitions in OpenAI's form, or a Python file with the functions")
+    return listed
 
 
 def _convert_arguments(parser: argparse.ArgumentParser) -> None:
@@ -505,6 +623,7 @@ def _worfeval(options: argparse.Namespace) -> int:
 
 COMMANDS: dict[str, Command] = {
     "solve": Command("solve one task of your own: prints the workflow", _solve_arguments, _solve),
+    "summarize": Command("turn traces into a workflow, without a model", _summarize_arguments, _summarize),
     "run": Command("run a workflow on inputs", _run_arguments, _run),
     "check": Command("list every problem of a workflow", _check_arguments, _check),
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),

@@ -16,7 +16,9 @@ from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.pipeline import Settings, Solution, mode_of, solve
 from flowmind.protocols import ChatModel
+from flowmind.record import Derivation
 from flowmind.sandboxes import require_distinct
+from flowmind.stages import rounds_of, summarizer_of
 from flowmind.task import Example, Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
@@ -27,6 +29,8 @@ from tools_registry.spec import SpecError, spec_of
 T = TypeVar("T")
 Tool = Callable[..., Any] | ToolSource
 Shown = tuple[dict[str, Any], Any] | Example
+MOST_ROUNDS = 20
+"""Of verification, as `Settings` has it."""
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -158,6 +162,11 @@ class Result:
         }
 
     @property
+    def derivation(self) -> Derivation | None:
+        """How the workflow was derived and verified; None if an agent alone built it."""
+        return self.solution.derivation
+
+    @property
     def ok(self) -> bool:
         """Whether there is a sound workflow."""
         return self.solution.graph_valid
@@ -185,9 +194,12 @@ class ExecuteSummarize:
         mode: `es-pe` (default), `es-react`, … as in `flowmind.pipeline.MODES`.
         settings: Everything else: rollouts, budgets, seed.
         sandbox: Where the tools run, if not where `sandbox_of` has them.
+        verify: The workflow is derived from the traces, run on the examples, and mended where it fails: `True` for the
+            mode with `+verify`, a number for as many rounds of it. For `es-react` and `es-pe`.
 
     Raises:
-        InputError: If a function cannot be a tool, or the mode does not exist.
+        InputError: If a function cannot be a tool, the mode does not exist or cannot be verified, or a workflow would
+            be run on the examples with tools that change something.
         ModelUnavailable: If the named model cannot be reached.
     """
 
@@ -198,9 +210,11 @@ class ExecuteSummarize:
         mode: str = "es-pe",
         settings: Settings | None = None,
         sandbox: Sandbox | None = None,
+        verify: bool | int = False,
     ) -> None:
         self.sandbox = sandbox or sandbox_of(tools)
-        self.settings = (settings or Settings()).model_copy(update={"mode": mode_of(mode)})
+        self.settings = _verified((settings or Settings()).model_copy(update={"mode": mode_of(mode)}), verify)
+        _require_harmless(self.settings, self.sandbox)
         self.model = model_named(model, self.sandbox) if isinstance(model, str) else model
 
     def run(
@@ -240,6 +254,41 @@ class ExecuteSummarize:
         task = query if isinstance(query, Task) else make_task(query, examples, inputs)
         solution = await solve(task, self.sandbox, self.model, self.settings)
         return Result(solution, self.sandbox, self.model)
+
+
+_VERIFIED = {"es-rr": "es-react", "es-pp": "es-pe"}
+
+
+def _verified(settings: Settings, verify: bool | int) -> Settings:
+    """The settings with verification, if it is asked for.
+
+    Raises:
+        InputError: If the mode cannot be verified, or there are too many rounds.
+    """
+    if verify is False or verify == 0:
+        return settings
+    mode = _VERIFIED.get(settings.mode, settings.mode).removesuffix("+verify")
+    if mode not in _VERIFIED.values():
+        raise InputError(f"mode {settings.mode!r} cannot be verified; es-react and es-pe can")
+    rounds = settings.verify if verify is True else verify
+    if rounds is not None and not 0 <= rounds <= MOST_ROUNDS:
+        raise InputError(f"verify is {verify!r}; right is True, or a number of rounds from 1 to {MOST_ROUNDS}")
+    return settings.model_copy(update={"mode": mode_of(f"{mode}+verify"), "verify": rounds})
+
+
+def _require_harmless(settings: Settings, sandbox: Sandbox) -> None:
+    """Refuses to derive a workflow where its trials would change something.
+
+    Raises:
+        InputError: With the tool.
+    """
+    tried = summarizer_of(settings) not in ("react", "plan") or rounds_of(settings) > 0
+    writing = [spec.name for spec in sandbox.specs.values() if spec.effect == "write"]
+    if tried and writing:
+        raise InputError(
+            f"tool {writing[0]!r} changes something, and a workflow is verified by running it on the examples; leave "
+            "verification out, or collect traces and use flowmind.summarize, which runs on what they recorded"
+        )
 
 
 def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task") -> Task:

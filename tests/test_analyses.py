@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from experiments import paper
-from experiments.analyses import ANALYSES, Table, analyse, compare
+from experiments.analyses import ANALYSES, analyse, compare
 from experiments.grid import Grid, cells, folders
 from experiments.loading import Loaded
 from experiments.runner import RunOptions
+from experiments.tables import Table
 from flowmind.errors import InputError
 from flowmind.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 

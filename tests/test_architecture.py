@@ -41,7 +41,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "flowmind.workflow", "flowmind.record",
         "flowmind.replies", "flowmind.store",
     ),
-    ("flowmind.graph", "flowmind.describing", "flowmind.schemas", "flowmind.sandboxes"),
+    ("flowmind.graph", "flowmind.describing", "flowmind.rehearsal", "flowmind.schemas", "flowmind.sandboxes"),
     ("flowmind.checking", "flowmind.nesting", "flowmind.protocols", "flowmind.provenance"),
     (
         "flowmind.agents", "flowmind.summarizer", "flowmind.executor", "flowmind.evaluation",
@@ -51,6 +51,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("flowmind.verification",),
     ("flowmind.pipeline", "flowmind.tool_server"),
     ("flowmind.converting", "flowmind.solving", "flowmind.diagnosis", "flowmind.scoring"),
+    ("flowmind.summarizing",),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments",),
 )  # fmt: skip

@@ -68,6 +68,7 @@ def test_a_run_of_eight_cases_is_summed_up(searched: tuple[Path, Path, Done]) ->
     assert {key: found[key] for key in found if key not in ("intervals", "parse")} == {
         "model": "search",
         "mode": "es-pe",
+        "variant": "",
         "benchmark": "tiny, seed 0",
         "cases": 8,
         "case_pass_rate": 75.0,

@@ -42,7 +42,7 @@ from experiments.report import MOST_BYTES, run_names, write_report
 from flowmind.checking import Problem
 from flowmind.errors import InputError
 from flowmind.pipeline import Solution
-from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage, TaskFacts
+from flowmind.record import CaseRecord, Derivation, ParseCounts, Score, StageUsage, TaskFacts
 from flowmind.task import Example, Task
 from flowmind.trace import Origin, PlanStep, ToolStep, Trace, Turn
 from flowmind.workflow import Workflow
@@ -113,6 +113,9 @@ def record(id: str, **fields: Any) -> CaseRecord:
         "execute": StageUsage(turns=5, input_tokens=None, output_tokens=None, seconds=7.5, stop=("finish",)),
         "summarize": StageUsage(turns=1, input_tokens=345, output_tokens=12, seconds=1.5, stop=("failures",)),
         "problems": (f"less: nothing comes after {NASTY} [missing_edge]",),
+        "derivation": Derivation(summarizer="guided", executions=3, built_from=2, examples=3, first_right=1, right=2,
+                                 verified=1, rounds=1, mends=("execute", "question"), asked=1,
+                                 open=(f"when does {NASTY} follow?",), idle=("n", "m"), unsettled=("m",)),
         "started_at": 1_700_000_000.0, "seconds": 9.0, "exec_complete": True,
     }  # fmt: skip
     return CaseRecord.model_validate({"id": id, **given, **fields})
@@ -324,6 +327,16 @@ def test_a_case_has_its_task_and_all_that_both_stages_did(report: Path) -> None:
     assert summarize["steps"][0]["value"] == "Added.\nGraph:\n- start" and summarize["steps"][0]["graph"]
     assert found["problems"] == [f"less: nothing comes after {NASTY} [missing_edge]"]
     assert found["tokens"] == [[None, None], [345, 12]]
+    assert found["derived"] == [
+        ["how", "by induction, a model asked for what the traces leave open"],
+        ["from", "2 of 3 executions"],
+        ["examples", "first 1, in the end 2 of 3 solved, 1 of them not built from"],
+        ["mends", "execute, question"],
+        ["open", f"when does {NASTY} follow?"],
+        ["asked", "1 question"],
+        ["idle", "n, m (read all the same)"],
+    ]
+    assert "derived" not in case_of(report, "task_0", 0)
 
 
 def test_a_single_stage_is_called_so(report: Path) -> None:
@@ -661,6 +674,8 @@ def test_a_case_shows_all_that_happened(reader: Reader) -> None:
         "graph tool",
         "a: unexplained ⚠ in the head",
         f"answer from\nstep 1 ({NASTY})",
+        "first 1, in the end 2 of 3 solved, 1 of them not built from",
+        f"when does {NASTY} follow?",
     )
     for said in (*stages, *turns, "Tests: 1 of 3 passed", "✓ Test 1 passed", "✗ Test 2 failed", NASTY):
         assert said in text, said

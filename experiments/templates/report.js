@@ -269,6 +269,7 @@
     if (problems.length) {
       made.append(el("p", null, "Not sound:"), el("ul", { class: "code" }, problems.map((line) => el("li", null, line))));
     }
+    if (one.derived) made.append(pairs(one.derived.map(([name, ...lines]) => [name, lines.map((line) => el("div", null, line))])));
     if (one.drawing === undefined) {
       made.append(el("p", null, "The case left no workflow."));
       return made;

@@ -44,6 +44,8 @@ class Summary(Record):
 
     model: str
     mode: str
+    variant: str = ""
+    """The settings in which the run is no plain one of its mode, in words."""
     benchmark: str
     cases: int
     case_pass_rate: float
@@ -127,7 +129,9 @@ def group(records: Sequence[CaseRecord]) -> Group:
     )
 
 
-def summarize_records(records: Sequence[CaseRecord], model: str, mode: str, benchmark: str) -> Summary:
+def summarize_records(
+    records: Sequence[CaseRecord], model: str, mode: str, benchmark: str, variant: str = ""
+) -> Summary:
     """The metrics of a run; equal records give equal metrics, in whatever order they were made.
 
     A case that the infrastructure failed is no wrong answer: it is counted apart, and in no rate.
@@ -150,6 +154,7 @@ def summarize_records(records: Sequence[CaseRecord], model: str, mode: str, benc
         **whole.model_dump(),
         model=model,
         mode=mode,
+        variant=variant,
         benchmark=benchmark,
         mti_kinds=_tally(record.mti for record in records if record.mti),
         failure_modes=_tally(record.failure_mode for record in records),

@@ -91,6 +91,15 @@ def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> McNemar:
     return McNemar(first_only=first, second_only=second, both=both, neither=len(pairs) - both - differing, p=p)
 
 
+def holm(values: Sequence[float]) -> list[float]:
+    """Several p-values of one family, corrected for their number (S. Holm, Scand. J. Statist. 1979); same order."""
+    found, least = [0.0] * len(values), 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
+        least = max(least, min(1.0, (len(values) - rank) * values[place]))
+        found[place] = least
+    return found
+
+
 def mean_of(values: Sequence[float]) -> Mean:
     """The mean of values of several runs with its interval.
 

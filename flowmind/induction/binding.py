@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
-from flowmind.induction.terms import Pool, Term, same
-from flowmind.induction.walking import ELEMENT, ROUND, VISITS, Sample, Walk, inside
+from flowmind.induction.terms import Index, Pool, Term, same, variable
+from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, inside
 from flowmind.workflow import Var
 
 UNEXPLAINED = 14.0
 """What a value costs that nothing explains."""
 SPLIT = 0.9
 """What it costs that a value comes from elsewhere on each way."""
+WORK = 4_000
+"""Samples that a binder looks at before it leaves out computations."""
 ENOUGH = 3.2
 """A term that costs no more is taken without looking for others."""
 
@@ -76,6 +79,8 @@ class Binder:
     """The variables before and after each event, if more is set than the walk knows."""
     wanted: frozenset[str] = frozenset()
     """Results that nothing reads yet."""
+    _work: int = WORK
+    _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
         default_factory=dict[tuple[tuple[Sample, ...], bool], Pool]
     )
@@ -94,6 +99,7 @@ class Binder:
                 self.constants,
                 self.wanted,
                 len({one.run for one in samples}) == 1 < len(self.walk.runs),
+                indexes=self._indexes,
             )
         return self._pools[key]
 
@@ -107,7 +113,7 @@ class Binder:
                 order[name] = 0.2 + 0.001 * place
             elif name in latest:
                 order[name] = 0.8 + min(0.02 * latest.index(name), 0.3)
-            elif name.startswith(VISITS):
+            elif name.startswith((VISITS, ALL)):
                 order[name] = 2.0
             elif name.startswith(ROUND):
                 order[name] = 1.8
@@ -128,7 +134,8 @@ class Binder:
 
     def _at(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot:
         pool = self.pool(samples)
-        terms = pool.explain(targets)
+        self._work -= len(samples)
+        terms = pool.explain(targets, deep=self._work > 0)
         terms += self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
         if terms and terms[0].cost <= ENOUGH:
@@ -136,7 +143,7 @@ class Binder:
         options = [Slot(terms, terms[0].cost, support=tuple(origin))] if terms else []
         if (gathered := self._collected(samples, targets, origin)) is not None:
             options.append(gathered)
-        if depth < 10 and (split := self._split(samples, targets, origin, depth)) is not None:
+        if depth < 10 and self._work > -WORK and (split := self._split(samples, targets, origin, depth)) is not None:
             options.append(split)
         if depth == 0:
             options += self._parts(samples, targets, origin)
@@ -146,19 +153,18 @@ class Binder:
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
         """Results of a loop's sites that have another value before the first round: the start of an accumulation."""
         found: list[Term] = []
-        for term in pool.plain:
-            unset = [place for place, value in enumerate(term.values) if value is UNSET]
-            if not unset or len(unset) == len(samples) or term.expr not in term.uses:
+        for key, name in self.walk.names.items():
+            if "/" not in key[1]:
                 continue
-            key = next((key for key, name in self.walk.names.items() if name == term.expr), None)
-            if key is None or "/" not in key[1]:
-                continue
+            values = [env.get(name, UNSET) for env in pool.envs]
+            unset = [place for place, value in enumerate(values) if value is UNSET]
             rest = [place for place in range(len(samples)) if place not in unset]
-            if not same([term.values[one] for one in rest], [targets[one] for one in rest]):
+            if not unset or not rest or not same([values[one] for one in rest], [targets[one] for one in rest]):
                 continue
+            term = variable(name, tuple(values), pool.order.get(name, 1.0))
             loop = next(loop for loop in self.walk.layout.loops if inside(key, loop))
             firsts = self.pool([samples[one] for one in unset])
-            for begin in firsts.explain([targets[one] for one in unset], 3):
+            for begin in firsts.explain([targets[one] for one in unset], 3, initial=True):
                 if not any(self._set_in(name, loop) for name in begin.uses):
                     cost = term.cost + begin.cost + 0.3
                     found.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
@@ -227,7 +233,8 @@ class Binder:
             direct: Slot | None = None
             if len(groups) > 1:
                 chosen = [samples[one] for one in places]
-                terms = self.pool(chosen).explain(values)
+                outside = here[0] == "loop" and not inside(key, here[1])
+                terms = self.pool(chosen).explain(values, initial=outside)
                 if terms:
                     direct = Slot(terms, terms[0].cost, support=tuple(held))
             if direct is None and key != START:
@@ -254,10 +261,10 @@ class Binder:
         ):
             slots = {key: self._at(samples, [one[key] for one in targets], origin, 0) for key in first}
             return [Slot([], 0.4 + sum(slot.cost for slot in slots.values()), support=tuple(origin), part=slots)]
-        if isinstance(first, list) and 0 < len(first) <= 6:
-            if all(isinstance(one, list) and len(one) == len(first) for one in targets):
-                listed = [self._at(samples, [one[place] for one in targets], origin, 0) for place in range(len(first))]
-                return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
+        size = len(first) if isinstance(first, list) else 0
+        if 0 < size <= 6 and all(isinstance(one, list) and len(one) == size for one in targets):
+            listed = [self._at(samples, [one[place] for one in targets], origin, 0) for place in range(size)]
+            return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
         return []
 
 
@@ -290,7 +297,7 @@ NEAR = 1.3
 
 
 def _settle(bound: Bound) -> None:
-    """Prefers what hangs together: results are there to be read, and neighbours in a list go to neighbouring arguments."""
+    """Prefers what hangs together: results are there to be read, neighbours in a list go to neighbouring arguments."""
     for slots in bound.slots.values():
         _in_line([slot for slot in slots.values() if slot.terms])
     inputs = set(bound.walk.runs[0].inputs) - bound.read()
@@ -328,7 +335,8 @@ def _in_line(slots: Sequence[Slot]) -> None:
             next(
                 (
                     place for place, one in enumerate(slot.terms)
-                    if isinstance(one.binding, Var) and (one.binding.var, one.binding.path) == (stem[0], (*stem[1], index))
+                    if isinstance(one.binding, Var)
+                    and (one.binding.var, one.binding.path) == (stem[0], (*stem[1], index))
                 ),
                 None,
             )
@@ -345,12 +353,19 @@ def is_late(walk: Walk, key: Key) -> bool:
     return bool(walk.layout.loops) and ">" in key[1]
 
 
-def bind(walk: Walk, said: Callable[[Any], float], constants: Sequence[Any] = ()) -> Bound:
-    """Explains every argument of every site that is not behind a loop; `finish` explains the others and the answer."""
+def bind(
+    walk: Walk, said: Callable[[Any], float], constants: Sequence[Any] = (), most: float = math.inf
+) -> Bound | None:
+    """Explains every argument of every site that is not behind a loop; `finish` explains the others and the answer.
+
+    None as soon as it costs more than `most`.
+    """
     bound = Bound(walk, Binder(walk, said, constants), {}, None, 0.0)
     for key in walk.layout.sites:
         if not is_late(walk, key):
             _bind_site(bound, key)
+            if bound.cost > most:
+                return None
     if not walk.layout.loops:
         finish(bound)
     return bound

@@ -8,6 +8,7 @@ decision.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -58,7 +59,11 @@ def separate(
     """
     wanted = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
-    atoms = {atom.expr: atom for atom in _atoms(pool, labels, agreement, constants)}
+    atoms: dict[str, _Atom] = {}
+    for atom in _atoms(pool, labels, agreement, constants):
+        # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
+        if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
+            atoms[atom.expr] = atom
     found: dict[str, Candidate] = {}
     for atom in atoms.values():
         if atom.holds == wanted:
@@ -102,7 +107,12 @@ def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: 
 
 
 def _mask(holds: Iterable[bool]) -> int:
-    return sum(1 << place for place, one in enumerate(holds) if one)
+    mask, bit = 0, 1
+    for one in holds:
+        if one:
+            mask |= bit
+        bit <<= 1
+    return mask
 
 
 def _is_number(value: Any) -> bool:
@@ -124,6 +134,8 @@ def _cuts(
     Of two neighbouring values one is on each side of a cut; constants between them cut in the same way.
     """
     values = cast(tuple[float, ...], term.values)
+    odd = 0.9 if term.spelled else 0.0
+    wanted, everything = _mask(labels), (1 << len(labels)) - 1
     seen = sorted(set(values))
     options: dict[tuple[str, float], None] = {}
     for value in said:
@@ -136,7 +148,7 @@ def _cuts(
                 options.setdefault((op, value), None)
     for op, value in options:
         holds = _mask(_holds(op, one, value) for one in values)
-        if holds in (0, (1 << len(values)) - 1):
+        if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
         agreed = agreement(op, value, term.uses)
         if value in said:
@@ -150,7 +162,7 @@ def _cuts(
         if any(name.startswith(ROUND) for name in term.uses) and value not in said:
             price += 1.5
         if op in ("==", "!=") and value not in (0, 1):
-            price += 0.5
+            price += 0.5 + odd
         if op == "!=" and value != 0:
             price += 0.5
         yield _Atom(f"{term.expr} {op} {_shown(value)}", term.cost + price, term.uses, holds)
@@ -186,12 +198,12 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
     """Comparisons of two terms."""
     everything = (1 << len(labels)) - 1
     for one, other in combinations(numbers, 2):
-        if one.uses == other.uses and one.expr.startswith("len(") != other.expr.startswith("len("):
-            pass
         pairs = list(zip(one.values, other.values, strict=True))
         cost = one.cost + other.cost + 0.3
-        for op in ("<", "<=", ">", ">=", "=="):
-            holds = _mask(_holds(op, left, right) for left, right in pairs)
+        less = _mask(left < right for left, right in pairs)
+        equal = _mask(left == right for left, right in pairs)
+        masks = (("<", less), ("<=", less | equal), (">", everything ^ less ^ equal), (">=", everything ^ less))
+        for op, holds in (*masks, ("==", equal)):
             if holds not in (0, everything):
                 yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
 
@@ -211,6 +223,7 @@ def _texts(
     """Texts that equal a constant, another text, or contain a text that the task names."""
     texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:40]
     everything = (1 << len(labels)) - 1
+    yield from _dates([term for term in texts if all(_DATE.fullmatch(value) for value in term.values)], everything)
     named = [value for value in constants if isinstance(value, str) and value]
     for term in texts:
         values = cast(tuple[str, ...], term.values)
@@ -236,6 +249,23 @@ def _texts(
             cost = one.cost + other.cost + 0.3
             yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
             yield _Atom(f"{one.expr} != {other.expr}", cost + 0.2, one.uses | other.uses, holds ^ everything)
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
+"""Dates and times that are ordered like texts."""
+
+
+def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
+    """Which of two dates or times is earlier."""
+    for one, other in combinations(terms[:10], 2):
+        pairs = list(zip(one.values, other.values, strict=True))
+        less = _mask(left < right for left, right in pairs)
+        equal = _mask(left == right for left, right in pairs)
+        masks = (("<", less), ("<=", less | equal), (">", everything ^ less ^ equal), (">=", everything ^ less))
+        for op, holds in masks:
+            if holds not in (0, everything):
+                cost = one.cost + other.cost + 0.2
+                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
 
 
 def _members(terms: Sequence[Term]) -> Iterator[_Atom]:

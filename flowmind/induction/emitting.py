@@ -81,7 +81,7 @@ class Emitter:
             for number in range(len(decision.ways)):
                 found |= set(names_in(self._condition(key, number)))
         for lists in self.walk.lists.values():
-            found |= {listed for name, listed in lists.items() if listed.startswith(ALL) and name in found}
+            found |= {listed for name, listed in lists.items() if name in found}
         return found
 
     def _condition(self, key: Key, number: int) -> str:

@@ -1,7 +1,8 @@
-"""The search for the workflow that traces came from: every layout is bound and planned, the cheapest that holds wins."""
+"""The search for the workflow that traces came from: layouts are bound and planned, the cheapest that holds wins."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,14 @@ from flowmind.workflow import Workflow
 from tools_registry.schema import JSONSchema
 from tools_registry.spec import ToolSpec
 
-FILLED = 24
+MARGIN = 16.0
+"""How much dearer than the cheapest a layout may become before it is given up."""
+FILLED = 16
 """Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
 REFINED = 3
 """Times that places without calls are put into the cheapest plans."""
+ALWAYS = 3
+"""Of them those that are searched even if another one is cheaper already."""
 PLANNED = 8
 """Layouts whose conditions are searched: the cheapest by what they leave unexplained."""
 
@@ -52,26 +57,38 @@ def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Pla
     """The plans of the likeliest layouts, the cheapest first."""
     names = list(inputs.get("properties", {}))
 
-    def bound(layout: Layout) -> Bound:
-        return bind(walk(runs, layout, names), reading.said, reading.constants)
+    def bound(layout: Layout, most: float = math.inf) -> Bound | None:
+        return bind(walk(runs, layout, names), reading.said, reading.constants, most)
 
-    every = [bound(layout) for layout in layouts(runs)]
-    every.sort(key=lambda one: (bool(one.walk.layout.loops), one.cost + 4.5 * len(one.walk.layout.loops)))
-    straight = [one for one in every if not one.walk.layout.loops]
-    looped = [one for one in every if one.walk.layout.loops]
+    straight: list[Bound] = []
+    looped: list[Bound] = []
+    least = math.inf
+    for layout in layouts(runs):
+        found = bound(layout, least + MARGIN)
+        if found is not None and layout.loops:
+            looped.append(found)
+            least = min(least, found.cost)
+        elif found is not None:
+            straight.append(found)
+    looped.sort(key=lambda one: one.cost + 4.5 * len(one.walk.layout.loops))
     made = sorted(map(fill, [*straight, *looped[:FILLED]]), key=lambda one: one.cost)
     for _ in range(REFINED):
         chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
-        new = [fill(bound(layout)) for one in chosen for layout in refined(one)]
+        more = [bound(layout) for one in chosen for layout in refined(one)]
+        new = [fill(one) for one in more if one is not None]
         for one in chosen:
             one.refined = True
         if not new:
             break
         made = sorted([*made, *new], key=lambda one: one.cost)
-    made = made[:PLANNED]
-    for one in made:
+    decided: list[Plan] = []
+    whole = [one for one in made if not one.open]
+    for one in (whole or made[:ALWAYS])[:PLANNED]:
+        if len(decided) >= ALWAYS and one.cost >= min(other.cost for other in decided):
+            break  # conditions only add to what it costs
         decide(one, reading.agreement, reading.constants, reading.said, names)
-    return sorted(made, key=lambda one: one.cost)
+        decided.append(one)
+    return sorted(decided, key=lambda one: one.cost)
 
 
 def drafts(
@@ -86,7 +103,7 @@ def drafts(
     found = plans(runs, inputs, reading)
     for leave_out, price in ((without_repeats, 0.5), (without_idle, 1.5)):
         less = [leave_out(run) for run in runs]
-        if less != list(runs):
+        if less != list(runs) and (leave_out is without_repeats or _loose(found)):
             more = plans(less, inputs, reading)
             for one in more:
                 one.cost += price
@@ -97,6 +114,12 @@ def drafts(
         workflow = emitter.write()
         made.append(Draft(workflow, one, emitter, not check(workflow, specs)))
     return sorted(made, key=lambda one: one.cost)
+
+
+def _loose(found: Sequence[Plan]) -> bool:
+    """Whether the cheapest plan leaves something open, or reads a result nowhere."""
+    best = min(found, key=lambda one: one.cost, default=None)
+    return best is None or bool(best.open) or bool(best.waiting) or not all(d.solved for d in best.decisions.values())
 
 
 def induce(

@@ -12,7 +12,7 @@ from flowmind.induction.conditions import Agreement, Candidate, separate
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
 from flowmind.induction.terms import Pool, Term
-from flowmind.induction.walking import ELEMENT, ROUND, VISITS, Sample, inside
+from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.expressions import ExpressionError, evaluate
 from tools_registry.runtime import CaseError
@@ -72,6 +72,8 @@ class Plan:
     open: list[tuple[Key, str]] = field(default_factory=list[tuple[Key, str]])
     """Arguments that nothing explains."""
     cost: float = 0.0
+    waiting: frozenset[str] = frozenset()
+    """Results that nothing reads."""
     refined: bool = False
     """Layouts that may explain what it leaves open were tried."""
 
@@ -261,6 +263,7 @@ def decide(
         for found, _ in decision.ways:
             waiting -= found[0].uses if found else set()
             idle -= found[0].uses if found else set()
+    made.waiting = frozenset(waiting)
     cost += 1.2 * len(waiting) + 1.5 * len(idle)
     made.cost = cost
 
@@ -291,9 +294,9 @@ def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], ke
     for name in dict.fromkeys(name for row in rows for name in row):
         if name in unused:
             order[name] = 0.2
-        elif name.startswith(VISITS):
+        elif name.startswith((VISITS, ALL)):
             order[name] = 1.4
-        elif name.startswith(ROUND) or name.startswith(ELEMENT):
+        elif name.startswith((ROUND, ELEMENT)):
             order[name] = 0.9
         else:
             order[name] = 1.0

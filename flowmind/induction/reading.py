@@ -17,6 +17,9 @@ class Reading:
     named: tuple[Mention, ...] = ()
     spoken: frozenset[str] = frozenset()
     _said: dict[str, float] = field(default_factory=dict[str, float], compare=False)
+    _agreed: dict[tuple[str, str, frozenset[str]], float] = field(
+        default_factory=dict[tuple[str, str, frozenset[str]], float], compare=False
+    )
 
     @property
     def constants(self) -> Sequence[Any]:
@@ -45,6 +48,12 @@ class Reading:
 
     def agreement(self, op: str, value: Any, names: Iterable[str]) -> float:
         """How far it makes this comparison with this value, about things that these names are words for."""
+        key = (op, repr(value), frozenset(names))
+        if key not in self._agreed:
+            self._agreed[key] = self._weigh(op, value, key[2])
+        return self._agreed[key]
+
+    def _weigh(self, op: str, value: Any, names: frozenset[str]) -> float:
         agreed = agreement(self.named, op, value)
         if not agreed:
             return 0.0

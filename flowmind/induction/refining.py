@@ -13,6 +13,10 @@ from flowmind.induction.walking import Sample, Walk, inside
 from tools_registry.schema import json_equal
 
 
+CUTS = 24
+"""Terms that are tried for the first arm of a value."""
+
+
 def refined(made: Plan) -> Iterator[Layout]:
     """Layouts that may explain what a plan leaves open."""
     for loop in made.loops:
@@ -60,11 +64,13 @@ def _cut(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> Layou
     if pool.explain(targets, 1) or len(targets) < 2:
         return None
     best: tuple[float, frozenset[int]] | None = None
-    for term in [*pool.plain, *_constants(targets, pool.price)]:
+    tried = 0
+    for term in sorted([*pool.plain, *_constants(targets, pool.price)], key=lambda term: term.cost):
         held = [place for place in range(len(targets)) if same([term.values[place]], [targets[place]])]
         rest = [place for place in range(len(targets)) if place not in held]
-        if not held or not rest:
+        if not held or not rest or tried > CUTS:
             continue
+        tried += 1
         others = binder.pool([samples[one] for one in rest]).explain([targets[one] for one in rest], 1)
         if others:
             cost = term.cost + others[0].cost

@@ -27,5 +27,6 @@ def straight(run: Run, inputs: JSONSchema, name: str, query: str = "") -> Workfl
     """
     reading = read(query)
     layout = next(layouts([run]))
-    made = fill(bind(walk([run], layout, list(inputs.get("properties", {}))), reading.said, reading.constants))
-    return Emitter(made, inputs, name).write()
+    bound = bind(walk([run], layout, list(inputs.get("properties", {}))), reading.said, reading.constants)
+    assert bound is not None, "without a limit every layout is bound"
+    return Emitter(fill(bound), inputs, name).write()

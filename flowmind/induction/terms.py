@@ -6,6 +6,7 @@ two calls: a length, a sum, an element that is next in a list.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -35,14 +36,8 @@ class Term:
     """The variables in it."""
     initial: tuple[tuple[str, Term], ...] = ()
     """Variables that need a first value before the loop in which they are set, and that value."""
-    parts: tuple[Term, ...] = ()
-
-    def at(self, samples: Sequence[int]) -> Term:
-        """The term at some of the samples."""
-        return Term(
-            tuple(self.values[one] for one in samples), self.cost, self.binding, self.expr, self.uses, self.initial,
-            self.parts,
-        )  # fmt: skip
+    spelled: bool = False
+    """It is the length of a text."""
 
 
 def literal(value: Any, count: int, cost: float) -> Term:
@@ -120,6 +115,64 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+Path = tuple[str | int, ...]
+
+
+def key_of(value: Any) -> Any:
+    """A value as a key: equal ones (`json_equal`) have the same."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value if not isinstance(value, bool) else ("bool", value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, list):
+        return ("list", *map(key_of, cast(list[Any], value)))
+    held = cast(dict[str, Any], value)
+    return ("object", *((key, key_of(held[key])) for key in sorted(held)))
+
+
+class Index:
+    """The parts of the variables of one sample, by value, and the sizes of those that have one."""
+
+    def __init__(self, env: Env) -> None:
+        self.parts: dict[Any, list[tuple[str, Path, float]]] = {}
+        self.sizes: dict[int, list[tuple[str, Path, float]]] = {}
+        for name, value in env.items():
+            if value is not UNSET:
+                for _, (path, part, cost) in zip(range(MAX_PATHS), _parts_of(value, (), 0.0), strict=False):
+                    self.parts.setdefault(key_of(part), []).append((name, path, cost))
+                    if (size := _length(part)) is not None:
+                        self.sizes.setdefault(size, []).append((name, path, cost))
+
+
+def _parts_of(value: Any, path: Path, cost: float) -> Iterator[tuple[Path, Any, float]]:
+    yield path, value, cost
+    if len(path) == 3:
+        return
+    if isinstance(value, dict):
+        for key, part in list(cast(dict[str, Any], value).items())[:20]:
+            yield from _parts_of(part, (*path, key), cost + 0.3)
+    elif isinstance(value, list):
+        held = cast(list[Any], value)
+        for index, part in enumerate(held[:4]):
+            yield from _parts_of(part, (*path, index), cost + (1.2 if index == 0 else 1.4))
+        if held:
+            yield (*path, -1), held[-1], cost + 1.4
+
+
+def _follow(env: Env, name: str, path: Path) -> Any:
+    """A part of a variable; UNSET if there is none."""
+    value = env.get(name, UNSET)
+    for part in path:
+        if isinstance(part, str) and isinstance(value, dict):
+            value = cast(dict[str, Any], value).get(part, UNSET)
+        elif isinstance(part, int) and isinstance(value, list):
+            held = cast(list[Any], value)
+            value = held[part] if -len(held) <= part < len(held) else UNSET
+        else:
+            return UNSET
+    return value
+
+
 @dataclass
 class Pool:
     """The terms of a place.
@@ -140,24 +193,58 @@ class Pool:
     """All samples are of one run: a text of its inputs that is given to a call need not be a constant."""
     derived: frozenset[str] = frozenset()
     """Counters, which have no paths."""
-    plain: list[Term] = field(default_factory=list[Term])
-    """Variables and paths."""
+    indexes: dict[int, Index] = field(default_factory=dict[int, "Index"])
+    """The parts of variables that were looked through before, by the identity of their env."""
 
     def __post_init__(self) -> None:
-        names = dict.fromkeys(name for env in self.envs for name in env)
-        for name in names:
-            values = tuple(env.get(name, UNSET) for env in self.envs)
-            term = variable(name, values, self.order.get(name, 1.0))
-            self.plain.append(term)
-            if name not in self.derived:
-                self.plain += [found for _, found in zip(range(MAX_PATHS), paths(term), strict=False)]
-        self.plain = self.plain[:MAX_POOL]
-        self._held = {value for term in self.plain for value in term.values if isinstance(value, str)}
-        for term in self.plain:
-            for value in term.values:
-                if isinstance(value, list):
-                    self._held |= {part for part in cast(list[Any], value) if isinstance(part, str)}
+        self._plain: list[Term] | None = None
+        self._texts: set[str] | None = None
         self._measured: list[Term] | None = None
+        self._numbers: list[Term] | None = None
+
+    @property
+    def plain(self) -> list[Term]:
+        """Variables and paths."""
+        if self._plain is None:
+            found: list[Term] = []
+            for name in dict.fromkeys(name for env in self.envs for name in env):
+                values = tuple(env.get(name, UNSET) for env in self.envs)
+                term = variable(name, values, self.order.get(name, 1.0))
+                found.append(term)
+                if name not in self.derived:
+                    found += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
+            self._plain = found[:MAX_POOL]
+        return self._plain
+
+    def _index(self) -> Index:
+        """The parts of the first sample's variables."""
+        env = self.envs[0]
+        if id(env) not in self.indexes:
+            self.indexes[id(env)] = Index(env)
+        return self.indexes[id(env)]
+
+    def _matching(self, targets: Sequence[Any]) -> Iterator[Term]:
+        """Variables and paths that have these values: those of the first sample, looked at in the others."""
+        for name, path, cost in self._index().parts.get(key_of(targets[0]), ()):
+            if all(
+                json_equal(_follow(env, name, path), target)
+                for env, target in zip(self.envs[1:], targets[1:], strict=True)
+            ):
+                yield self._term(name, path, cost, targets)
+
+    def _term(self, name: str, path: Path, cost: float, values: Sequence[Any]) -> Term:
+        expr = name + "".join(f"[{part!r}]" for part in path)
+        last = any(isinstance(part, int) and part < 0 for part in path)
+        binding = None if last else Var(var=name, path=path)
+        return Term(tuple(values), self.order.get(name, 1.0) + cost, binding, expr, frozenset([name]))
+
+    def _lengths(self, targets: Sequence[Any]) -> Iterator[Term]:
+        """Lengths of variables and paths that have these values."""
+        for name, path, cost in self._index().sizes.get(targets[0], ()):
+            held = [_length(_follow(env, name, path)) for env in self.envs]
+            if all(size == target for size, target in zip(held, targets, strict=True)):
+                term = self._term(name, path, cost, targets)
+                yield replace(term, cost=term.cost + 0.5, binding=None, expr=f"len({term.expr})")
 
     def restricted(self, samples: Sequence[int]) -> Pool:
         """The pool at some of the samples."""
@@ -169,6 +256,7 @@ class Pool:
             self.wanted,
             self.alone,
             self.derived,
+            self.indexes,
         )
 
     @property
@@ -180,8 +268,10 @@ class Pool:
                 if any(isinstance(value, list | str | dict) for value in term.values):
                     lengths = [_length(value) for value in term.values]
                     if all(one is not None for one in lengths):
-                        found.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
-                for name, form, function in _EXTREMES:
+                        text = isinstance(term.values[0], str)
+                        length = Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses)
+                        found.append(replace(length, spelled=text))
+                for form, function in _EXTREMES:
                     values = [_extreme(value, function) for value in term.values]
                     if all(one is not None for one in values):
                         suffix = ".values()" if isinstance(term.values[0], dict) else ""
@@ -191,19 +281,29 @@ class Pool:
             self._measured = found
         return self._measured
 
-    def explain(self, targets: Sequence[Any], most: int = 6, deep: bool = True) -> list[Term]:
-        """The terms that have these values, the likeliest first."""
-        found = [term for term in self.plain if same(term.values, targets)]
-        if found and _trivial(targets):  # what is empty everywhere is equal to much by chance
-            found = [replace(term, cost=term.cost + 0.6) for term in found]
+    def explain(
+        self, targets: Sequence[Any], most: int = 6, deep: bool = True, initial: bool = False
+    ) -> list[Term]:
+        """The terms that have these values, the likeliest first.
+
+        Args:
+            targets: The values.
+            most: Terms that are kept.
+            deep: Whether computations are tried.
+            initial: The values are what an accumulation begins with: an empty one more likely is just that than a
+                variable that happens to be empty.
+        """
+        found = list(self._matching(targets))
+        if found and _trivial(targets):
+            more = 0.6 if initial else -0.3 if isinstance(targets[0], list | dict) else 0.2
+            found = [replace(term, cost=term.cost + more) for term in found]
         if (constant := self._constant(targets)) is not None:
             found.append(constant)
         made = self._made(targets, deep)
         if made is not None:
             found.append(made)
         if all(map(_number, targets)):
-            lengths = self.measured[len(self.plain) :]
-            found += [term for term in lengths if term.expr.startswith("len(") and same(term.values, targets)]
+            found += self._lengths(targets)
         if deep and (not found or min(term.cost for term in found) > 3):
             found += self._computed(targets)
         elif deep and self.wanted and all(map(_number, targets)):
@@ -220,20 +320,29 @@ class Pool:
         """What a constant costs."""
         if isinstance(value, list | dict):
             inside = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else cast(list[Any], value)
-            return 0.7 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
+            return 0.9 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
         if value is None or isinstance(value, bool) or value in (0, 1, "", " ", ", ", "-", ",", "."):
             return 1.1 - 0.3 * self.said(value)
-        leaked = self.alone and isinstance(value, str) and value in self._held
+        leaked = self.alone and isinstance(value, str) and value in self._held()
         return 2.6 - (0.7 if leaked else 1.9) * self.said(value) + (1.0 if leaked else 0.0)
+
+    def _held(self) -> set[str]:
+        """The texts that stand in the samples."""
+        if self._texts is None:
+            values = [value for term in self.plain for value in term.values]
+            self._texts = {value for value in values if isinstance(value, str)}
+            for value in values:
+                if isinstance(value, list):
+                    self._texts |= {part for part in cast(list[Any], value) if isinstance(part, str)}
+        return self._texts
 
     def _made(self, targets: Sequence[Any], deep: bool) -> Term | None:
         """A list or object that is put together from terms."""
         first = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
-            if not all(isinstance(target, dict) and list(target) == keys for target in targets):
-                if not all(isinstance(target, dict) and set(target) == set(keys) for target in targets):
-                    return None
+            if not all(isinstance(target, dict) and set(target) == set(keys) for target in targets):
+                return None
             columns: list[tuple[str | int, list[Any]]] = [(key, [target[key] for target in targets]) for key in keys]
         elif isinstance(first, list) and 0 < len(cast(list[Any], first)) <= 6:
             size = len(cast(list[Any], first))
@@ -266,7 +375,7 @@ class Pool:
             expr = f"[{', '.join(part.expr for part in parts)}]"
         cost = 0.4 + sum(part.cost for part in parts)
         uses = frozenset[str]().union(*(part.uses for part in parts))
-        return Term(tuple(targets), cost, binding, expr, uses, parts=tuple(parts))
+        return Term(tuple(targets), cost, binding, expr, uses)
 
     def _computed(self, targets: Sequence[Any]) -> Iterator[Term]:
         """Small computations."""
@@ -296,47 +405,67 @@ class Pool:
                     sign = "+" if shift > 0 else "-"
                     yield Term(tuple(targets), term.cost + 0.4, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
 
+    def _countable(self) -> list[Term]:
+        """Numbers and lengths, the cheapest first."""
+        if self._numbers is None:
+            found = [term for term in self.plain if all(map(_number, term.values))]
+            for term in self.plain:
+                lengths = [_length(value) for value in term.values]
+                if None not in lengths:
+                    found.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
+            self._numbers = sorted(found, key=lambda term: term.cost)[:60]
+        return self._numbers
+
     def _arithmetic(self, targets: Sequence[Any]) -> Iterator[Term]:
-        numbers = [
-            term for term in self.measured
-            if all(map(_number, term.values)) and not term.expr.startswith(("min(", "max(", "sum("))
-        ]  # fmt: skip
+        numbers = self._countable()
         several = any(not json_equal(targets[0], target) for target in targets)
+        if not several:
+            return
+        rows: dict[tuple[Any, ...], Term] = {}
         for term in numbers:
-            if same(term.values, targets):
-                yield term
-            if not several:
-                continue
-            shift = _constant_of([target - value for target, value in zip(targets, term.values, strict=True)])
+            rows.setdefault(term.values, term)
+        for term in numbers:
+            pairs = list(zip(targets, term.values, strict=True))
+            shift = _constant_of([target - value for target, value in pairs])
             if shift is not None and shift != 0 and isinstance(shift, int):
                 cost = term.cost + 0.4 + self.price(abs(shift))
                 sign = "+" if shift > 0 else "-"
                 yield Term(tuple(targets), cost, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
-            total = _constant_of([target + value for target, value in zip(targets, term.values, strict=True)])
+            total = _constant_of([target + value for target, value in pairs])
             if total is not None and isinstance(total, int):
                 left = f"{total} - {term.expr}" if total else f"-{term.expr}"
                 yield Term(tuple(targets), term.cost + 0.5 + self.price(total), None, left, term.uses)
-            if all(value not in (0, 1) for value in term.values):
-                times = _constant_of([target / value for target, value in zip(targets, term.values, strict=True)])
+            if all(term.values) and 1 not in term.values:
+                times = _constant_of([target / value for target, value in pairs])
                 if times is not None and times == int(times) and abs(times) > 1:
                     cost = term.cost + 0.6 + self.price(int(times))
                     yield Term(tuple(targets), cost, None, f"{int(times)} * {term.expr}", term.uses)
-        if not several:
-            return
+            yield from self._with_another(targets, term, rows)
         yield from self._linear(numbers, targets)
-        few = sorted(numbers, key=lambda term: term.cost)[:40]
-        for one in few:
-            for other in few:
-                pairs = list(zip(targets, one.values, other.values, strict=True))
-                cost, uses = one.cost + other.cost + 0.6, one.uses | other.uses
-                if one.expr < other.expr and all(target == a + b for target, a, b in pairs):
-                    yield Term(tuple(targets), cost, None, f"{one.expr} + {other.expr}", uses)
-                if one.expr != other.expr and all(target == a - b for target, a, b in pairs):
-                    yield Term(tuple(targets), cost, None, f"{one.expr} - {other.expr}", uses)
-                elif one.expr != other.expr and all(target == max(a - b, 0) for target, a, b in pairs):
-                    yield Term(tuple(targets), cost + 1, None, f"max({one.expr} - {other.expr}, 0)", uses)
-                if one.expr < other.expr and all(target == a * b for target, a, b in pairs):
-                    yield Term(tuple(targets), cost + 0.4, None, f"{one.expr} * {other.expr}", uses)
+        if 0 in targets and any(targets):
+            for one, other in itertools.permutations(numbers[:16], 2):
+                if all(t == max(a - b, 0) for t, a, b in zip(targets, one.values, other.values, strict=True)):
+                    cost = one.cost + other.cost + 1.6
+                    yield Term(tuple(targets), cost, None, f"max({one.expr} - {other.expr}, 0)", one.uses | other.uses)
+
+    def _with_another(
+        self, targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, ...], Term]
+    ) -> Iterator[Term]:
+        """A sum, difference or product of a term and another one."""
+        pairs = list(zip(targets, term.values, strict=True))
+        added = rows.get(tuple(target - value for target, value in pairs))
+        if added is not None and term.expr < added.expr:
+            cost = term.cost + added.cost + 0.6
+            yield Term(tuple(targets), cost, None, f"{term.expr} + {added.expr}", term.uses | added.uses)
+        taken = rows.get(tuple(value - target for target, value in pairs))
+        if taken is not None and term.expr != taken.expr:
+            cost = term.cost + taken.cost + 0.6
+            yield Term(tuple(targets), cost, None, f"{term.expr} - {taken.expr}", term.uses | taken.uses)
+        if all(term.values) and all(not target % value for target, value in pairs):
+            times = rows.get(tuple(target // value for target, value in pairs))
+            if times is not None and term.expr < times.expr:
+                cost = term.cost + times.cost + 1.0
+                yield Term(tuple(targets), cost, None, f"{term.expr} * {times.expr}", term.uses | times.uses)
 
     def _linear(self, numbers: Sequence[Term], targets: Sequence[Any]) -> Iterator[Term]:
         """`a + b * (term - c)`, with constants that the text names."""
@@ -383,11 +512,7 @@ class Pool:
                         )  # fmt: skip
 
 
-_EXTREMES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    ("min", "min({})", min),
-    ("max", "max({})", max),
-    ("sum", "sum({})", sum),
-)
+_EXTREMES: tuple[tuple[str, Callable[[Any], Any]], ...] = (("min({})", min), ("max({})", max), ("sum({})", sum))
 
 
 def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:

@@ -115,8 +115,8 @@ def _turn(
     index = index_name(found.layout, loop)
     if entered:
         elements[loop] = {}
-        gathered = [(name, list(value)) for name, value in results.items() if value]
-        for expr, value in [*_lists_in(env), *gathered]:
+        env.update({name: list(value) for name, value in results.items() if value})
+        for expr, value in _lists_in(env):
             name = ELEMENT + re.sub(r"\W+", "_", expr).strip("_")
             if found.layout.loops.index(loop):
                 name = f"{name}_{found.layout.loops.index(loop) + 1}"
