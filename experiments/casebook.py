@@ -350,7 +350,7 @@ class _Book:
 def derivation_lines(found: Derivation) -> list[list[str]]:
     """How a workflow was derived: names, each with lines; what there is nothing to say of is left out."""
     executed = _count(found.executions, "gold trace" if found.source == "gold" else "execution")
-    solved = f"first {found.first_right}, in the end {found.right} of {found.examples} solved"
+    solved = f"first {found.draft_right}, in the end {found.right} of {found.examples} solved"
     if not found.mends:
         solved = f"{found.right} of {found.examples} solved"
     unseen = f", {found.verified} of them not built from" if found.verified else ""

@@ -18,18 +18,16 @@ from flowmind.record import CaseRecord, Derivation, StageUsage
 Measure = Callable[[StageUsage], float | None]
 _SINGLE = ("react", "pe", "enhanced-react")
 """Modes whose execution cannot be told from the building of the workflow."""
-_CONDITION = "when does "
-"""Begins an open question about a condition (`flowmind.induction.telling`)."""
 
 
 def solved_at_first(found: Derivation) -> bool:
-    """Whether the first derivation solved every example, before anything that is counted as a mend came after it."""
-    return (found.first_right if found.mends else found.right) == found.examples
+    """Whether the likeliest draft of the first derivation solved every example, as it was."""
+    return found.draft_right == found.examples
 
 
 def guessed(found: Derivation) -> bool:
     """Whether a condition is a guess: several agree with the traces, or none does."""
-    return any(question.startswith(_CONDITION) for question in found.open)
+    return found.guesses > 0
 
 
 def _derived(records: Sequence[CaseRecord]) -> list[tuple[CaseRecord, Derivation]]:
@@ -61,8 +59,8 @@ def quadrants(runs: Sequence[Loaded]) -> Table:
         "of what it is given. `held-out tests` is the measure; the other two say how it came about."
     )
     notes = (
-        "`first draft` is a proxy for no verification: all examples solved by the first derivation (the best of its "
-        "drafts; with verification also one with a condition exchanged), before another execution, a question, a "
+        "`first draft` is what there would be without verification: all examples solved by the likeliest sound draft "
+        "of the first derivation, before a condition is exchanged, another execution, a question, a "
         "probe or an edit. `in the end` is after these. Both are measured on the very examples that the workflow was "
         "derived from or mended on, so neither speaks of new inputs.",
         "The paper's row is its table 8, which judges execution and graph in its own way.",

@@ -325,7 +325,7 @@ def _derived(derivation: Derivation | None) -> list[str]:
         return []
     mends = f" ({', '.join(derivation.mends)})" if derivation.mends else ""
     lines = [
-        f"verify: {derivation.first_right} of {derivation.examples} examples at first, {derivation.right} in the end"
+        f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in the end"
         + mends
     ]
     lines += [f"question: {line}" for line in derivation.open]

@@ -103,8 +103,10 @@ class Derivation(Base):
     built_from: int = 0
     """Traces that the workflow was induced from."""
     examples: int = 0
-    first_right: int = 0
-    """Examples that the first draft solves."""
+    draft_right: int = 0
+    """Examples that the likeliest sound draft of the first derivation solves, as it is."""
+    guesses: int = 0
+    """Conditions of the workflow for which several candidates agree with the traces, or none does."""
     right: int = 0
     """Examples that the workflow solves in the end."""
     verified: int = 0

@@ -113,7 +113,7 @@ def record(id: str, **fields: Any) -> CaseRecord:
         "execute": StageUsage(turns=5, input_tokens=None, output_tokens=None, seconds=7.5, stop=("finish",)),
         "summarize": StageUsage(turns=1, input_tokens=345, output_tokens=12, seconds=1.5, stop=("failures",)),
         "problems": (f"less: nothing comes after {NASTY} [missing_edge]",),
-        "derivation": Derivation(summarizer="guided", executions=3, built_from=2, examples=3, first_right=1, right=2,
+        "derivation": Derivation(summarizer="guided", executions=3, built_from=2, examples=3, draft_right=1, right=2,
                                  verified=1, rounds=1, mends=("execute", "question"), asked=1,
                                  open=(f"when does {NASTY} follow?",), idle=("n", "m"), unsettled=("m",)),
         "started_at": 1_700_000_000.0, "seconds": 9.0, "exec_complete": True,

@@ -180,7 +180,7 @@ def test_a_report_tells_how_each_workflow_was_derived(derived: Path) -> None:
 
 
 def how(**fields: Any) -> Derivation:
-    return Derivation.model_validate({"summarizer": "guided", "examples": 3, "first_right": 3, "right": 3, **fields})
+    return Derivation.model_validate({"summarizer": "guided", "examples": 3, "draft_right": 3, "right": 3, **fields})
 
 
 def used(execute: int | None, summarize: int | None, runs: int = 1, seconds: float = 4.0) -> dict[str, Any]:
@@ -198,13 +198,13 @@ OPEN = "when does the end follow, rather than another round?"
 SOUND: dict[str, Any] = {"exec_correct": True, "graph_valid": True}
 VERIFIED = run(
     "es-react+verify",
-    record("a", True, derivation=how(first_right=1, mends=("execute",), asked=2), **used(60, 20, 3), seconds=10.0),
+    record("a", True, derivation=how(draft_right=1, mends=("execute",), asked=2), **used(60, 20, 3), seconds=10.0),
     record("b", True, derivation=how(), **used(40, 0), seconds=6.0),
-    record("c", False, derivation=how(open=(OPEN,)), **SOUND, **used(50, 30), seconds=8.0),
+    record("c", False, derivation=how(open=(OPEN,), guesses=1), **SOUND, **used(50, 30), seconds=8.0),
     record("d", False, derivation=how(open=("what is by of scale?",), leaked=("n1.by: 7",)), **SOUND),
-    record("e", False, derivation=how(first_right=1, right=2, mends=("edit",)), **SOUND),
-    record("f", False, derivation=how(first_right=0, right=0), exec_correct=True),
-    record("g", False, derivation=how(first_right=0, right=0)),
+    record("e", False, derivation=how(draft_right=1, right=2, mends=("edit",)), **SOUND),
+    record("f", False, derivation=how(draft_right=0, right=0), exec_correct=True),
+    record("g", False, derivation=how(draft_right=0, right=0)),
     record("h", False, error="HTTP 500"),
 )
 

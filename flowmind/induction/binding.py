@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
@@ -253,16 +253,15 @@ class Binder:
 
     def _parts(self, samples: list[Sample], targets: list[Any], origin: list[Sample]) -> list[Slot]:
         """An object or a short list whose fields are explained one by one, each in its own way."""
-        first = targets[0]
-        if (
-            isinstance(first, dict)
-            and first
-            and all(isinstance(one, dict) and set(one) == set(first) for one in targets)
-        ):
-            slots = {key: self._at(samples, [one[key] for one in targets], origin, 0) for key in first}
+        first: Any = targets[0]
+        if isinstance(first, dict) and first:
+            keys = list(cast(dict[str, Any], first))
+            if not all(isinstance(one, dict) and set(cast(dict[str, Any], one)) == set(keys) for one in targets):
+                return []
+            slots = {key: self._at(samples, [one[key] for one in targets], origin, 0) for key in keys}
             return [Slot([], 0.4 + sum(slot.cost for slot in slots.values()), support=tuple(origin), part=slots)]
-        size = len(first) if isinstance(first, list) else 0
-        if 0 < size <= 6 and all(isinstance(one, list) and len(one) == size for one in targets):
+        size = len(cast(list[Any], first)) if isinstance(first, list) else 0
+        if 0 < size <= 6 and all(isinstance(one, list) and len(cast(list[Any], one)) == size for one in targets):
             listed = [self._at(samples, [one[place] for one in targets], origin, 0) for place in range(size)]
             return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
         return []

@@ -285,4 +285,6 @@ def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
 
 
 def _in(value: Any, held: Any) -> bool:
-    return any(json_equal(value, one) for one in held) if isinstance(held, list) else value in held
+    if isinstance(held, list):
+        return any(json_equal(value, one) for one in cast(list[Any], held))
+    return value in held

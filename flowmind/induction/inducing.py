@@ -101,8 +101,9 @@ def drafts(
     call that feeds a condition only is missed there.
     """
     found = plans(runs, inputs, reading)
+    writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     for leave_out, price in ((without_repeats, 0.5), (without_idle, 1.5)):
-        less = [leave_out(run) for run in runs]
+        less = [leave_out(run, writing) for run in runs]
         if less != list(runs) and (leave_out is without_repeats or _loose(found)):
             more = plans(less, inputs, reading)
             for one in more:

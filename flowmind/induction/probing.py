@@ -137,6 +137,6 @@ def _shifted(value: Any, by: int) -> Any:
     """The numbers in a value, all changed by as much."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value + by
-    if isinstance(value, dict):
-        return {key: _shifted(part, by) for key, part in cast(dict[str, Any], value).items()}
-    return value
+    if not isinstance(value, dict):
+        return value
+    return {key: _shifted(part, by) for key, part in cast(dict[str, Any], value).items()}

@@ -12,7 +12,6 @@ from flowmind.induction.terms import Term, same
 from flowmind.induction.walking import Sample, Walk, inside
 from tools_registry.schema import json_equal
 
-
 CUTS = 24
 """Terms that are tried for the first arm of a value."""
 

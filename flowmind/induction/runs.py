@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -61,24 +62,37 @@ def run_of(trace: Trace, number: int) -> Run:
     return Run(trace.inputs, calls, trace.answer if trace.executed else UNSET, number, len(trace.tool_steps))
 
 
-def without_repeats(run: Run) -> Run:
-    """Without calls that were made once more right away, with the same arguments and the same result."""
+def without_repeats(run: Run, writing: Collection[str] = ()) -> Run:
+    """Without calls that were made once more right away, with the same arguments and the same result.
+
+    Args:
+        run: A trace.
+        writing: Tools that change something: their calls stay.
+    """
     kept: list[Call] = []
     for call in run.calls:
         last = kept[-1] if kept else None
-        same = last is not None and last.tool == call.tool
-        if not (same and last and json_equal(last.args, call.args) and json_equal(last.value, call.value)):
+        if call.tool in writing or last is None or not _same(last, call):
             kept.append(call)
     return replace(run, calls=tuple(kept))
 
 
-def without_idle(run: Run) -> Run:
-    """Without calls whose results no later call and not the answer holds, as a whole or in part."""
+def _same(one: Call, other: Call) -> bool:
+    return one.tool == other.tool and json_equal(one.args, other.args) and json_equal(one.value, other.value)
+
+
+def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
+    """Without calls whose results no later call and not the answer holds, as a whole or in part.
+
+    Args:
+        run: A trace.
+        writing: Tools that change something: their calls stay.
+    """
     kept: list[Call] = []
     later = [*_inside(run.answer)]
     for call in reversed(run.calls):
         parts = [part for part in _inside(call.value) if part not in _TRIVIAL]
-        if not parts or any(part in later for part in parts):
+        if call.tool in writing or not parts or any(part in later for part in parts):
             kept.append(call)
             later += _inside(call.args)
     return replace(run, calls=tuple(reversed(kept)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -13,6 +14,8 @@ from flowmind.induction.walking import Sample
 from flowmind.workflow import Condition, End, Evidence, ToolNode, Workflow, show_binding
 from tools_registry.spec import Record
 
+CLOSE = 0.2
+"""How much dearer another source of a value may be to be as likely."""
 RIVAL = 1.2
 """How much dearer a condition may be to be worth a question."""
 
@@ -26,6 +29,10 @@ class Question(Record):
     text: str
     candidates: tuple[str, ...] = ()
     """The answers that agree with the traces, the likeliest first."""
+
+    def tell(self) -> str:
+        """The question with its first candidates."""
+        return f"{self.text} {' | '.join(self.candidates[:3])}" if self.candidates else self.text
 
 
 def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
@@ -45,6 +52,7 @@ def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
             rivals = _rivals(made, place, number)
             guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
             guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
+            guess = guess or _unseen(made, place, number)
             found.append(Evidence(node=node.id, field="expr", steps=_steps(made, decision.samples), guess=guess))
         elif isinstance(node, End) and made.bound.answer is not None:
             found.append(_of(made, node.id, "output", made.bound.answer))
@@ -59,7 +67,7 @@ def _of(made: Plan, node: str, field: str, slot: Slot) -> Evidence:
         guess = "nothing in the traces explains it"
     elif runs == 1 and len(made.bound.walk.runs) > 1:
         guess = "only one trace shows it"
-    elif runs == 1 and len(slot.terms) > 1:
+    elif runs == 1 and len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE:
         guess = "one trace alone cannot tell its sources apart"
     return Evidence(node=node, field=field, steps=steps, guess=guess)
 
@@ -84,6 +92,15 @@ def _rivals(made: Plan, place: Key, number: int) -> list[str]:
     return [one.expr for one in found if one.cost <= found[0].cost + RIVAL]
 
 
+def _unseen(made: Plan, place: Key, number: int) -> str:
+    """What is not known of a condition that compares with a number which the text does not name."""
+    decision = made.decisions[place]
+    limit = re.fullmatch(r"(.+) (?:<|<=|>|>=) (-?\d+(?:\.\d+)?)", decision.ways[number][0][0].expr)
+    if limit is None or made.bound.binder.said(float(limit[2])) > 0 or float(limit[2]) == 0:
+        return ""
+    return f"the traces show no value that sets the limit {limit[2]} apart from others nearby"
+
+
 def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
     """What the traces leave open in a workflow."""
     made = emitter.plan
@@ -95,7 +112,7 @@ def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
         decision = made.decisions[place]
         found, way = decision.ways[number]
         rivals = _rivals(made, place, number) if found else []
-        if len(rivals) == 1:
+        if len(rivals) == 1 and not _unseen(made, place, number):
             continue
         yield Question(
             kind="condition",
@@ -106,7 +123,7 @@ def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
     for node in workflow.nodes:
         if isinstance(node, ToolNode):
             for name, slot in made.bound.slots.get(emitter.where[node.id], {}).items():
-                if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < 0.2 and slot.terms[0].binding:
+                if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
                     held = [show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None]
                     yield Question(
                         kind="value", node=node.id, text=f"what is {name} of {node.tool}?", candidates=tuple(held)

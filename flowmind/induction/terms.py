@@ -92,12 +92,12 @@ def paths(term: Term, depth: int = 3) -> Iterator[Term]:
     if not held:
         return
     if all(isinstance(value, dict) for value in held):
-        shared = set.intersection(*(set(cast(dict[str, Any], value)) for value in held))
+        shared = set[str].intersection(*(set(cast(dict[str, Any], value)) for value in held))
         for key in [key for key in cast(dict[str, Any], held[0]) if key in shared][:20]:
             if (found := _step(term, key, 0.3)) is not None:
                 yield found
                 yield from paths(found, depth - 1)
-    elif all(isinstance(value, list) and value for value in held):
+    elif all(isinstance(value, list) and bool(cast(list[Any], value)) for value in held):
         shortest = min(len(cast(list[Any], value)) for value in held)
         for index in [*range(min(shortest, 4)), -1]:
             if (found := _step(term, index, 1.2 if index == 0 else 1.4)) is not None:
@@ -281,9 +281,7 @@ class Pool:
             self._measured = found
         return self._measured
 
-    def explain(
-        self, targets: Sequence[Any], most: int = 6, deep: bool = True, initial: bool = False
-    ) -> list[Term]:
+    def explain(self, targets: Sequence[Any], most: int = 6, deep: bool = True, initial: bool = False) -> list[Term]:
         """The terms that have these values, the likeliest first.
 
         Args:
@@ -341,7 +339,10 @@ class Pool:
         first = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
-            if not all(isinstance(target, dict) and set(target) == set(keys) for target in targets):
+            same_keys = set(keys)
+            if not all(
+                isinstance(target, dict) and set(cast(dict[str, Any], target)) == same_keys for target in targets
+            ):
                 return None
             columns: list[tuple[str | int, list[Any]]] = [(key, [target[key] for target in targets]) for key in keys]
         elif isinstance(first, list) and 0 < len(cast(list[Any], first)) <= 6:
@@ -448,9 +449,7 @@ class Pool:
                     cost = one.cost + other.cost + 1.6
                     yield Term(tuple(targets), cost, None, f"max({one.expr} - {other.expr}, 0)", one.uses | other.uses)
 
-    def _with_another(
-        self, targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, ...], Term]
-    ) -> Iterator[Term]:
+    def _with_another(self, targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, ...], Term]) -> Iterator[Term]:
         """A sum, difference or product of a term and another one."""
         pairs = list(zip(targets, term.values, strict=True))
         added = rows.get(tuple(target - value for target, value in pairs))
@@ -521,6 +520,10 @@ def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
     if not isinstance(held, list) or not held or not all(map(_number, cast(list[Any], held))):
         return None
     return function(cast(list[Any], held))
+
+
+def _keys(value: Any) -> set[str]:
+    return set(cast(dict[str, Any], value))
 
 
 def _length(value: Any) -> int | None:

@@ -1,0 +1,119 @@
+"""Asks a model for what the traces leave open: one condition at a time, with the variables that it may speak of."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from flowmind import prompts
+from flowmind.errors import ModelFailure
+from flowmind.files import dump_json, parse_json
+from flowmind.induction.inducing import Draft
+from flowmind.induction.planning import Decision
+from flowmind.induction.structure import Key
+from flowmind.induction.telling import tell
+from flowmind.induction.walking import ALL, VISITS
+from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.replies import Unreadable, read_object
+from flowmind.trace import Turn
+from flowmind.verification.candidates import Best, with_conditions
+from flowmind.verification.work import Work
+from tools_registry.expressions import ExpressionError
+from tools_registry.expressions import names as names_in
+
+
+async def ask(work: Work, best: Best) -> Best:
+    """Asks for the conditions that the traces leave open; an answer is taken if it agrees with them."""
+    if best.draft is None:
+        return best
+    draft = best.draft
+    for place, decision in draft.plan.decisions.items():
+        for number, (found, way) in enumerate(decision.ways):
+            if len(found) == 1 or (found and found[1].cost - found[0].cost > OPEN):
+                continue
+            expr = await _question(work, draft, place, decision, way)
+            if expr is None:
+                continue
+            for option in (expr, f"not ({expr})"):
+                choice = {**work.answers, (place, number): option}
+                changed = await with_conditions(work, draft, choice, "question")
+                if changed is not None and len(changed.failures) <= len(best.failures):
+                    work.answers = choice
+                    work.mends.append("question")
+                    changed.first = best.first
+                    best = changed
+                    break
+    return best
+
+
+HIDDEN = (ALL, VISITS)
+"""Variables that a question does not list."""
+OPEN = 1.5
+"""How much dearer the second condition may be for the first one to be asked about."""
+
+
+async def _question(work: Work, draft: Draft, place: Key, decision: Decision, way: Key) -> str | None:
+    """Asks a model for one condition; None if the answer cannot be used."""
+    walk = draft.plan.bound.walk
+    rows = draft.scope(place)
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    lines: list[str] = []
+    for name in names:
+        shown = list(dict.fromkeys(_short(row[name]) for row in rows if name in row))[:4]
+        lines.append(f"- {name}: {' | '.join(shown)}")
+    went = [walk.target(sample) == way for sample in decision.samples]
+    other = next((walk.target(one) for one, yes in zip(decision.samples, went, strict=True) if not yes), decision.last)
+    text = "\n".join(
+        [
+            "Task:",
+            work.task.query.strip(),
+            "",
+            "Variables and their values in the records:",
+            *lines,
+            f"The step: {tell(way)} in some records; others go on with {tell(other)}.",
+            f"Under which condition does {tell(way)} follow?",
+        ]
+    )
+    parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("ask_condition")]
+    request = ChatRequest(
+        messages=(*parts, Message(role="user", content=text)),
+        reply="text",
+        max_tokens=120,
+        temperature=work.settings.temperature,
+        seed=work.settings.seed,
+    )
+    work.asked += 1
+    try:
+        reply = await work.summarizer.complete(request)
+    except ModelFailure:
+        return None
+    expr, parse = _read(reply)
+    work.turns.append(
+        Turn(
+            text=reply.text,
+            parse=parse,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=round(reply.seconds or 0.0, 3),
+        )
+    )
+    try:
+        return expr if expr and set(names_in(expr)) <= set(names) else None
+    except ExpressionError:
+        return None
+
+
+def _read(reply: Reply) -> tuple[str, Literal["clean", "recovered", "failed"]]:
+    """The expression of a reply, empty if there is none, and how it was read."""
+    try:
+        found = str(read_object(reply.text, "expr")["expr"])
+    except Unreadable:
+        return "", "failed"
+    try:
+        return found, "clean" if isinstance(parse_json(reply.text), dict) else "recovered"
+    except ValueError:
+        return found, "recovered"
+
+
+def _short(value: Any) -> str:
+    text = dump_json(value)
+    return text if len(text) <= 160 else f"{text[:160]}…"

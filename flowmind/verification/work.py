@@ -1,0 +1,189 @@
+"""What one derivation has at hand: executions, what they came to, and the examples to try a workflow on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flowmind import prompts
+from flowmind.executor.running import arun, needs_waiting, run_batch
+from flowmind.files import dump_json
+from flowmind.induction.reading import Reading
+from flowmind.induction.runs import Run, run_of
+from flowmind.induction.structure import Key
+from flowmind.protocols import Brief, ChatModel
+from flowmind.rehearsal import RecordedSandbox
+from flowmind.stages import Settings, budget_left, execute_brief, is_complete, letters_of, make_agent
+from flowmind.task import Task
+from flowmind.trace import Trace, Turn
+from flowmind.workflow import Map, ToolNode, Workflow
+from tools_registry.sandbox import Sandbox
+from tools_registry.schema import json_equal
+from tools_registry.spec import Record
+
+Demonstrate = Callable[[dict[str, Any]], Awaitable[Trace]]
+"""Makes the right trace of an input."""
+
+
+class CounterExample(Record):
+    """An example that a workflow does not solve."""
+
+    example: int
+    """From 0."""
+    input: dict[str, Any]
+    expected: Any
+    actual: Any = None
+    error: str = ""
+    node: str = ""
+    """The first node where the run parts from the trace of that example, if there is one."""
+
+    def tell(self) -> str:
+        """The counter-example, for a reader."""
+        got = f"failed: {self.error}" if self.error else f"gave {dump_json(self.actual)}"
+        place = f" It parts from the trace at node {self.node}." if self.node else ""
+        return f"On {dump_json(self.input)} the workflow {got}; right is {dump_json(self.expected)}.{place}"
+
+
+@dataclass
+class Work:
+    """The derivation of one workflow."""
+
+    task: Task
+    business: Sandbox
+    model: ChatModel
+    settings: Settings
+    summarizer: ChatModel
+    demonstrate: Demonstrate | None = None
+    reading: Reading = field(default_factory=Reading)
+    traces: list[Trace] = field(default_factory=list[Trace])
+    worked: list[int] = field(default_factory=list[int])
+    """The example that each trace worked on; -1 for a probe."""
+    turns: list[Turn] = field(default_factory=list[Turn])
+    """Of the questions."""
+    edits: list[Trace] = field(default_factory=list[Trace])
+    """Of an agent that built or changed the graph."""
+    mends: list[str] = field(default_factory=list[str])
+    asked: int = 0
+    built_from: int = 0
+    answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
+
+    async def execute(self, example: int, before: Trace | None = None) -> None:
+        """Works on an example; once more, with what was wrong, if it was worked on before."""
+        given = self.task.examples[example]
+        if self.demonstrate is not None:
+            trace = await self.demonstrate(given.input)
+        else:
+            brief = execute_brief(self.task, example, self.business.specs)
+            if before is not None:
+                brief = brief.model_copy(update={"task": f"{brief.task}\n\n{_again(before, given.output)}"})
+            trace = await self._agent(brief)
+        self.traces.append(trace)
+        self.worked.append(example)
+
+    async def probe(self, inputs: dict[str, Any]) -> Trace:
+        """Executes an input of our own making: nobody knows its answer but who executes it."""
+        if self.demonstrate is not None:
+            trace = await self.demonstrate(inputs)
+        else:
+            trace = await self._agent(execute_brief(self.task, 0, self.business.specs, inputs))
+        if is_complete(trace) or (self.demonstrate is not None and trace.ok):
+            self.traces.append(trace)
+            self.worked.append(-1)
+        return trace
+
+    async def _agent(self, brief: Brief) -> Trace:
+        letter = letters_of(self.settings.mode)[0]
+        budget = budget_left(self.settings.execute_budget, self.settings, self.traces)
+        agent = make_agent(letter, self.model, budget, self.settings, len(self.traces))
+        return await agent.execute(brief, self.business)
+
+    def right(self, place: int) -> bool:
+        """Whether a trace came to the example's answer; a probe's is taken at its word."""
+        trace, example = self.traces[place], self.worked[place]
+        if example < 0:
+            return True
+        return trace.executed and json_equal(trace.answer, self.task.examples[example].output)
+
+    def runs(self) -> list[Run]:
+        """What is derived from: the right traces, each example once; without any, the calls of wrong ones.
+
+        An example's answer is known, so that a trace whose calls are right may have failed to say so.
+        """
+        found: dict[str, Run] = {}
+        for place, trace in enumerate(self.traces):
+            if self.right(place):
+                found.setdefault(dump_json(trace.inputs), run_of(trace, place))
+        if not found:
+            for place in reversed(range(len(self.traces))):
+                trace, example = self.traces[place], self.worked[place]
+                run = run_of(trace, place)
+                if run.calls and example >= 0:
+                    known = Run(run.inputs, run.calls, self.task.examples[example].output, place, run.steps)
+                    return [known]
+        return list(found.values())
+
+    async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
+        """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
+        sandbox = self.business
+        called = {node.tool for node in workflow.nodes if isinstance(node, ToolNode)}
+        called |= {
+            step.tool for node in workflow.nodes if isinstance(node, Map) for step in node.body if step.kind == "tool"
+        }
+        writing = {name for name in called if self.business.specs[name].effect == "write"}
+        if writing:
+            sandbox = RecordedSandbox(self.business.specs, self.traces, writing)
+        elif needs_waiting(workflow, sandbox):
+            return [await arun(workflow, case, sandbox) for case in cases]
+        return await asyncio.to_thread(run_batch, workflow, cases, sandbox)
+
+    def workflow_turns(self) -> list[Turn]:
+        """The replies that the summarizer gave, in all that it was asked."""
+        return [*self.turns, *(turn for trace in self.edits for turn in trace.turns)]
+
+    async def failures(self, workflow: Workflow) -> list[CounterExample]:
+        """The examples that a sound workflow does not solve."""
+        traces = await self.run_on(workflow, [example.input for example in self.task.examples])
+        found: list[CounterExample] = []
+        for number, (trace, example) in enumerate(zip(traces, self.task.examples, strict=True)):
+            if trace.error is None and json_equal(trace.answer, example.output):
+                continue
+            error = f"{trace.error.type}: {trace.error.message}" if trace.error else ""
+            found.append(
+                CounterExample(
+                    example=number,
+                    input=example.input,
+                    expected=example.output,
+                    actual=trace.answer,
+                    error=error,
+                    node=self._parting(trace, number),
+                )
+            )
+        return found
+
+    def _parting(self, run: Trace, example: int) -> str:
+        """The first node whose call is not the one that the example's own right trace has at its place."""
+        own = next(
+            (self.traces[place] for place, number in enumerate(self.worked) if number == example and self.right(place)),
+            None,
+        )
+        if own is None:
+            return ""
+        calls = [step.call for step in own.tool_steps if step.observation.ok]
+        for place, step in enumerate(run.tool_steps):
+            if place >= len(calls) or calls[place] != step.call:
+                return step.node or ""
+        return "end" if len(calls) == len(run.tool_steps) else ""
+
+
+def _again(trace: Trace, expected: Any) -> str:
+    lines = [
+        f"{step.call.tool}({dump_json(step.call.args)}) -> "
+        + (dump_json(step.observation.value) if step.observation.error is None else "error")
+        for step in trace.tool_steps[-12:]
+    ]
+    answer = dump_json(trace.answer) if trace.executed else "no answer"
+    return prompts.render(
+        "execute_again", answer=answer, expected=dump_json(expected), calls="\n".join(lines) or "none"
+    )
