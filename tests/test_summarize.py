@@ -210,7 +210,9 @@ def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
     small = [checked(20, 3, "approve"), checked(35, 8, "approve")]
     traces = [*small, checked(900, 70, "review"), checked(5000, 90, "review")]
     alone = summarize(traces)
-    assert alone.questions == ("when does the call of approve follow, rather than the call of review?",)
+    assert alone.questions == (
+        "when does the call of approve follow, rather than the call of review? weight <= 8 | amount <= 35",
+    )
     assert any("conditions agree with the traces" in line for line in alone.guesses)
     model = ScriptedChat(['{"expr": "amount < 500"}'])
     found = summarize(traces, query="Small amounts are approved.", model=model)

@@ -46,6 +46,19 @@ class _Atom:
     """A bit for each visit."""
 
 
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "not in": "in"}
+
+
+def negated(expr: str) -> str:
+    """The opposite of a condition, without `not (…)` where it is one comparison."""
+    simple = re.fullmatch(r"(\S+) (==|!=|<=|>=|<|>|in|not in) (\S+)", expr)
+    if simple is not None:
+        return f"{simple[1]} {_OPPOSITE[simple[2]]} {simple[3]}"
+    if re.fullmatch(r"not \S+", expr):
+        return expr.removeprefix("not ")
+    return f"not {expr}" if re.fullmatch(r"\w+", expr) else f"not ({expr})"
+
+
 def separate(
     pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any] = ()
 ) -> list[Candidate]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowmind.induction.binding import Edge
+from flowmind.induction.mapping import with_maps
 from flowmind.induction.planning import Plan, Set
 from flowmind.induction.structure import END, START, Key
 from flowmind.induction.walking import ALL, VISITS, index_name, inside
@@ -59,7 +60,8 @@ class Emitter:
             elif name.startswith(ALL):
                 begin = self._assign(begin, Set(name, Literal_(value=[])), START)
         self._leave(START, begin)
-        return Workflow(name=self.name, inputs=self.inputs, nodes=tuple(self.nodes), edges=tuple(self.links))
+        made = Workflow(name=self.name, inputs=self.inputs, nodes=tuple(self.nodes), edges=tuple(self.links))
+        return with_maps(made)
 
     def _read_names(self) -> set[str]:
         """The variables that anything reads, so that no counter and no element is set for nothing."""

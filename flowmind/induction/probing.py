@@ -135,8 +135,7 @@ def _list_changed(
 
 def _shifted(value: Any, by: int) -> Any:
     """The numbers in a value, all changed by as much."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value + by
-    if not isinstance(value, dict):
-        return value
-    return {key: _shifted(part, by) for key, part in cast(dict[str, Any], value).items()}
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        return {key: _shifted(part, by) for key, part in held.items()}
+    return value + by if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -11,7 +11,7 @@ from flowmind.induction.emitting import Emitter
 from flowmind.induction.planning import Plan
 from flowmind.induction.structure import END, Key
 from flowmind.induction.walking import Sample
-from flowmind.workflow import Condition, End, Evidence, ToolNode, Workflow, show_binding
+from flowmind.workflow import Condition, End, Evidence, Map, ToolNode, Workflow, show_binding
 from tools_registry.spec import Record
 
 CLOSE = 0.2
@@ -40,6 +40,9 @@ def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
     made = emitter.plan
     found: list[Evidence] = []
     for node in workflow.nodes:
+        for step in node.body if isinstance(node, Map) else ():
+            for name, slot in made.bound.slots.get(emitter.where.get(step.id, ()), {}).items():
+                found.append(_of(made, node.id, f"{step.id}.{name}", slot))
         key = emitter.where.get(node.id)
         if key is None:
             continue
@@ -109,6 +112,8 @@ def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
         what = "the answer" if key == END else f"{name} of {key[2]}"
         yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
     for node, (place, number) in emitter.arms.items():
+        if node not in workflow.by_id or not isinstance(workflow.by_id[node], Condition):
+            continue
         decision = made.decisions[place]
         found, way = decision.ways[number]
         rivals = _rivals(made, place, number) if found else []

@@ -339,10 +339,7 @@ class Pool:
         first = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
-            same_keys = set(keys)
-            if not all(
-                isinstance(target, dict) and set(cast(dict[str, Any], target)) == same_keys for target in targets
-            ):
+            if not all(isinstance(target, dict) and _keys(target) == set(keys) for target in targets):
                 return None
             columns: list[tuple[str | int, list[Any]]] = [(key, [target[key] for target in targets]) for key in keys]
         elif isinstance(first, list) and 0 < len(cast(list[Any], first)) <= 6:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from flowmind import prompts
 from flowmind.errors import ModelFailure
 from flowmind.files import dump_json, parse_json
+from flowmind.induction.conditions import negated
 from flowmind.induction.inducing import Draft
 from flowmind.induction.planning import Decision
 from flowmind.induction.structure import Key
@@ -33,7 +34,7 @@ async def ask(work: Work, best: Best) -> Best:
             expr = await _question(work, draft, place, decision, way)
             if expr is None:
                 continue
-            for option in (expr, f"not ({expr})"):
+            for option in (expr, negated(expr)):
                 choice = {**work.answers, (place, number): option}
                 changed = await with_conditions(work, draft, choice, "question")
                 if changed is not None and len(changed.failures) <= len(best.failures):

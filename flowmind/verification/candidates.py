@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from flowmind.checking import check
+from flowmind.induction.conditions import negated
 from flowmind.induction.emitting import Emitter
 from flowmind.induction.inducing import Draft, drafts
 from flowmind.induction.structure import Key
@@ -68,7 +69,7 @@ async def vary(work: Work, draft: Draft) -> Best | None:
     best: Best | None = None
     for place, decision in draft.plan.decisions.items():
         for number, (found, _) in enumerate(decision.ways):
-            options = [(f"not ({found[0].expr})", "negation")] if found else []
+            options = [(negated(found[0].expr), "negation")] if found else []
             options += [(one.expr, "candidate") for one in found[1 : 1 + VARIED]]
             for expr, mend in options:
                 changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
