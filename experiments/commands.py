@@ -30,6 +30,10 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=None, help="only the first N tasks, taken in turn from the categories"
     )
     parser.add_argument(
+        "--pick", default="first", choices=("first", "spread"),
+        help="spread: a limit takes tasks in turn from the kinds of control flow of each category (default first)",
+    )  # fmt: skip
+    parser.add_argument(
         "--out", type=Path, default=None,
         help="the run's folder (default runs/<model>-<mode>, with -gold, -guided, -verify5 or -probe8 where these are "
         "not the mode's own); with --config the folder of its runs (default runs)",
@@ -120,6 +124,7 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
         model=options.model or "search",
         bench=options.bench,
         limit=options.limit,
+        pick=options.pick,
         concurrency=options.concurrency,
         sandbox=options.sandbox,
         require_isolation=options.require_isolation,
@@ -186,6 +191,8 @@ def _read_grid(options: argparse.Namespace) -> Grid:
     grid = Grid.read(options.config)
     models = (options.model,) if getattr(options, "model", None) else ()
     modes = (options.mode,) if getattr(options, "mode", None) else ()
+    if getattr(options, "pick", "first") != "first":
+        grid = grid.model_copy(update={"pick": options.pick})
     return grid.part(models, modes, getattr(options, "limit", None))
 
 

@@ -59,6 +59,7 @@ class Grid(Record):
     modes: tuple[Mode, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     limit: int | None = Field(default=None, ge=1)
+    pick: Literal["first", "spread"] = "first"
     bench: Path | None = None
     settings: Choice = Choice()
     variants: dict[str, Choice] = Field(default_factory=dict[str, Choice])
@@ -128,10 +129,10 @@ def cells(grid: Grid, base: RunOptions) -> Iterator[Cell]:
         derived = folder_part(settings.model_dump())
         parts = [model.replace("/", "_"), mode, variant, derived, f"seed{seed}" if seed else ""]
         if grid.limit:
-            parts.append(f"first{grid.limit}")
+            parts.append(f"{grid.pick}{grid.limit}")
         yield Cell(
             name="-".join(filter(None, parts)),
-            options=base.model_copy(update={**options, "model": model, "limit": grid.limit}),
+            options=base.model_copy(update={**options, "model": model, "limit": grid.limit, "pick": grid.pick}),
             settings=settings,
         )
 

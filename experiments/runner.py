@@ -68,6 +68,8 @@ class RunOptions(Record):
     model: str
     bench: Path
     limit: int | None = Field(default=None, ge=1)
+    pick: Literal["first", "spread"] = "first"
+    """Which tasks a limit leaves: the first of each category in turn, or of each category and kind of control flow."""
     concurrency: int | Literal["auto"] = "auto"
     """Cases at once; `auto`: as many as bring more throughput."""
     sandbox: SandboxKind = "local"
@@ -87,6 +89,8 @@ class RunOptions(Record):
     def chosen(self) -> dict[str, Any]:
         """What makes another run: where it runs and how fast is not of it."""
         made = self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
+        if self.pick == "spread":
+            made["pick"] = self.pick
         return {**made, "sandbox": "monty"} if self.sandbox == "monty" else made
 
 
@@ -208,7 +212,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     with Sandboxes(options.sandbox, workers, least=options.require_isolation) as sandboxes:
         tools, benchmark = _materials(options.bench)
         run = Run(out)
-        tasks = _chosen(benchmark.tasks, options.limit)
+        tasks = _chosen(benchmark.tasks, options.limit, options.pick)
         with run.locked(), _thinkers(options, tools, len(tasks)) as thinkers:
             models = connect(options, sandboxes.thinking(list(tools.values())), thinkers)
             made = manifest(options.chosen(), settings, options.bench, models.servers)
@@ -273,7 +277,11 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
             subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
             models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
             cases = _Cases(run, benchmark, settings, models, tools, sandboxes, read_golds(bench), (), replay_of=source)
-            tasks = [task for task in _chosen(benchmark.tasks, chosen["limit"]) if cases.timing(task)]
+            tasks = [
+                task
+                for task in _chosen(benchmark.tasks, chosen["limit"], chosen.get("pick", "first"))
+                if cases.timing(task)
+            ]
             with _shown(bar) as shown:
                 records = run_to_end(cases.rebuild(tasks, shown))
             run.put_in_order(records)
@@ -318,12 +326,16 @@ def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
     return tools, benchmark
 
 
-def _chosen(tasks: Sequence[Task], limit: int | None) -> list[Task]:
-    """The tasks of a run: one of each category in turn, in the benchmark's order within a category."""
-    lanes = [
-        [task for task in tasks if task.category == category]
-        for category in dict.fromkeys(task.category for task in tasks)
-    ]
+def _chosen(tasks: Sequence[Task], limit: int | None, pick: str = "first") -> list[Task]:
+    """The tasks of a run: one of each lane in turn, in the benchmark's order within a lane.
+
+    A lane is a category; with `spread` a kind of control flow in a category, so that few tasks show all kinds.
+    """
+
+    def lane_of(task: Task) -> tuple[str, str]:
+        return (task.category, task.control_flow if pick == "spread" else "")
+
+    lanes = [[task for task in tasks if lane_of(task) == lane] for lane in dict.fromkeys(map(lane_of, tasks))]
     longest = max((len(lane) for lane in lanes), default=0)
     turns = [lane[index] for index in range(longest) for lane in lanes if index < len(lane)]
     return turns[:limit]

@@ -71,6 +71,11 @@ async def solve(
             raise InputError(f"mode {settings.mode!r} has one stage: no other traces, summarizer or verification")
         return await _single_stage(task, business, model, settings)
     who = summarizer_of(settings)
+    if settings.probe and who not in ("induction", "guided"):
+        raise InputError(f"probes are for induction: mode {settings.mode!r} summarizes by {who!r}")
+    writing = [spec.name for spec in business.specs.values() if spec.effect == "write"]
+    if settings.probe and writing:
+        raise InputError(f"tool {writing[0]!r} changes something: inputs of our own making are not executed with it")
     if who not in ("react", "plan") or rounds_of(settings):
         return await derive(task, business, model, settings, summarizer or model, demonstrate)
     traces: list[Trace] = []

@@ -18,7 +18,6 @@ from flowmind.pipeline import Settings, Solution, mode_of, solve
 from flowmind.protocols import ChatModel
 from flowmind.record import Derivation
 from flowmind.sandboxes import require_distinct
-from flowmind.stages import rounds_of, summarizer_of
 from flowmind.task import Example, Task
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
@@ -214,7 +213,6 @@ class ExecuteSummarize:
     ) -> None:
         self.sandbox = sandbox or sandbox_of(tools)
         self.settings = _verified((settings or Settings()).model_copy(update={"mode": mode_of(mode)}), verify)
-        _require_harmless(self.settings, self.sandbox)
         self.model = model_named(model, self.sandbox) if isinstance(model, str) else model
 
     def run(
@@ -274,21 +272,6 @@ def _verified(settings: Settings, verify: bool | int) -> Settings:
     if rounds is not None and not 0 <= rounds <= MOST_ROUNDS:
         raise InputError(f"verify is {verify!r}; right is True, or a number of rounds from 1 to {MOST_ROUNDS}")
     return settings.model_copy(update={"mode": mode_of(f"{mode}+verify"), "verify": rounds})
-
-
-def _require_harmless(settings: Settings, sandbox: Sandbox) -> None:
-    """Refuses to derive a workflow where its trials would change something.
-
-    Raises:
-        InputError: With the tool.
-    """
-    tried = summarizer_of(settings) not in ("react", "plan") or rounds_of(settings) > 0
-    writing = [spec.name for spec in sandbox.specs.values() if spec.effect == "write"]
-    if tried and writing:
-        raise InputError(
-            f"tool {writing[0]!r} changes something, and a workflow is verified by running it on the examples; leave "
-            "verification out, or collect traces and use flowmind.summarize, which runs on what they recorded"
-        )
 
 
 def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task") -> Task:

@@ -17,6 +17,7 @@ from flowmind.evaluation.metrics import mixed_tool_invocation
 from flowmind.files import dump_json
 from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.protocols import Agent, Brief, ChatModel
+from flowmind.provenance import with_origins
 from flowmind.record import Derivation
 from flowmind.task import Task
 from flowmind.trace import Trace
@@ -216,7 +217,7 @@ def solution_of(
         for number, done, trace in zip(numbers, complete, traces, strict=True)
     ]
     return Solution(
-        traces=tuple(traces),
+        traces=with_origins(traces, task.query),
         summary=summary,
         workflow=workflow,
         problems=tuple(problems) if workflow else (),

@@ -149,4 +149,4 @@ async def _closed(work: Work, best: Best | None, who: Summarizer, rounds: int) -
         **found,
     )
     problems = check(workflow, work.business.specs) if workflow is not None else []
-    return solution_of(task, told, workflow, problems, summary, 0, work.worked, derivation)
+    return solution_of(task, work.traces, workflow, problems, summary, 0, work.worked, derivation)

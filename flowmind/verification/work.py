@@ -127,16 +127,18 @@ class Work:
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
         """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
         sandbox = self.business
-        called = {node.tool for node in workflow.nodes if isinstance(node, ToolNode)}
-        called |= {
-            step.tool for node in workflow.nodes if isinstance(node, Map) for step in node.body if step.kind == "tool"
-        }
-        writing = {name for name in called if self.business.specs[name].effect == "write"}
-        if writing:
+        if writing := self.writing(workflow):
             sandbox = RecordedSandbox(self.business.specs, self.traces, writing)
         elif needs_waiting(workflow, sandbox):
             return [await arun(workflow, case, sandbox) for case in cases]
         return await asyncio.to_thread(run_batch, workflow, cases, sandbox)
+
+    def writing(self, workflow: Workflow) -> set[str]:
+        """The tools of a workflow that change something."""
+        called = {node.tool for node in workflow.nodes if isinstance(node, ToolNode)}
+        bodies = [step for node in workflow.nodes if isinstance(node, Map) for step in node.body]
+        called |= {step.tool for step in bodies if isinstance(step, ToolNode)}
+        return {name for name in called if self.business.specs[name].effect == "write"}
 
     def workflow_turns(self) -> list[Turn]:
         """The replies that the summarizer gave, in all that it was asked."""
