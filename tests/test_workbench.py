@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
-from workbench import WorkBench, placements, slots_of, workbench
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
-from flowmind.trace import Trace
+import pytest
+from workbench import Instance, WorkBench, placements, slots_of, workbench
+from workbench_tools import Office
+
+from flowmind.checking import check
+from flowmind.executor.running import run_batch
+from flowmind.induction.inducing import induce
+from flowmind.induction.replaying import straight
+from flowmind.induction.runs import run_of
+from flowmind.trace import ToolStep, Trace
+from flowmind.workflow import Workflow
+from tools_registry.schema import JSONSchema, json_equal
 
 
 @pytest.fixture(scope="module")
 def bench() -> WorkBench:
     return workbench()
+
+
+@pytest.fixture(scope="module")
+def office(bench: WorkBench) -> Office:
+    return Office(bench.specs, bench.data)
 
 
 def test_slots_are_read_off_a_query_whatever_the_case() -> None:
@@ -75,3 +93,86 @@ def test_tools_that_change_nothing_are_read_only(bench: WorkBench) -> None:
     assert len(bench.specs) == 27
     assert all(any(word in name for word in ("_get_", "_search_", "_find_", "_count")) for name in reads)
     assert not any(word in name for name in reads for word in ("create", "update", "delete", "send", "reply", "add_"))
+
+
+def test_the_reading_tools_give_what_they_gave_gpt_4(bench: WorkBench, office: Office) -> None:
+    compared: Counter[str] = Counter()
+    for instance in bench.instances:
+        for step in _before_changes(instance.run.tool_steps if instance.run else (), office):
+            assert json_equal(asyncio.run(office.call(step.call)).value, step.observation.value), step.call
+            compared[step.call.tool] += 1
+    assert (len(compared), compared.total()) == (len(office.reading), 470)
+
+
+def _before_changes(steps: Sequence[ToolStep], office: Office) -> list[ToolStep]:
+    """The calls before the first one that may have changed something."""
+    writes = [place for place, step in enumerate(steps) if office.specs[step.call.tool].effect == "write"]
+    return list(steps[: writes[0] if writes else None])
+
+
+# What is learned from a template's first right runs, on its other instances
+
+SHOWN = 3
+"""Runs that are shown at most."""
+
+
+def test_induced_workflows_carry_over_better_than_replay(bench: WorkBench, office: Office) -> None:
+    learned: Counter[str] = Counter()
+    behind: list[str] = []
+    for template, instances in bench.templates.items():
+        shown = [(one, trace) for one in instances if (trace := one.shown(bench.specs))][:SHOWN]
+        if len(shown) < 2:
+            continue
+        traces = [trace for _, trace in shown]
+        held_out = _others(instances, [one for one, _ in shown])
+        inputs = _inputs(traces[0])
+        drafts = induce(traces, bench.specs, inputs, template)
+        induced = _made(drafts[0].workflow, held_out, office)
+        replays = [_made(straight(run_of(one, 0), inputs, "replay", template), held_out, office) for one in traces]
+        learned["templates"] += 1
+        for number, instance in enumerate(held_out):
+            kind = "" if instance.gold else " without calls"
+            learned[f"instances{kind}"] += 1
+            learned[f"induced{kind}"] += _right(induced[number], instance)
+            learned[f"replayed{kind}"] += _right(replays[0][number], instance)
+            learned[f"induced fails{kind}"] += induced[number] is None
+        scores = [sum(map(_right, made, held_out)) for made in (induced, *replays)]
+        learned["best replay, without calls or with"] += max(scores[1:])
+        if scores[0] < scores[1]:
+            behind.append(template)
+    print(dict(learned), *behind, sep="\n")
+
+
+def _inputs(trace: Trace) -> JSONSchema:
+    """A template's slots: texts."""
+    names = sorted(trace.inputs)
+    properties = {name: {"type": "string"} for name in names}
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _others(instances: Sequence[Instance], shown: Sequence[Instance]) -> list[Instance]:
+    """The instances with other slots than those shown, each filling once."""
+    seen = [one.slots for one in shown]
+    found: list[Instance] = []
+    for one in instances:
+        if one.slots not in seen:
+            seen.append(one.slots)
+            found.append(one)
+    return found
+
+
+def _made(workflow: Workflow, instances: Sequence[Instance], office: Office) -> list[list[Any] | None]:
+    """The calls that change something, of each instance; None where the workflow fails or is not sound."""
+    if check(workflow, office.specs):
+        return [None] * len(instances)
+    ran = run_batch(workflow, [dict(one.slots or {}) for one in instances], office)
+    return [_changes(trace.tool_steps, office) if trace.ok else None for trace in ran]
+
+
+def _changes(steps: Sequence[ToolStep], office: Office) -> list[Any]:
+    return [[one.call.tool, one.call.args] for one in steps if office.specs[one.call.tool].effect == "write"]
+
+
+def _right(made: list[Any] | None, instance: Instance) -> bool:
+    """Whether the calls are the golden ones, in their order."""
+    return made is not None and json_equal(made, [[one.call.tool, one.call.args] for one in instance.gold])

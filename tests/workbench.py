@@ -39,6 +39,21 @@ class Instance:
     correct: bool
     """Whether that run left the world as the golden calls do."""
 
+    def shown(self, specs: Mapping[str, ToolSpec]) -> Trace | None:
+        """GPT-4's run as an example of how the task is done, if it is one.
+
+        That is a right run whose record holds all that was done: the calls that changed something are the golden ones,
+        in any order (some records of right runs lack steps). Calls that a tool refused in words are failed ones; nobody
+        asked for an answer, so that it is null.
+        """
+        if self.run is None or not self.correct:
+            return None
+        steps = tuple(_failed(step) if _refused(step) else step for step in self.run.tool_steps)
+        done = [step for step in steps if step.observation.ok and specs[step.call.tool].effect == "write"]
+        if sorted(map(_as_text, done)) != sorted(map(_as_text, self.gold)):
+            return None
+        return Trace(inputs=self.run.inputs, steps=steps, stop="finish")
+
 
 @dataclass(frozen=True)
 class WorkBench:
@@ -47,6 +62,8 @@ class WorkBench:
     templates: dict[str, tuple[Instance, ...]]
     """By base template: the same task with other slots, asked in other words."""
     specs: dict[str, ToolSpec]
+    data: Path
+    """The folder of its tables."""
 
     @property
     def instances(self) -> tuple[Instance, ...]:
@@ -74,7 +91,7 @@ def workbench() -> WorkBench:
         correct = run["reference"]["is_correct"]
         made = Instance(id, record["query"], slots, gold, _run(run, slots or {}), correct)
         found.setdefault(record["base_template"], []).append(made)
-    return WorkBench({template: tuple(instances) for template, instances in found.items()}, specs)
+    return WorkBench({template: tuple(instances) for template, instances in found.items()}, specs, folder / "data")
 
 
 def slots_of(records: Sequence[Mapping[str, str]]) -> list[dict[str, str] | None]:
@@ -119,6 +136,19 @@ def placements(template: str, text: str) -> Iterator[dict[str, str]]:
                 yield from fill(number + 1, end, {**filled, name: value})
 
     return fill(0, 0, {})
+
+
+def _as_text(step: ToolStep) -> str:
+    return json.dumps([step.call.tool, step.call.args], sort_keys=True)
+
+
+def _refused(step: ToolStep) -> bool:
+    value = step.observation.value
+    return isinstance(value, str) and re.search(r" not (valid|provided)\.|must be one of", value) is not None
+
+
+def _failed(step: ToolStep) -> ToolStep:
+    return step.model_copy(update={"observation": Observation.failed("refused", step.observation.value)})
 
 
 def _rows(path: Path) -> list[Row]:

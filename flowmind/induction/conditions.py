@@ -86,16 +86,23 @@ def separate(
     either = [atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds][:HALVES]
     cheapest = min((one.cost for one in found.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
-        for one, other in combinations(halves, 2):
-            cost = one.cost + other.cost + 0.8
-            if cost > cheapest + 4:
-                continue
+        for one, other, cost in _pairs(halves, cheapest + 4):
             holds = one.holds & other.holds if word == "and" else one.holds | other.holds
             if holds == wanted and wanted not in (one.holds, other.holds):
                 first, second = _ordered(one, other)
                 expr = f"{first.expr} {word} {second.expr}"
                 found.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
     return sorted(found.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+
+
+def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
+    """Pairs of atoms that cost no more than that together; the atoms come cheapest first."""
+    for place, one in enumerate(halves):
+        for other in halves[place + 1 :]:
+            cost = one.cost + other.cost + 0.8
+            if cost > most:
+                break
+            yield one, other, cost
 
 
 def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:

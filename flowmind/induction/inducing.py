@@ -60,18 +60,19 @@ def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Pla
     def bound(layout: Layout, most: float = math.inf) -> Bound | None:
         return bind(walk(runs, layout, names), reading.said, reading.constants, most)
 
-    straight: list[Bound] = []
+    every = sorted(layouts(runs), key=lambda layout: len(layout.sites))
     looped: list[Bound] = []
     least = math.inf
-    for layout in layouts(runs):
-        found = bound(layout, least + MARGIN)
-        if found is not None and layout.loops:
+    for layout in every:
+        if layout.loops and (found := bound(layout, least + MARGIN)) is not None:
             looped.append(found)
             least = min(least, found.cost)
-        elif found is not None:
-            straight.append(found)
     looped.sort(key=lambda one: one.cost + 4.5 * len(one.walk.layout.loops))
-    made = sorted(map(fill, [*straight, *looped[:FILLED]]), key=lambda one: one.cost)
+    made = [fill(one) for one in looped[:FILLED]]
+    # a long trace laid out straight has a site for every call: not worth it where a loop explains them all
+    most = min((one.cost for one in made if not one.open), default=math.inf) + MARGIN
+    straight = [bound(layout, most) for layout in every if not layout.loops]
+    made = sorted([*made, *[fill(one) for one in straight if one is not None]], key=lambda one: one.cost)
     for _ in range(REFINED):
         chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
         more = [bound(layout) for one in chosen for layout in refined(one)]

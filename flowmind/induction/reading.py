@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,3 @@ class Reading:
 def read(text: str) -> Reading:
     """Reads a task's text."""
     return Reading(text, mentions(text), stems(text))
-
-
-Said = Callable[[Any], float]

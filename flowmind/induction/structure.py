@@ -8,7 +8,7 @@ it. Several layouts fit the same runs; which one is right shows in what it leave
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise, product
 
 from flowmind.induction.runs import Run
@@ -35,7 +35,6 @@ class Layout:
     paths: list[list[Event]]
     loops: tuple[str, ...] = ()
     """Names of the loops; a loop's junction is `("loop", name)`, its sites begin with its name."""
-    hidden: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def sites(self) -> list[Key]:

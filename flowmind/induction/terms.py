@@ -1,7 +1,7 @@
 """Terms: what a value can be made of, at one place of the runs. A term has a value at each sample of the place.
 
 Terms are variables and paths into them, and small computations over them, as an agent does them in its head between
-two calls: a length, a sum, an element that is next in a list.
+two calls: a length, a sum, an element that is next in a list, a name in capitals, a text with a name in it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ Env = Mapping[str, Any]
 """The variables at a sample: inputs, results so far, counters and elements of loops."""
 MAX_PATHS = 60
 MAX_POOL = 400
+MAX_NAME = 64
+"""Characters of a variable's name in a workflow; elements of elements of lists may be named at greater length."""
+MAX_WRITTEN = 1_000
+"""Characters of a text that is looked at for the texts in it."""
+MAX_PARTS = 6
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class Index:
         self.parts: dict[Any, list[tuple[str, Path, float]]] = {}
         self.sizes: dict[int, list[tuple[str, Path, float]]] = {}
         for name, value in env.items():
-            if value is not UNSET:
+            if value is not UNSET and len(name) <= MAX_NAME:
                 for _, (path, part, cost) in zip(range(MAX_PATHS), _parts_of(value, (), 0.0), strict=False):
                     self.parts.setdefault(key_of(part), []).append((name, path, cost))
                     if (size := _length(part)) is not None:
@@ -207,7 +212,7 @@ class Pool:
         """Variables and paths."""
         if self._plain is None:
             found: list[Term] = []
-            for name in dict.fromkeys(name for env in self.envs for name in env):
+            for name in dict.fromkeys(name for env in self.envs for name in env if len(name) <= MAX_NAME):
                 values = tuple(env.get(name, UNSET) for env in self.envs)
                 term = variable(name, values, self.order.get(name, 1.0))
                 found.append(term)
@@ -381,6 +386,8 @@ class Pool:
             yield from self._arithmetic(targets)
         elif all(isinstance(target, list) for target in targets):
             yield from self._joined(targets)
+        elif all(isinstance(target, str) for target in targets):
+            yield from self._written(targets)
         elif all(isinstance(target, bool) for target in targets):
             for term in self.plain:
                 if all(isinstance(value, bool) for value in term.values):
@@ -507,8 +514,70 @@ class Pool:
                             other.uses | term.uses,
                         )  # fmt: skip
 
+    def _written(self, targets: Sequence[str]) -> Iterator[Term]:
+        """A text that is another one spelled otherwise, or constant text and other ones in a row."""
+        if len({*targets}) == 1 or max(map(len, targets)) > MAX_WRITTEN:
+            return
+        inside: dict[tuple[str, ...], Term] = {}
+        for term in self.plain:
+            for form, price, spell in _SPELLINGS:
+                if not 0 < len(spell(term.values[0])) <= len(targets[0]):
+                    continue
+                values = tuple(map(spell, term.values))
+                held = all(part and part in text for part, text in zip(values, targets, strict=True))
+                if held and len({*values}) > 1:
+                    found = Term(values, term.cost + price, None, form.format(term.expr), term.uses)
+                    inside[values] = min(inside.get(values, found), found, key=lambda one: one.cost)
+        longest = sorted(inside.values(), key=lambda term: (-len(term.values[0]), term.cost))[:MAX_PARTS]
+        for parts in itertools.islice(self._rows(targets, longest, MAX_PARTS), 2):
+            cost = sum(part.cost for part in parts) + 0.4 * (len(parts) - 1)
+            uses = frozenset[str]().union(*(part.uses for part in parts))
+            yield Term(tuple(targets), cost, None, " + ".join(part.expr for part in parts), uses)
+
+    def _rows(self, texts: Sequence[str], inside: Sequence[Term], most: int) -> Iterator[tuple[Term, ...]]:
+        """Terms whose texts in a row are these; constant text between them as long as can be."""
+        if not any(texts):
+            yield ()
+        elif len({*texts}) == 1:
+            yield (self._piece(texts[0], len(texts)),)
+        for size in range(_shared(texts) if most else -1, -1, -1):
+            head = (self._piece(texts[0][:size], len(texts)),) if size else ()
+            for term in inside:
+                if all(text.startswith(value, size) for text, value in zip(texts, term.values, strict=True)):
+                    rest = [text[size + len(value) :] for text, value in zip(texts, term.values, strict=True)]
+                    yield from ((*head, term, *more) for more in self._rows(rest, inside, most - 1))
+
+    def _piece(self, text: str, count: int) -> Term:
+        return literal(text, count, 0.5 * self.price(text))
+
 
 _EXTREMES: tuple[tuple[str, Callable[[Any], Any]], ...] = (("min({})", min), ("max({})", max), ("sum({})", sum))
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters texts begin with that are the same in all."""
+    for size, column in enumerate(zip(*texts, strict=False)):
+        if len({*column}) > 1:
+            return size
+    return min(map(len, texts))
+
+
+def _spelled(spell: Callable[[str], str]) -> Callable[[Any], str]:
+    return lambda value: spell(value) if isinstance(value, str) else ""
+
+
+_SPELLINGS: tuple[tuple[str, float, Callable[[Any], str]], ...] = (
+    ("{}", 0.0, _spelled(str)),
+    ("{}.lower()", 0.4, _spelled(str.lower)),
+    ("{}.upper()", 0.4, _spelled(str.upper)),
+    ("{}.title()", 0.4, _spelled(str.title)),
+    ("{}.capitalize()", 0.4, _spelled(str.capitalize)),
+    ("{}.strip()", 0.4, _spelled(str.strip)),
+    ("{}.replace(' ', '_')", 0.5, _spelled(lambda text: text.replace(" ", "_"))),
+    ("{}.lower().replace(' ', '_')", 0.7, _spelled(lambda text: text.lower().replace(" ", "_"))),
+    ("str({})", 0.4, lambda value: str(value) if isinstance(value, int) and not isinstance(value, bool) else ""),
+)
+"""How a text can be written otherwise, and what that costs; the text is empty where it cannot."""
 
 
 def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
