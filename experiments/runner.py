@@ -48,6 +48,7 @@ from flowmind.record import (
     TaskFacts,
 )
 from flowmind.sandboxes import Sandboxes, SandboxKind
+from flowmind.stages import require_consistent
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
@@ -208,6 +209,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         InputError: If the benchmark cannot be read, or the folder holds another run.
         ModelUnavailable: If the model cannot be reached; what was done is kept.
     """
+    require_consistent(settings)
     workers = min(_most(options), os.cpu_count() or 1)
     with Sandboxes(options.sandbox, workers, least=options.require_isolation) as sandboxes:
         tools, benchmark = _materials(options.bench)

@@ -7,6 +7,7 @@ from flowmind.graph_tools import GRAPH_TOOLS
 from flowmind.protocols import ChatModel
 from flowmind.stages import (
     MODES,
+    SINGLE,
     Mode,
     Settings,
     Solution,
@@ -18,6 +19,7 @@ from flowmind.stages import (
     letters_of,
     make_agent,
     mode_of,
+    require_consistent,
     rounds_of,
     select_traces,
     shown,
@@ -64,18 +66,15 @@ async def solve(
         raise InputError(f"task {task.id!r} has no example: executing means working one through the tools")
     if clash := sorted(set(business.specs) & set(GRAPH_TOOLS)):
         raise InputError(f"tool {clash[0]!r} has the name of a graph tool; rename it")
+    require_consistent(settings)
     if settings.traces == "gold" and demonstrate is None:
         raise InputError("gold traces need the task's gold workflow, which is not here")
-    if settings.mode in ("react", "pe", "enhanced-react"):
-        if settings.traces == "gold" or settings.summarizer is not None or rounds_of(settings):
-            raise InputError(f"mode {settings.mode!r} has one stage: no other traces, summarizer or verification")
-        return await _single_stage(task, business, model, settings)
-    who = summarizer_of(settings)
-    if settings.probe and who not in ("induction", "guided"):
-        raise InputError(f"probes are for induction: mode {settings.mode!r} summarizes by {who!r}")
     writing = [spec.name for spec in business.specs.values() if spec.effect == "write"]
     if settings.probe and writing:
         raise InputError(f"tool {writing[0]!r} changes something: inputs of our own making are not executed with it")
+    if settings.mode in SINGLE:
+        return await _single_stage(task, business, model, settings)
+    who = summarizer_of(settings)
     if who not in ("react", "plan") or rounds_of(settings):
         return await derive(task, business, model, settings, summarizer or model, demonstrate)
     traces: list[Trace] = []

@@ -37,6 +37,8 @@ TraceSource = Literal["agent", "gold"]
 TraceSelection = Literal["all", "all_success", "random_success"]
 
 
+SINGLE: tuple[Mode, ...] = ("react", "pe", "enhanced-react")
+"""Modes of one stage: an agent executes and builds at once."""
 VERIFY = 3
 """Rounds of mending of the modes with `+verify`."""
 
@@ -113,6 +115,25 @@ def summarizer_of(settings: Settings) -> Summarizer:
     if settings.mode.endswith("+verify"):
         return "guided"
     return "plan" if letters_of(settings.mode)[1] == "p" else "react"
+
+
+def require_consistent(settings: Settings) -> None:
+    """Refuses settings that do not go together.
+
+    Raises:
+        InputError: With what would be right.
+    """
+    if settings.mode in SINGLE:
+        if settings.traces == "gold" or settings.summarizer is not None or settings.verify or settings.probe:
+            raise InputError(
+                f"mode {settings.mode!r} has one stage: no other traces, summarizer, verification or probes"
+            )
+        return
+    who = summarizer_of(settings)
+    if settings.probe and who not in ("induction", "guided"):
+        raise InputError(f"probes are for induction: mode {settings.mode!r} summarizes by {who!r}; add --summarizer")
+    if settings.verify and who == "replay":
+        raise InputError("the calls of a trace in a row are not mended: no verification with replay")
 
 
 def rounds_of(settings: Settings) -> int:

@@ -9,6 +9,7 @@ node that all of them reach joins. `flowmind.checking.check` says whether a work
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from typing import Annotated, Any, Literal, Self, cast
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from flowmind.files import dump_json
+from tools_registry.expressions import ExpressionError, names
 from tools_registry.runtime import MAX_DEPTH
 from tools_registry.schema import JSONSchema, check_schema
 from tools_registry.spec import Record, strict_json
@@ -318,6 +320,22 @@ def bindings(node: Node) -> tuple[Binding, ...]:
             return (output,)
         case _:
             return ()
+
+
+def variables(workflow: Workflow) -> set[str]:
+    """The variables that the nodes of a workflow read, those of maps' bodies among them."""
+    found: set[str] = set()
+    for node in workflow.nodes:
+        steps: tuple[ToolNode | Assign, ...] = node.body if isinstance(node, Map) else ()
+        for part in (node, *steps):
+            found |= {name for binding in bindings(part) for name in reads(binding)}
+            if isinstance(part, Map):
+                found |= set(reads(part.collect))
+            expr = getattr(part, "expr", None) or getattr(part, "where", None)
+            if expr is not None:
+                with suppress(ExpressionError):  # `check` tells it, with its column
+                    found |= names(expr)
+    return found
 
 
 def show_binding(binding: Binding) -> str:

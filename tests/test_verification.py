@@ -535,12 +535,7 @@ def test_a_constant_that_is_an_examples_input_is_a_leak(second: Any, leaked: tup
     ("workflow", "idle", "unsettled"),
     [
         (by("factor"), (), ()),
-        pytest.param(
-            by(13),
-            ("factor",),
-            (),
-            marks=pytest.mark.xfail(strict=True, reason="a required input counts as read: the schema names it twice"),
-        ),
+        (by(13), ("factor",), ()),
         (by("factor", "factor"), ("n",), ("n",)),
         (by("factor", "n"), ("factor",), ("factor",)),
     ],

@@ -33,8 +33,8 @@ class Slot:
     """The likeliest first; empty if it is set on the ways."""
     cost: float
     ways: list[tuple[Edge, Slot]] = field(default_factory=list[tuple[Edge, "Slot"]])
-    collected: tuple[Edge, str, Slot] | None = None
-    """A list of one value each time that this edge of that loop is passed."""
+    collected: tuple[tuple[Edge, ...], str, Slot] | None = None
+    """A list of one value each time that one of these edges of that loop is passed."""
     support: tuple[Sample, ...] = ()
     part: Mapping[str, Slot] | None = None
     """An object's fields, each filled on its own."""
@@ -182,11 +182,11 @@ class Binder:
             return None
         best: Slot | None = None
         for loop in self.walk.layout.loops:
-            for edge in self._inner_edges(loop):
+            for edges in self._gathering(loop):
                 points: list[Sample] = []
                 values: list[Any] = []
                 for sample, target in zip(samples, targets, strict=True):
-                    passed = self._passes(edge, loop, sample)
+                    passed = self._passes(edges, loop, sample)
                     if len(passed) != len(target):
                         break
                     points += passed
@@ -196,21 +196,22 @@ class Binder:
                         slot = self._at(points, values, points, 8)
                         cost = slot.cost + 1.2
                         if slot.explained and (best is None or cost < best.cost):
-                            best = Slot([], cost, collected=(edge, loop, slot), support=tuple(origin))
+                            best = Slot([], cost, collected=(edges, loop, slot), support=tuple(origin))
         return best
 
-    def _inner_edges(self, loop: str) -> list[Edge]:
+    def _gathering(self, loop: str) -> list[tuple[Edge, ...]]:
+        """Where a loop may gather: on one of its edges, or at the end of every round."""
         edges = self.walk.layout.edges()
-        return [
-            (key, other) for key, ways in edges.items() for other in ways if inside(key, loop) and inside(other, loop)
-        ]
+        inner = [(key, way) for key, ways in edges.items() for way in ways if inside(key, loop) and inside(way, loop)]
+        back = tuple(edge for edge in inner if edge[1] == ("loop", loop))
+        return [*((edge,) for edge in inner), *([back] if len(back) > 1 else [])]
 
-    def _passes(self, edge: Edge, loop: str, sample: Sample) -> list[Sample]:
-        """The visits behind an edge, in the loop's last run before a sample."""
+    def _passes(self, edges: Sequence[Edge], loop: str, sample: Sample) -> list[Sample]:
+        """The visits behind some edges, in the loop's last run before a sample."""
         path = self.walk.layout.paths[sample.run]
         found: list[Sample] = []
         for place in range(sample.event - 1, 0, -1):
-            if (path[place - 1].key, path[place].key) == edge:
+            if (path[place - 1].key, path[place].key) in edges:
                 found.append(Sample(sample.run, place))
             if found and path[place].key == ("loop", loop) and not inside(path[place - 1].key, loop):
                 break
@@ -399,9 +400,6 @@ def _bind_site(bound: Bound, key: Key) -> None:
     bound.cost += 2.0
     bound.slots[key] = {}
     for name in names:
-        if not all(name in call.args for call in calls):  # left out at times: a site of its own would be needed
-            bound.cost += UNEXPLAINED
-            continue
         slot = bound.binder.explain(samples, [call.args[name] for call in calls])
         bound.slots[key][name] = slot
         bound.cost += slot.cost

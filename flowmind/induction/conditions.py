@@ -23,6 +23,8 @@ MOST = 24
 """Candidates that are kept."""
 FEATURES = 70
 HALVES = 220
+WAITING = 0.5
+"""What a term costs at most if nothing else reads it."""
 
 Agreement = Callable[[str, Any, Iterable[str]], float]
 """How far the task's text says this comparison with this value about these variables: from 0 to 1."""
@@ -172,7 +174,7 @@ def _cuts(
             continue
         agreed = agreement(op, value, term.uses)
         if value in said:
-            price = 1.5 - 1.1 * agreed
+            price = 2.1 - 1.7 * agreed
         elif value in (0, 1) and term.expr.startswith("len("):
             price = 0.5
         elif value == 0:
@@ -219,7 +221,7 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
     everything = (1 << len(labels)) - 1
     for one, other in combinations(numbers, 2):
         pairs = list(zip(one.values, other.values, strict=True))
-        cost = one.cost + other.cost + 0.3
+        cost = one.cost + other.cost + (1.8 if one.spelled or other.spelled else 0.3)
         less = _mask(left < right for left, right in pairs)
         equal = _mask(left == right for left, right in pairs)
         masks = (("<", less), ("<=", less | equal), (">", everything ^ less ^ equal), (">=", everything ^ less))
@@ -251,7 +253,9 @@ def _texts(
             holds = _mask(one == value for one in values)
             if holds in (0, everything):
                 continue
-            price = 0.5 if value == "" else 2.6 - 2.2 * agreement("==", value, term.uses)
+            # a text that nothing else reads is there to be told apart
+            agreed, base = agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
+            price = 0.5 if value == "" else base - (base - 0.4) * agreed
             yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
             yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
         for value in [*named, " "]:

@@ -9,6 +9,7 @@ from typing import Any
 from flowmind.induction.binding import Edge
 from flowmind.induction.mapping import with_maps
 from flowmind.induction.planning import Plan, Set
+from flowmind.induction.runs import tool_of
 from flowmind.induction.structure import END, START, Key
 from flowmind.induction.walking import ALL, VISITS, index_name, inside
 from flowmind.workflow import Assign, Binding, Condition, End, Literal_, Node, Start, ToolNode, Workflow, reads
@@ -171,7 +172,7 @@ class Emitter:
             return
         if key[0] == "site":
             name = self.walk.names[key]
-            node = ToolNode(id=self._id(name), tool=key[2], args=self.plan.args[key], output=name)
+            node = ToolNode(id=self._id(name), tool=tool_of(key[2]), args=self.plan.args[key], output=name)
             source = self._add(source, node, key)
             self._entries[key] = self.nodes[before].id
             if f"{VISITS}{name}" in self._used:

@@ -13,7 +13,7 @@ from flowmind.induction.emitting import Emitter
 from flowmind.induction.planning import Plan, decide, fill, simulate
 from flowmind.induction.reading import Reading, read
 from flowmind.induction.refining import refined
-from flowmind.induction.runs import Run, run_of, without_idle, without_repeats
+from flowmind.induction.runs import Run, run_of, with_forms, without_idle, without_repeats
 from flowmind.induction.structure import Key, Layout, layouts
 from flowmind.induction.walking import walk
 from flowmind.trace import Trace
@@ -56,6 +56,7 @@ class Draft:
 def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Plan]:
     """The plans of the likeliest layouts, the cheapest first."""
     names = list(inputs.get("properties", {}))
+    runs = with_forms(runs)
 
     def bound(layout: Layout, most: float = math.inf) -> Bound | None:
         return bind(walk(runs, layout, names), reading.said, reading.constants, most)

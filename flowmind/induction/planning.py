@@ -144,8 +144,8 @@ class _Planner:
         if slot.listed is not None:
             return ListOf(list=tuple(self.realise(part, key, hint) for part in slot.listed))
         if slot.collected is not None:
-            edge, loop, inner = slot.collected
-            return Var(var=self._collect(edge, loop, inner, hint))
+            edges, loop, inner = slot.collected
+            return Var(var=self._collect(edges, loop, inner, hint))
         if slot.ways:
             return Var(var=self._on_ways(slot.ways, hint))
         term = slot.terms[0]
@@ -190,21 +190,25 @@ class _Planner:
             made = Set(name, self.realise(slot, edge[1], name), "", slot.support)
         self.plan.on_way.setdefault(edge, []).append(made)
 
-    def _collect(self, edge: Edge, loop: str, inner: Slot, hint: str) -> str:
-        memo = f"{edge} all {_told(inner)}"
+    def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
+        memo = f"{edges} all {_told(inner)}"
         if memo not in self._made:
             name = self._made[memo] = self._name(hint)
-            term = inner.terms[0] if inner.terms else None
-            if term is None:
-                value = self.realise(inner, edge[1], f"{name}_item")
-                assert isinstance(value, Var)
-                expr = value.var
-            else:
-                self._begin(term)
-                expr = term.expr
             self._enter(loop, Set(name, Literal_(value=[])))
-            self.plan.on_way.setdefault(edge, []).append(Set(name, None, f"{name} + [{expr}]", inner.support))
+            ways = inner.ways or [(edge, inner) for edge in edges]
+            for edge, slot in ways:
+                expr = self._expression(slot, edge[1], f"{name}_item")
+                self.plan.on_way.setdefault(edge, []).append(Set(name, None, f"{name} + [{expr}]", slot.support))
         return self._made[memo]
+
+    def _expression(self, slot: Slot, key: Key, hint: str) -> str:
+        """A slot as an expression."""
+        if slot.terms:
+            self._begin(slot.terms[0])
+            return slot.terms[0].expr
+        value = self.realise(slot, key, hint)
+        assert isinstance(value, Var), "what no term explains becomes a variable"
+        return value.var
 
     def _name(self, hint: str) -> str:
         base = re.sub(r"\W", "_", hint) or "value"

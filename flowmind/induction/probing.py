@@ -96,12 +96,11 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
         return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed])
     if isinstance(value, list):
         return _list_changed(cast(list[Any], value), others, numbers, texts, random)
-    if isinstance(value, dict) and value:
-        held = dict(cast(dict[str, Any], value))
+    held = dict(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
+    if held:
         key = random.choice(sorted(held))
-        held[key] = _changed(held[key], [], numbers, texts, random)
-        return held
-    return value
+        return {**held, key: _changed(held[key], [], numbers, texts, random)}
+    return cast(Any, value)
 
 
 def _numbers(others: Sequence[Any]) -> list[Any]:

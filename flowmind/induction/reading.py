@@ -58,7 +58,7 @@ class Reading:
         if not agreed:
             return 0.0
         around = {stem for mention in self.named if mention.value == value for stem in mention.context}
-        return agreed * (0.8 + 0.2 * word_overlap(names, frozenset(around) or self.spoken))
+        return agreed * (0.6 + 0.4 * word_overlap(names, frozenset(around) or self.spoken))
 
 
 def read(text: str) -> Reading:

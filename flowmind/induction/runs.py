@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 from flowmind.files import dump_json
@@ -45,11 +46,31 @@ class Run:
     """Of the trace, from 0."""
     steps: int = 0
     """The trace's tool steps, failed ones included."""
+    forms: frozenset[str] = frozenset()
+    """Tools that the traces call now with these arguments, now with others: each such form is a tool of its own."""
 
-    @property
+    @cached_property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools called, in order."""
-        return tuple(call.tool for call in self.calls)
+        """What was called, in order: the tool's name, with those of the arguments where they are not always the same."""
+        return tuple(
+            f"{call.tool}({','.join(sorted(call.args))})" if call.tool in self.forms else call.tool
+            for call in self.calls
+        )
+
+
+def tool_of(label: str) -> str:
+    """The tool's name in what `Run.tools` calls it."""
+    return label.partition("(")[0]
+
+
+def with_forms(runs: Sequence[Run]) -> list[Run]:
+    """The runs, with the tools marked that are called with different arguments at different times."""
+    given: dict[str, set[frozenset[str]]] = {}
+    for run in runs:
+        for call in run.calls:
+            given.setdefault(call.tool, set()).add(frozenset(call.args))
+    forms = frozenset(tool for tool, kinds in given.items() if len(kinds) > 1)
+    return [replace(run, forms=forms) for run in runs] if forms else list(runs)
 
 
 def run_of(trace: Trace, number: int) -> Run:

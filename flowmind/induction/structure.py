@@ -113,9 +113,27 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
         yield _straight(runs, spans, region, apart=True), ()
     if depth == 0:
         return
-    for header in _headers(runs, spans):
-        for ends in _ends(runs, spans, header):
-            yield from _looped(runs, spans, region, header, ends, depth)
+    yield from _in_turn([_begun_by(runs, spans, region, header, depth) for header in _headers(runs, spans)])
+
+
+def _begun_by(
+    runs: Sequence[Run], spans: Sequence[Span], region: str, header: frozenset[str], depth: int
+) -> Iterator[Parts]:
+    """The layouts with a loop whose rounds begin with one of these tools."""
+    for ends in _ends(runs, spans, header):
+        yield from _looped(runs, spans, region, header, ends, depth)
+
+
+def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
+    """One of each in turn, so that the first header does not use up what may be looked at."""
+    left = list(ways)
+    while left:
+        for way in list(left):
+            part = next(way, None)
+            if part is None:
+                left.remove(way)
+            else:
+                yield part
 
 
 def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: bool = False) -> list[list[Event]]:
@@ -167,20 +185,20 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[frozenset[str]]
 
 def _places(runs: Sequence[Run], span: Span, header: frozenset[str]) -> list[int]:
     number, begin, end = span
-    return [place for place in range(begin, end) if runs[number].calls[place].tool in header]
+    return [place for place in range(begin, end) if runs[number].tools[place] in header]
 
 
 def _ends(runs: Sequence[Run], spans: Sequence[Span], header: frozenset[str]) -> Iterator[list[int | None]]:
     """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
     placed = [_places(runs, span, header) for span in spans]
     body = {
-        runs[span[0]].calls[place].tool
+        runs[span[0]].tools[place]
         for span, places in zip(spans, placed, strict=True)
         if places
         for place in range(places[0], places[-1] + 1)
     }
     behind = {
-        runs[number].calls[place].tool
+        runs[number].tools[place]
         for (number, _, end), places in zip(spans, placed, strict=True)
         if places
         for place in range(places[-1] + 1, end)

@@ -9,14 +9,16 @@ from typing import Literal
 from flowmind.induction.binding import Slot
 from flowmind.induction.emitting import Emitter
 from flowmind.induction.planning import Plan
+from flowmind.induction.runs import tool_of
 from flowmind.induction.structure import END, Key
 from flowmind.induction.walking import Sample
 from flowmind.workflow import Condition, End, Evidence, Map, ToolNode, Workflow, show_binding
 from tools_registry.spec import Record
 
+CHOSEN = "several conditions agree with the traces: a model's answer or the other examples chose this one"
 CLOSE = 0.2
 """How much dearer another source of a value may be to be as likely."""
-RIVAL = 1.2
+RIVAL = 1.1
 """How much dearer a condition may be to be worth a question."""
 
 
@@ -52,6 +54,10 @@ def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
         elif isinstance(node, Condition):
             place, number = emitter.arms[node.id]
             decision = made.decisions[place]
+            if (place, number) in emitter.choice:
+                steps = _steps(made, decision.samples)
+                found.append(Evidence(node=node.id, field="expr", steps=steps, guess=CHOSEN))
+                continue
             rivals = _rivals(made, place, number)
             guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
             guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
@@ -109,10 +115,12 @@ def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
     made = emitter.plan
     for key, name in made.open:
         node = next((node for node, place in emitter.where.items() if place == key), "")
-        what = "the answer" if key == END else f"{name} of {key[2]}"
+        what = "the answer" if key == END else f"{name} of {tool_of(key[2])}"
         yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
     for node, (place, number) in emitter.arms.items():
         if node not in workflow.by_id or not isinstance(workflow.by_id[node], Condition):
+            continue
+        if (place, number) in emitter.choice:
             continue
         decision = made.decisions[place]
         found, way = decision.ways[number]
@@ -139,7 +147,7 @@ def tell(key: Key) -> str:
     """A place, for a reader."""
     match key[0]:
         case "site":
-            return f"the call of {key[2]}"
+            return f"the call of {tool_of(key[2])}"
         case "end":
             return "the end"
         case "loop":

@@ -25,6 +25,7 @@ MAX_NAME = 64
 MAX_WRITTEN = 1_000
 """Characters of a text that is looked at for the texts in it."""
 MAX_PARTS = 6
+MAX_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -529,13 +530,17 @@ class Pool:
                     found = Term(values, term.cost + price, None, form.format(term.expr), term.uses)
                     inside[values] = min(inside.get(values, found), found, key=lambda one: one.cost)
         longest = sorted(inside.values(), key=lambda term: (-len(term.values[0]), term.cost))[:MAX_PARTS]
-        for parts in itertools.islice(self._rows(targets, longest, MAX_PARTS), 2):
+        for parts in itertools.islice(self._rows(targets, longest, MAX_PARTS, iter(range(MAX_TRIES))), 2):
             cost = sum(part.cost for part in parts) + 0.4 * (len(parts) - 1)
             uses = frozenset[str]().union(*(part.uses for part in parts))
             yield Term(tuple(targets), cost, None, " + ".join(part.expr for part in parts), uses)
 
-    def _rows(self, texts: Sequence[str], inside: Sequence[Term], most: int) -> Iterator[tuple[Term, ...]]:
+    def _rows(
+        self, texts: Sequence[str], inside: Sequence[Term], most: int, tries: Iterator[int]
+    ) -> Iterator[tuple[Term, ...]]:
         """Terms whose texts in a row are these; constant text between them as long as can be."""
+        if next(tries, None) is None:
+            return
         if not any(texts):
             yield ()
         elif len({*texts}) == 1:
@@ -545,7 +550,7 @@ class Pool:
             for term in inside:
                 if all(text.startswith(value, size) for text, value in zip(texts, term.values, strict=True)):
                     rest = [text[size + len(value) :] for text, value in zip(texts, term.values, strict=True)]
-                    yield from ((*head, term, *more) for more in self._rows(rest, inside, most - 1))
+                    yield from ((*head, term, *more) for more in self._rows(rest, inside, most - 1, tries))
 
     def _piece(self, text: str, count: int) -> Term:
         return literal(text, count, 0.5 * self.price(text))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from flowmind.induction.runs import UNSET, Run
+from flowmind.induction.runs import UNSET, Run, tool_of
 from flowmind.induction.structure import Key, Layout
 
 VISITS = "visits_to_"
@@ -117,7 +117,7 @@ def _turn(
         elements[loop] = {}
         env.update({name: list(value) for name, value in results.items() if value})
         for expr, value in _lists_in(env):
-            name = ELEMENT + re.sub(r"\W+", "_", expr).strip("_")
+            name = ELEMENT + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT)).strip("_")[:40]
             if found.layout.loops.index(loop):
                 name = f"{name}_{found.layout.loops.index(loop) + 1}"
             elements[loop][name] = value
@@ -151,7 +151,7 @@ def _names(layout: Layout, taken: Sequence[str]) -> dict[Key, str]:
     used = set(taken)
     names: dict[Key, str] = {}
     for key in layout.sites:
-        base = re.sub(r"\W", "_", key[2])[:50]
+        base = re.sub(r"\W", "_", tool_of(key[2]))[:40]
         made = base.startswith((VISITS, ELEMENT, ROUND, ALL))
         name = base if base[:1].isalpha() and not made else f"r_{base}"
         if name in used or name in _WORDS:

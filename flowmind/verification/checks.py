@@ -8,7 +8,7 @@ from flowmind.files import dump_json
 from flowmind.induction.reading import read
 from flowmind.task import Task
 from flowmind.verification.work import Work
-from flowmind.workflow import Literal_, ToolNode, Workflow
+from flowmind.workflow import Literal_, ToolNode, Workflow, variables
 from tools_registry.schema import json_equal
 
 NAMED = 0.9
@@ -61,5 +61,4 @@ async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tu
         ]
         if all(one == other for one, other in zip(answers[::2], answers[1::2], strict=True)):
             idle.append(name)
-    text = workflow.document
-    return tuple(idle), tuple(name for name in idle if text.count(f'"{name}"') > 1)
+    return tuple(idle), tuple(name for name in idle if name in variables(workflow))
