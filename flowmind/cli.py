@@ -451,7 +451,7 @@ def _convert(options: argparse.Namespace) -> int:
     problems = [problem for problem in check(workflow, specs) if options.tools or problem.code != "unknown_tool"]
     if problems and options.to not in ("json", "mermaid", "svg"):
         raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
-    export = FORMATS[options.to].exporter(workflow, specs)
+    export = FORMATS[options.to].export(workflow, specs)
     if options.out is None:
         print(export.text, end="")
     else:

@@ -194,7 +194,9 @@ class ExecuteSummarize:
         settings: Everything else: rollouts, budgets, seed.
         sandbox: Where the tools run, if not where `sandbox_of` has them.
         verify: The workflow is derived from the traces, run on the examples, and mended where it fails: `True` for the
-            mode with `+verify`, a number for as many rounds of it. For `es-react` and `es-pe`.
+            mode with `+verify`, a number for as many rounds of it. For `es-react` and `es-pe`. A workflow with tools
+            that write runs on what the executions recorded; the executions themselves, one or more of each example,
+            do write.
 
     Raises:
         InputError: If a function cannot be a tool, the mode does not exist or cannot be verified, or a workflow would

@@ -14,9 +14,10 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 
 from flowmind.cli import main
 from flowmind.describing import describe
+from flowmind.formats.catalog import FORMATS
 from flowmind.formats.labels import write_label
 from flowmind.formats.mermaid import from_mermaid, to_mermaid
-from flowmind.workflow import Workflow
+from flowmind.workflow import Evidence, Workflow
 
 ASK = {"id": "ask", "kind": "llm", "prompt": "Is {n} much?", "args": {"n": {"var": "n"}}, "output": "said"}
 EVERYTHING = sketch(
@@ -202,3 +203,25 @@ def test_an_unsound_workflow_is_shown_or_refused_without_a_traceback(
     tmp_path: Path, document: Document, command: list[str]
 ) -> None:
     assert main([command[0], written(tmp_path, document), *command[1:]]) in (0, 1, 2)
+
+
+def test_evidence_that_a_format_cannot_hold_is_reported_as_lost() -> None:
+    plain = Workflow.model_validate(
+        {
+            "inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+            "nodes": [
+                {"id": "start", "kind": "start"},
+                {"id": "more", "kind": "assign", "expr": "n + 1", "output": "m"},
+                {"id": "end", "kind": "end", "output": {"var": "m"}},
+            ],
+            "edges": [{"from": "start", "to": "more"}, {"from": "more", "to": "end"}],
+        }
+    )
+    derived = plain.model_copy(update={"evidence": (Evidence(node="more", field="expr", steps=((1, 2),)),)})
+
+    def lost(workflow: Workflow) -> set[str]:
+        told = {name: FORMATS[name].export(workflow, {}).fidelity.lost for name in ("json", "python", "text", "pdl")}
+        return {name for name, notes in told.items() if "evidence" in [note.part for note in notes]}
+
+    assert lost(plain) == set()
+    assert lost(derived) == {"python", "text", "pdl"}

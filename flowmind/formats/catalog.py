@@ -33,6 +33,20 @@ class Format(NamedTuple):
         """Writes a workflow, given the specs of its tools (those that are known)."""
         return cast("Exporter", getattr(import_module(self.module), self.writes))
 
+    def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+        """Writes a workflow; the evidence that a derived one bears is reported where the format has no place for it.
+
+        Raises:
+            InputError: If the format cannot say the workflow at all.
+        """
+        made = self.exporter(workflow, specs)
+        reader = self.importer
+        if not workflow.evidence or (reader is not None and reader(made.text).evidence == workflow.evidence):
+            return made
+        note = import_module("flowmind.formats.fidelity").Note(part="evidence", note="which traces support its parts")
+        fidelity = made.fidelity.model_copy(update={"lost": (*made.fidelity.lost, note)})
+        return made._replace(fidelity=fidelity)
+
     @property
     def importer(self) -> Importer | None:
         """Reads a workflow back."""

@@ -51,7 +51,7 @@ class Run:
 
     @cached_property
     def tools(self) -> tuple[str, ...]:
-        """What was called, in order: the tool's name, with those of the arguments where they are not always the same."""
+        """What was called, in order: tools by their names, with those of the arguments where these are not the same."""
         return tuple(
             f"{call.tool}({','.join(sorted(call.args))})" if call.tool in self.forms else call.tool
             for call in self.calls
