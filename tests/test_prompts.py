@@ -18,7 +18,7 @@ from flowmind.files import parse_json
 from flowmind.pipeline import execute_brief, shown
 from flowmind.prompts import Part
 from flowmind.protocols import Brief, Message, Stage
-from flowmind.replies import read_action, read_plan
+from flowmind.replies import read_action, read_object, read_plan
 from flowmind.summarizer.brief import summarize_brief
 from flowmind.summarizer.draft import DraftSandbox
 from flowmind.summarizer.joint import JointSandbox
@@ -26,13 +26,14 @@ from flowmind.task import Example, Task
 from flowmind.testing import ScriptedChat, plan
 from flowmind.trace import Trace
 from tools_registry import catalog
+from tools_registry.expressions import evaluate
 from tools_registry.sandbox import FunctionSandbox, Sandbox
 
 FOLDER = Path(prompts.__file__).parent
 CONVERSATIONS = sorted(
     path.stem
     for path in FOLDER.glob("*.txt")
-    if "=== system" in path.read_text("utf-8") and not path.stem.startswith("worfbench")
+    if "=== system" in path.read_text("utf-8") and not path.stem.startswith(("worfbench", "ask_"))
 )
 PLANS = [name for name in CONVERSATIONS if name.endswith("_plan")]
 ACTIONS = [name for name in CONVERSATIONS if not name.endswith("_plan")]
@@ -187,6 +188,19 @@ def test_a_summarizer_s_worked_example_shows_a_real_trace(name: str, number: int
     trace = asyncio.run(ReActAgent(ScriptedChat(replies)).execute(brief, tools))
     real = summarize_brief(shown(task, 0), [trace], tools.specs).task
     assert opening.partition("\n\nPlan:\n")[0] == real
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_worked_question_has_an_answer_that_tells_its_records_apart(number: int) -> None:
+    parts = examples("ask_condition")[number]
+    rows = re.findall(r"^- (\w+)(?: \(.*\))?: (.*)$", parts[0].content, re.MULTILINE)
+    columns = {name: [parse_json(text) for text in values.split(" | ")] for name, values in rows}
+    numbers = re.search(r"in record ([\d, ]+); record ([\d, ]+) goes on", parts[0].content)
+    assert numbers is not None
+    expr = read_object(parts[1].content, "expr")["expr"]
+    for wanted, listed in ((True, numbers[1]), (False, numbers[2])):
+        for record in map(int, listed.split(", ")):
+            assert evaluate(expr, {name: values[record - 1] for name, values in columns.items()}) is wanted
 
 
 def test_the_last_worked_example_of_each_conversation_is_a_line_with_a_constant() -> None:

@@ -28,10 +28,10 @@ async def ask(work: Work, best: Best) -> Best:
         return best
     draft = best.draft
     for place, decision in draft.plan.decisions.items():
-        for number, (found, way) in enumerate(decision.ways):
+        for number, (found, _) in enumerate(decision.ways):
             if len(found) == 1 or (found and found[1].cost - found[0].cost > OPEN):
                 continue
-            expr = await _question(work, draft, place, decision, way)
+            expr = await _question(work, draft, place, decision, number)
             if expr is None:
                 continue
             for option in (expr, negated(expr)):
@@ -48,32 +48,16 @@ async def ask(work: Work, best: Best) -> Best:
 
 HIDDEN = (ALL, VISITS)
 """Variables that a question does not list."""
+RECORDS = 3
+"""Visits of each kind that a question shows."""
 OPEN = 1.5
 """How much dearer the second condition may be for the first one to be asked about."""
 
 
-async def _question(work: Work, draft: Draft, place: Key, decision: Decision, way: Key) -> str | None:
+async def _question(work: Work, draft: Draft, place: Key, decision: Decision, number: int) -> str | None:
     """Asks a model for one condition; None if the answer cannot be used."""
-    walk = draft.plan.bound.walk
-    rows = draft.scope(place)
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
-    lines: list[str] = []
-    for name in names:
-        shown = list(dict.fromkeys(_short(row[name]) for row in rows if name in row))[:4]
-        lines.append(f"- {name}: {' | '.join(shown)}")
-    went = [walk.target(sample) == way for sample in decision.samples]
-    other = next((walk.target(one) for one, yes in zip(decision.samples, went, strict=True) if not yes), decision.last)
-    text = "\n".join(
-        [
-            "Task:",
-            work.task.query.strip(),
-            "",
-            "Variables and their values in the records:",
-            *lines,
-            f"The step: {tell(way)} in some records; others go on with {tell(other)}.",
-            f"Under which condition does {tell(way)} follow?",
-        ]
-    )
+    text, names = _asked(draft, place, decision, number)
+    text = f"Task:\n{work.task.query.strip()}\n\n{text}"
     parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("ask_condition")]
     request = ChatRequest(
         messages=(*parts, Message(role="user", content=text)),
@@ -101,6 +85,29 @@ async def _question(work: Work, draft: Draft, place: Key, decision: Decision, wa
         return expr if expr and set(names_in(expr)) <= set(names) else None
     except ExpressionError:
         return None
+
+
+def _asked(draft: Draft, place: Key, decision: Decision, number: int) -> tuple[str, list[str]]:
+    """The question about a condition, over a few visits of both kinds, and the variables that it lists."""
+    walk = draft.plan.bound.walk
+    way = decision.ways[number][1]
+    before = {earlier for _, earlier in decision.ways[:number]}
+    visits = [
+        (row, target)
+        for row, target in zip(draft.scope(place), map(walk.target, decision.samples), strict=True)
+        if target not in before
+    ]
+    sides = [[visit for visit in visits if (visit[1] == way) is wanted] for wanted in (True, False)]
+    shown = [visit for side in sides for visit in side[:RECORDS]]
+    rows = [row for row, _ in shown]
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    lines = [f"- {name}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}" for name in names]
+    count = len(sides[0][:RECORDS])
+    yes, no = (", ".join(map(str, numbers)) for numbers in (range(1, count + 1), range(count + 1, len(shown) + 1)))
+    other = tell(sides[1][0][1] if sides[1] else decision.last)
+    step = f"The step: {tell(way)} in record {yes}; record {no} goes on with {other}."
+    asked = f"Under which condition does {tell(way)} follow?"
+    return "\n".join(["Variables and their values in the records:", *lines, step, asked]), names
 
 
 def _read(reply: Reply) -> tuple[str, Literal["clean", "recovered", "failed"]]:
