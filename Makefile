@@ -17,7 +17,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup exp serve test check report clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
-	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n, or CONFIG=file"
+	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=file"
 
 setup: $(VENV)/.ready  ## make .venv and install the project into it
 
@@ -29,7 +29,7 @@ $(VENV)/.ready: pyproject.toml
 
 exp: $(VENV)/.ready $(BENCH)/manifest.json  ## run an experiment, resumed by the same command
 	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --out $(OUT) --seed $(SEED)) \
-	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(LIMIT),--limit $(LIMIT))
+	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)
