@@ -211,8 +211,9 @@ def test_rollouts_work_the_examples_in_turn_and_show_the_others(tools: LocalSand
         assert f"Input: {dump_json(TASK.examples[worked].input)}\nOutput" not in told
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*TWO_STAGES, *ONE_STAGE])
 def test_the_answer_of_the_worked_example_is_told_to_no_stage(mode: Mode, tools: LocalSandbox) -> None:
+    """Where one example is worked on; modes that work on several show each of them while another is worked on."""
     task = TASK.model_copy(update={"examples": (Example(input={"n": 3}, output=987654321), *TASK.examples[1:])})
     chat = ScriptedChat([plan("Give up.")] * ("p" in mode) + [GAVE_UP] * 9)
     solved(tools, chat, mode, task, summarize_budget=Budget(turns=1))

@@ -12,7 +12,7 @@ from flowmind.induction.telling import evidence, questions
 from flowmind.protocols import ChatModel
 from flowmind.provenance import unexplained, with_origins
 from flowmind.record import Derivation
-from flowmind.stages import Settings, Solution, Summarizer, rounds_of, solution_of, summarizer_of
+from flowmind.stages import Settings, Solution, Summarizer, is_complete, rounds_of, solution_of, summarizer_of
 from flowmind.task import Task
 from flowmind.trace import Trace
 from flowmind.verification.asking import ask
@@ -67,10 +67,10 @@ async def derive(
 
 async def _replayed(work: Work) -> Best | None:
     """The calls of the first trace in a row."""
-    run = run_of(work.traces[0], 0)
-    if not work.traces[0].executed:
+    trace = work.traces[0]
+    if not (is_complete(trace) or (work.demonstrate is not None and trace.ok)):
         return None
-    workflow = straight(run, work.task.inputs, work.task.id, work.task.query)
+    workflow = straight(run_of(trace, 0), work.task.inputs, work.task.id, work.task.query)
     work.built_from = 1
     if check(workflow, work.business.specs):
         return None
