@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowmind.cli import MODES, sandbox_argument
+from flowmind.cli import MODES, derivation_arguments, sandbox_argument
 from flowmind.command import Command
 
 if TYPE_CHECKING:
@@ -53,20 +53,7 @@ def _exp_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("all", "all_success", "random_success"),
         help="which of them the summarizer reads (default all)",
     )
-    parser.add_argument(
-        "--summarizer", default=None, choices=("react", "plan", "induction", "guided", "replay"),
-        help="who turns traces into a workflow: an agent that builds or plans and builds, induction without a model, "
-        "induction that asks a model what is left open, or one trace's calls in a row (default: the mode's)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--verify", type=int, default=None, metavar="N",
-        help="run the draft on the task's examples and mend what fails, N rounds at most (default: 3 in modes with "
-        "+verify, else 0); tests are never used",
-    )  # fmt: skip
-    parser.add_argument(
-        "--probe", type=int, default=0, metavar="N",
-        help="execute up to N inputs of our own making on which candidates differ (default 0)",
-    )  # fmt: skip
+    derivation_arguments(parser)
     parser.add_argument(
         "--traces", default="agent", choices=("agent", "gold"),
         help="gold: traces of the gold workflow on the examples stand for executions, and tables say so",

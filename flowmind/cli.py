@@ -115,6 +115,24 @@ def _tools_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", type=Path, metavar="FILE", help="Python file with the tools (default: the catalog)")
 
 
+def derivation_arguments(parser: argparse.ArgumentParser) -> None:
+    """Who summarizes, and how the workflow is verified."""
+    parser.add_argument(
+        "--summarizer", default=None, choices=SUMMARIZERS,
+        help="who turns traces into a workflow: an agent that builds or plans and builds, induction without a model, "
+        "induction that asks a model what is left open, or one trace's calls in a row (default: the mode's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--verify", type=int, default=None, metavar="N",
+        help="run the workflow on the examples and mend what fails, N rounds at most (default: 3 in modes with "
+        "+verify, else 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--probe", type=int, default=0, metavar="N",
+        help="execute up to N inputs of our own making on which candidates differ (default 0)",
+    )  # fmt: skip
+
+
 def sandbox_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--sandbox` and `--require-isolation`."""
     parser.add_argument(
@@ -250,20 +268,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", default="es-pe", choices=MODES, help="how to solve (default es-pe)")
     parser.add_argument("--base-url", default=None, help="where the model answers")
     parser.add_argument("--rollouts", type=int, default=1, help="executions (default 1)")
-    parser.add_argument(
-        "--summarizer", default=None, choices=SUMMARIZERS,
-        help="who turns traces into a workflow: an agent that builds or plans and builds, induction without a model, "
-        "induction that asks a model what is left open, or one trace's calls in a row (default: the mode's)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--verify", type=int, default=None, metavar="N",
-        help="run the workflow on the examples and mend what fails, N rounds at most (default: 3 in modes with "
-        "+verify, else 0)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--probe", type=int, default=0, metavar="N",
-        help="execute up to N inputs of our own making on which candidates differ (default 0)",
-    )  # fmt: skip
+    derivation_arguments(parser)
     sandbox_argument(parser)
     parser.add_argument("--out", type=Path, default=None, help="also write the workflow to this file")
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from flowmind.files import dump_json
 from flowmind.induction.runs import UNSET
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.schema import json_equal
@@ -618,8 +617,3 @@ def _trivial(targets: Sequence[Any]) -> bool:
 def _constant_of(values: Sequence[Any]) -> Any:
     first = values[0]
     return first if all(abs(value - first) < 1e-12 for value in values) else None
-
-
-def text_of(value: Any) -> str:
-    """A value as a key."""
-    return dump_json(value)
