@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from flowmind.executor.running import run_batch
 from flowmind.files import read_lines
 from flowmind.record import StructureFacts
 from flowmind.trace import ToolStep, Trace
+from flowmind.verification import Demonstrate
 from flowmind.workflow import Workflow
-from tools_registry.sandbox import Sandbox
+from tools_registry.sandbox import DEFAULT_BUDGET, Sandbox
 from tools_registry.spec import ToolSpec
 
 _LINES = 20
@@ -39,14 +40,14 @@ def read_golds(folder: Path) -> dict[str, Workflow]:
     return {row.id: row.workflow for row in read_lines(path, GoldRow)} if path.exists() else {}
 
 
-def demonstration(gold: Workflow, sandbox: Sandbox) -> Callable[[dict[str, Any]], Awaitable[Trace]]:
+def demonstration(gold: Workflow, sandbox: Sandbox) -> Demonstrate:
     """Makes gold traces as an agent would leave them: the calls and the answer, and nothing of the gold workflow.
 
     Its nodes, conditions and assignments are left out; what it computes between two calls is unexplained in them.
     """
 
-    async def demonstrate(inputs: dict[str, Any]) -> Trace:
-        trace = (await asyncio.to_thread(run_batch, gold, [inputs], sandbox))[0]
+    async def demonstrate(inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Trace:
+        trace = (await asyncio.to_thread(run_batch, gold, [inputs], sandbox, budget))[0]
         steps = tuple(ToolStep(call=step.call, observation=step.observation) for step in trace.tool_steps)
         return Trace(inputs=inputs, steps=steps, stop=trace.stop, answer=trace.answer, error=trace.error)
 

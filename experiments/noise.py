@@ -220,7 +220,7 @@ async def outcome(
     """
     known = {dump_json(example.input): trace for example, trace in zip(task.examples, traces, strict=True)}
 
-    async def shown(inputs: dict[str, Any]) -> Trace:
+    async def shown(inputs: dict[str, Any], budget: int = 0) -> Trace:
         return known[dump_json(inputs)]
 
     settings = Settings(mode="induction", traces="gold")

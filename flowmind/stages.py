@@ -55,7 +55,7 @@ class Settings(Record):
     """If not the one that the mode says."""
     verify: int | None = Field(default=None, ge=0, le=20)
     """Rounds of mending after the draft was run on the task's examples; modes with `+verify` have three."""
-    probe: int = Field(default=0, ge=0, le=50)
+    probe: int = Field(default=0, ge=0, le=200)
     """Inputs of our own making that are executed where drafts disagree on them."""
     traces: TraceSource = "agent"
     """`gold`: the traces of the gold workflow on the examples stand for executions; tables say so."""

@@ -341,7 +341,7 @@ async def _solved(task: Task, traces: Sequence[Trace], sandbox: Sandbox, model: 
     """Induction from these traces alone."""
     known = {dump_json(trace.inputs): trace for trace in traces}
 
-    async def shown(inputs: dict[str, Any]) -> Trace:
+    async def shown(inputs: dict[str, Any], budget: int = 0) -> Trace:
         return known.get(dump_json(inputs), Trace(inputs=inputs, stop="turns"))
 
     settings = Settings(

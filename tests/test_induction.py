@@ -340,6 +340,85 @@ LESSONS: dict[str, Lesson] = {
         [lines(("glue", 6, True), ("lamp", 2, True), ("pen", 1, False), ("ink", 9, True)), lines(("pad", 12, False))],
         "A fragile line costs 9 times its price, any other its price and 4. Find the largest cost.",
     ),
+    "a value that a loop keeps until it is set again": Lesson(
+        sketch(
+            [compute("first", "numbers[0]", "taken"), compute("none", "0", "most"), compute("from", "1", "place"),
+             condition("more", "place < len(numbers)"), compute("e", "numbers[place]"),
+             call("sum", "add", first="taken", second="e"), condition("c", "sum > 50"),
+             call("most", "larger", first="most", second="sum"), compute("take", "e", "taken"), NEXT, end("most")],
+            "start first none from more.true e sum c.true most take next more:99", "c.false next", "more.false end",
+            numbers=LIST,
+        ),
+        numbered("numbers", [31, 22, 9, 40, 17], [48, 1, 60], [20, 50, 3, 44, 6], [30, 12]),
+        numbered("numbers", [12, 39, 11, 13, 46, 5], [50, 1, 2, 49], [9]),
+        "Add each number after the first one to the number that was taken last, the first one to begin with. A number "
+        "is taken if the sum is more than 50. Find the largest sum at which a number was taken.",
+    ),
+    "elements of a list taken as they are needed": Lesson(
+        sketch(
+            [compute("none", "0", "sum"), compute("k0", "0", "k"), BEGIN, condition("more", "place < len(counts)"),
+             compute("e", "counts[place]"), call("half", "halve", number="e"), condition("c", "half > 10"),
+             call("price", "price_of", article="name"), call("sum", "add", first="sum", second="price"),
+             compute("name", "articles[k]"), compute("k1", "k + 1", "k"), NEXT, end("sum")],
+            "start none k0 from more.true e half c.true name price sum k1 next more:99", "c.false next",
+            "more.false end", counts=LIST, articles=NAMES,
+        ),
+        [{"counts": [30, 8, 44], "articles": ["pen", "desk", "ink"]},
+         {"counts": [3, 26, 19, 52], "articles": ["glue", "lamp", "pad", "pen"]},
+         {"counts": [90, 22, 4, 61], "articles": ["pad", "pen", "glue", "ink"]}],
+        [{"counts": [21, 20, 22, 99], "articles": ["desk", "glue", "lamp", "pen"]},
+         {"counts": [5, 5, 23], "articles": ["ink", "pad"]}],
+        "Halve each count. For each half above 10 the next article is bought. What do they cost in all?",
+    ),
+    "a loop that ends before the first element of a kind": Lesson(
+        sketch(
+            [compute("none", "0", "sum"), BEGIN,
+             condition("more", "place < len(articles) and articles[place] not in barred"),
+             compute("e", "articles[place]"), call("price", "price_of", article="e"),
+             call("sum", "add", first="sum", second="price"), NEXT, end("sum")],
+            "start none from more.true e price sum next more:99", "more.false end", articles=NAMES, barred=NAMES,
+        ),
+        [{"articles": ["pen", "ink", "glue", "pad"], "barred": ["desk", "glue"]},
+         {"articles": ["lamp", "pad", "desk"], "barred": ["pen"]},
+         {"articles": ["ink", "desk", "pad", "pen", "glue"], "barred": ["glue"]},
+         {"articles": ["glue", "pen"], "barred": ["glue", "ink"]}],
+        [{"articles": ["pad", "desk", "ink"], "barred": ["ink", "pad"]},
+         {"articles": ["desk", "ink", "pad"], "barred": ["pad"]}],
+        "Add up the prices until an article comes that is barred.",
+    ),
+    "an entry under a name": Lesson(
+        sketch([compute("p", "prices[article]"), call("r", "multiply", first="p", second="count"), end("r")],
+               "start p r end", prices={"type": "object"}, article="string", count="integer"),
+        [{"prices": {"a": 13, "b": 27}, "article": "b", "count": 6},
+         {"prices": {"a": 31, "b": 18, "c": 44}, "article": "a", "count": 9},
+         {"prices": {"c": 5, "b": 71}, "article": "c", "count": 8}],
+        [{"prices": {"a": 7, "b": 70}, "article": "b", "count": 3},
+         {"prices": {"a": 7, "b": 70}, "article": "a", "count": 4}],
+        "Multiply the price of the article by the count.",
+    ),
+    "a price in the head on four ways": Lesson(
+        sketch(
+            [call("sum", "total", numbers="numbers"), condition("c", "sum <= 8"), compute("low", "75", "price"),
+             compute("high", "85 + 6 * (sum - 8)", "price"), condition("d", "urgent"),
+             compute("twice", "price * 2", "price"), end("price")],
+            "start sum c.true low d.true twice end", "c.false high d", "d.false end", numbers=LIST, urgent="boolean",
+        ),
+        [{"numbers": numbers, "urgent": urgent} for urgent in (True, False)
+         for numbers in ([3, 4], [9, 2], [8], [9], [20, 5], [1, 13])],
+        [{"numbers": [30, 1], "urgent": True}, {"numbers": [17], "urgent": False}, {"numbers": [2], "urgent": True}],
+        "Numbers that come to 8 at most cost 75; for more it is 6 for each above 8 and 10 once. Urgent costs double.",
+    ),
+    "two arms behind one way and none behind the other": Lesson(
+        sketch(
+            [condition("any", "len(numbers) > 0"), call("turned", "turned", numbers="numbers"),
+             condition("c", "len(turned) > 1"), compute("second", "turned[1]", "r"), compute("one", "80", "r"),
+             compute("no", "0", "r"), end("r")],
+            "start any.true turned c.true second end", "c.false one end", "any.false no end", numbers=LIST,
+        ),
+        numbered("numbers", [31, 22, 90], [7], [], [41, 80], [17, 23, 44, 51]),
+        numbered("numbers", [80], [5, 6], [], [1, 2, 3, 4]),
+        "The last number but one; 80 if there is only one, and 0 if there is none.",
+    ),
     "a difference that is computed between calls": Lesson(
         sketch(
             [call("x", "price_of", article="bought"), call("y", "price_of", article="sold"), compute("d", "x - y"),
@@ -476,6 +555,22 @@ def test_a_last_step_in_the_head_is_an_open_question_and_no_answer_is_made_up() 
     assert "output: nothing in the traces explains it" in guesses(found[0])
 
 
+def test_a_call_whose_result_nothing_reads_may_decide_a_way_that_no_trace_took() -> None:
+    document = sketch(
+        [call("left", "left_of", article="article"), condition("c", "left < wanted"),
+         call("t", "by_truck", "r", pieces="wanted"), call("m", "by_mail", "r", pieces="wanted"), end("r")],
+        "start left c.true t end", "c.false m end", article="string", wanted="integer",
+    )  # fmt: skip
+    gold = Workflow.model_validate(document)
+    shown = [{"article": "pen", "wanted": 20}, {"article": "lamp", "wanted": 31}]
+    draft = derived(traces_of(gold, shown), gold.inputs, "If fewer are left than wanted they come by truck.")
+    assert draft is not None
+    [question] = open_questions(draft)
+    assert question.kind == "arm"
+    assert question.tell().startswith("what was left_of called for? Nothing reads its result")
+    assert list(questions(draft.emitter, draft.workflow, ["left_of"])) == []
+
+
 def test_an_argument_from_the_head_is_an_open_question() -> None:
     plain = traces_of(STRAIGHT, [*STRAIGHT_SHOWN, *STRAIGHT_HELD])
 
@@ -526,6 +621,18 @@ def test_inputs_of_our_own_fit_the_schema_and_are_no_examples() -> None:
     counts = {line["count"] for case in made for line in case["lines"]}
     assert {7, 8, 9} <= counts, "the limit that the text names, and next to it"
     assert {"lines": []} in made
+    held = [{line["count"] for line in case["lines"]} for case in made if len(case["lines"]) > 1]
+    assert any(min(counts) >= 9 for counts in held), "all on one side of the limit"
+    assert any(len({line["article"] for line in case["lines"]}) < len(case["lines"]) > 2 for case in made), "repeats"
+
+
+def test_texts_of_our_own_have_words_more_and_less() -> None:
+    inputs = sketch([end("note")], "start end", note="string")["inputs"]
+    examples = (Example(input={"note": "two red boats"}, output=0), Example(input={"note": "a kite"}, output=0))
+    task = Task(id="t", query="Notes that say 'urgent' cost double.", inputs=inputs, examples=examples)
+    notes = {case["note"] for case in inputs_like(task, read(task.query))}
+    assert {"two boats", "urgent two red boats", "kite"} <= notes
+    assert any("two urgent" in note for note in notes)
 
 
 # Programs at random

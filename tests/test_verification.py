@@ -426,7 +426,7 @@ def demonstrating(gold: Document, seen: list[int]) -> Demonstrate:
     """Makes gold traces, and keeps their inputs."""
     workflow = Workflow.model_validate(gold)
 
-    async def demonstrate(inputs: dict[str, Any]) -> Trace:
+    async def demonstrate(inputs: dict[str, Any], budget: int = 0) -> Trace:
         seen.append(inputs["n"])
         [trace] = run_batch(workflow, [inputs], NUMBERS)
         return Trace(inputs=inputs, steps=trace.tool_steps, stop=trace.stop, answer=trace.answer)
@@ -614,7 +614,7 @@ def test_a_tool_that_writes_is_called_by_executions_alone(mode: str, replies: li
     ],
 )
 def test_settings_that_do_not_go_together_are_one_line(settings: Row, problem: str) -> None:
-    async def demonstrate(inputs: dict[str, Any]) -> Trace:
+    async def demonstrate(inputs: dict[str, Any], budget: int = 0) -> Trace:
         raise AssertionError("nothing is executed")
 
     given = None if settings["mode"] == "induction" else demonstrate

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from flowmind.induction.keeping import Edge, Kept, kept
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
 from flowmind.induction.terms import Index, Pool, Term, same, variable
@@ -19,10 +20,12 @@ SPLIT = 0.9
 """What it costs that a value comes from elsewhere on each way."""
 WORK = 4_000
 """Samples that a binder looks at before it leaves out computations."""
+GATHERED = 8
+"""The depth at which the elements of a list that a loop gathers are explained."""
+DEAR = 6.0
+"""What costs more is explained badly: another explanation is looked for."""
 ENOUGH = 3.2
 """A term that costs no more is taken without looking for others."""
-
-Edge = tuple[Key, Key]
 
 
 @dataclass
@@ -40,6 +43,8 @@ class Slot:
     """An object's fields, each filled on its own."""
     listed: Sequence[Slot] | None = None
     """A list's elements, each filled on its own."""
+    kept: Kept | None = None
+    """A value that a loop keeps."""
 
     @property
     def explained(self) -> bool:
@@ -50,7 +55,11 @@ class Slot:
             return all(slot.explained for slot in self.part.values())
         if self.listed is not None:
             return all(slot.explained for slot in self.listed)
-        return bool(self.terms) or (bool(self.ways) and all(slot.explained for _, slot in self.ways))
+        return (
+            bool(self.terms)
+            or self.kept is not None
+            or (bool(self.ways) and all(slot.explained for _, slot in self.ways))
+        )
 
     def used(self) -> set[str]:
         """The variables that it reads."""
@@ -59,6 +68,9 @@ class Slot:
             found |= self.terms[0].uses
             for _, term in self.terms[0].initial:
                 found |= term.uses
+        if self.kept is not None:
+            held = [term for _, term, _ in self.kept.sets] + ([self.kept.first[0]] if self.kept.first else [])
+            found = found.union(*(term.uses for term in held))
         inner = [slot for _, slot in self.ways]
         inner += [self.collected[2]] if self.collected else []
         inner += [*self.part.values()] if self.part else []
@@ -79,6 +91,8 @@ class Binder:
     """The variables before and after each event, if more is set than the walk knows."""
     wanted: frozenset[str] = frozenset()
     """Results that nothing reads yet."""
+    thorough: bool = True
+    """Whether values that a loop keeps are looked for: dear, and of use in likely layouts only."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
@@ -145,10 +159,24 @@ class Binder:
             options.append(gathered)
         if depth < 10 and self._work > -WORK and (split := self._split(samples, targets, origin, depth)) is not None:
             options.append(split)
+        if self.thorough and depth in (0, GATHERED) and self._work > -WORK:
+            options += [
+                Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
+                for one in kept(self.walk, samples, targets, self._term, self._settled)
+            ]
         if depth == 0:
             options += self._parts(samples, targets, origin)
         options = [slot for slot in options if slot.explained] or options
         return min(options, key=lambda slot: slot.cost, default=Slot([], UNEXPLAINED, support=tuple(origin)))
+
+    def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
+        """The likeliest term for values at visits."""
+        self._work -= len(samples)
+        found = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
+        return found[0] if found else None
+
+    def _settled(self, term: Term, loop: str) -> bool:
+        return not any(self._set_in(name, loop) for name in term.uses)
 
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
         """Results of a loop's sites that have another value before the first round: the start of an accumulation."""
@@ -193,7 +221,7 @@ class Binder:
                     values += target
                 else:
                     if len(points) >= 2:
-                        slot = self._at(points, values, points, 8)
+                        slot = self._at(points, values, points, GATHERED)
                         cost = slot.cost + 1.2
                         if slot.explained and (best is None or cost < best.cost):
                             best = Slot([], cost, collected=(edges, loop, slot), support=tuple(origin))
@@ -279,6 +307,11 @@ class Bound:
     answer: Slot | None
     cost: float
 
+    @property
+    def settled(self) -> bool:
+        """Whether every argument that is bound so far is explained well."""
+        return all(slot.explained and slot.cost <= DEAR for args in self.slots.values() for slot in args.values())
+
     def read(self) -> set[str]:
         """The variables that arguments and the answer read."""
         used = self.answer.used() if self.answer else set[str]()
@@ -354,13 +387,17 @@ def is_late(walk: Walk, key: Key) -> bool:
 
 
 def bind(
-    walk: Walk, said: Callable[[Any], float], constants: Sequence[Any] = (), most: float = math.inf
+    walk: Walk,
+    said: Callable[[Any], float],
+    constants: Sequence[Any] = (),
+    most: float = math.inf,
+    thorough: bool = True,
 ) -> Bound | None:
     """Explains every argument of every site that is not behind a loop; `finish` explains the others and the answer.
 
     None as soon as it costs more than `most`.
     """
-    bound = Bound(walk, Binder(walk, said, constants), {}, None, 0.0)
+    bound = Bound(walk, Binder(walk, said, constants, thorough=thorough), {}, None, 0.0)
     for key in walk.layout.sites:
         if not is_late(walk, key):
             _bind_site(bound, key)

@@ -8,6 +8,7 @@ decision.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,8 @@ from itertools import combinations
 from typing import Any, cast
 
 from flowmind.induction.runs import UNSET
-from flowmind.induction.terms import Pool, Term
+from flowmind.induction.terms import Pool, Term, key_of
 from flowmind.induction.walking import ROUND
-from tools_registry.schema import json_equal
 
 MOST = 24
 """Candidates that are kept."""
@@ -168,8 +168,11 @@ def _cuts(
         for value in [0, *(seen if len(seen) <= 12 else _edges(values, labels))]:
             for op in ("<=", ">=", "==", "!=") if value else ("<=", ">=", "==", "!=", ">", "<"):
                 options.setdefault((op, value), None)
+    masks: dict[float, tuple[int, int]] = {}
     for op, value in options:
-        holds = _mask(_holds(op, one, value) for one in values)
+        if value not in masks:
+            masks[value] = (_mask(one < value for one in values), _mask(one == value for one in values))
+        holds = _holds(op, *masks[value], everything)
         if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
         agreed = agreement(op, value, term.uses)
@@ -200,20 +203,21 @@ def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
     return sorted({edge for side in sides if side for edge in (min(side), max(side))})
 
 
-def _holds(op: str, one: float, other: float) -> bool:
+def _holds(op: str, less: int, equal: int, everything: int) -> int:
+    """The visits at which a comparison holds, from those with a smaller and those with the same value."""
     match op:
         case "<":
-            return one < other
+            return less
         case "<=":
-            return one <= other
+            return less | equal
         case ">":
-            return one > other
+            return everything ^ (less | equal)
         case ">=":
-            return one >= other
+            return everything ^ less
         case "==":
-            return one == other
+            return equal
         case _:
-            return one != other
+            return everything ^ equal
 
 
 def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom]:
@@ -265,10 +269,13 @@ def _texts(
                 yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
                 yield _Atom(f"{value!r} not in {term.expr}", term.cost + price + 0.2, term.uses, holds ^ everything)
     others = [term for term in terms if not all(isinstance(value, bool) for value in term.values)][:24]
-    for one, other in combinations(others, 2):
-        if all(map(_is_number, one.values)) and all(map(_is_number, other.values)):
+    numeric = [all(map(_is_number, term.values)) for term in others]
+    keys = [[key_of(value) for value in term.values] for term in others]
+    for first, second in combinations(range(len(others)), 2):
+        if numeric[first] and numeric[second]:
             continue
-        holds = _mask(json_equal(a, b) for a, b in zip(one.values, other.values, strict=True))
+        one, other = others[first], others[second]
+        holds = _mask(map(operator.eq, keys[first], keys[second]))
         if holds not in (0, everything):
             cost = one.cost + other.cost + 0.3
             yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
@@ -296,19 +303,20 @@ def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
     """Elements of lists, keys of objects."""
     boxes = [term for term in terms if all(isinstance(value, list | dict) for value in term.values)][:16]
     simple = [term for term in terms if all(isinstance(value, str | int) for value in term.values)][:40]
+    keys = [[key_of(value) for value in term.values] for term in simple]
     for box in boxes:
-        for term in simple:
+        held = [_keys_in(value) for value in box.values]
+        for term, values in zip(simple, keys, strict=True):
             if term.uses == box.uses:
                 continue
-            inside = [_in(value, held) for value, held in zip(term.values, box.values, strict=True)]
-            holds, everything = _mask(inside), (1 << len(inside)) - 1
+            holds = _mask(value in inside for value, inside in zip(values, held, strict=True))
+            everything = (1 << len(held)) - 1
             if holds not in (0, everything):
                 cost = term.cost + box.cost + 0.5
                 yield _Atom(f"{term.expr} in {box.expr}", cost, term.uses | box.uses, holds)
                 yield _Atom(f"{term.expr} not in {box.expr}", cost + 0.1, term.uses | box.uses, holds ^ everything)
 
 
-def _in(value: Any, held: Any) -> bool:
-    if isinstance(held, list):
-        return any(json_equal(value, one) for one in cast(list[Any], held))
-    return value in held
+def _keys_in(held: Any) -> set[Any]:
+    """The elements of a list, or the keys of an object, as keys."""
+    return {key_of(value) for value in cast(list[Any], held)}

@@ -125,6 +125,11 @@ class Emitter:
     def _go(self, source: Exit, edge: Edge) -> None:
         """Links a place with the next one, with what is set on the way."""
         key = edge[1]
+        if edge[0][0] == "loop" and inside(key, edge[0][1]):
+            index = index_name(self.layout, edge[0][1])
+            for name, listed in self.walk.lists[edge[0][1]].items():
+                if name in self._used:
+                    source = self._assign(source, Set(name, None, f"{listed}[{index}]"), key)
         for one in self._ordered(self.plan.on_way.get(edge, [])):
             source = self._assign(source, one, key)
         if key[0] == "loop":
@@ -136,11 +141,6 @@ class Emitter:
             if self._counts(key[1]):
                 step = Set(index, Literal_(value=0)) if entering else Set(index, None, f"{index} + 1")
                 source = self._assign(source, step, key)
-        if edge[0][0] == "loop" and inside(key, edge[0][1]):
-            index = index_name(self.layout, edge[0][1])
-            for name, listed in self.walk.lists[edge[0][1]].items():
-                if name in self._used:
-                    source = self._assign(source, Set(name, None, f"{listed}[{index}]"), key)
         if key in self._entries:
             self._link(source, self._entries[key])
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ MARGIN = 16.0
 """How much dearer than the cheapest a layout may become before it is given up."""
 FILLED = 16
 """Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
+SURELY = 4
+"""Of them those that are explained even if another one is cheaper already."""
+SLACK = 4.0
+"""How much dearer than the cheapest the others may be before that."""
 REFINED = 3
 """Times that places without calls are put into the cheapest plans."""
 ALWAYS = 3
@@ -53,23 +57,41 @@ class Draft:
         return self.plan.cost + (0 if self.sound else 20)
 
 
-def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Plan]:
-    """The plans of the likeliest layouts, the cheapest first."""
+Loops = tuple[str, ...]
+"""The names of a layout's loops."""
+
+
+def plans(
+    runs: Sequence[Run], inputs: JSONSchema, reading: Reading, among: Collection[Loops] | None = None
+) -> list[Plan]:
+    """The plans of the likeliest layouts, the cheapest first.
+
+    Args:
+        runs: The traces.
+        inputs: JSON Schema of the inputs.
+        reading: The task's text.
+        among: Layouts with other loops than these are left out.
+    """
     names = list(inputs.get("properties", {}))
     runs = with_forms(runs)
 
-    def bound(layout: Layout, most: float = math.inf) -> Bound | None:
-        return bind(walk(runs, layout, names), reading.said, reading.constants, most)
+    def bound(layout: Layout, most: float = math.inf, thorough: bool = True) -> Bound | None:
+        return bind(walk(runs, layout, names), reading.said, reading.constants, most, thorough)
 
-    every = sorted(layouts(runs), key=lambda layout: len(layout.sites))
+    every = [layout for layout in layouts(runs) if among is None or layout.loops in among]
+    every.sort(key=lambda layout: len(layout.sites))
     looped: list[Bound] = []
     least = math.inf
     for layout in every:
-        if layout.loops and (found := bound(layout, least + MARGIN)) is not None:
+        if layout.loops and (found := bound(layout, least + MARGIN, False)) is not None:
             looped.append(found)
             least = min(least, found.cost)
     looped.sort(key=lambda one: one.cost + 4.5 * len(one.walk.layout.loops))
-    made = [fill(one) for one in looped[:FILLED]]
+    again = [one if one.settled else bound(one.walk.layout) for one in looped[:FILLED]]
+    made: list[Plan] = []
+    for one in sorted((one for one in again if one is not None), key=lambda one: one.cost):
+        if len(made) < SURELY or one.cost < min(plan.cost for plan in made) + SLACK:
+            made.append(fill(one))  # what stands behind loops only adds to what it costs
     # a long trace laid out straight has a site for every call: not worth it where a loop explains them all
     most = min((one.cost for one in made if not one.open), default=math.inf) + MARGIN
     straight = [bound(layout, most) for layout in every if not layout.loops]
@@ -94,29 +116,41 @@ def plans(runs: Sequence[Run], inputs: JSONSchema, reading: Reading) -> list[Pla
 
 
 def drafts(
-    runs: Sequence[Run], specs: Mapping[str, ToolSpec], inputs: JSONSchema, reading: Reading, name: str
+    runs: Sequence[Run],
+    specs: Mapping[str, ToolSpec],
+    inputs: JSONSchema,
+    reading: Reading,
+    name: str,
+    among: Collection[Loops] | None = None,
 ) -> list[Draft]:
-    """The workflows of the likeliest plans, sound ones first, then the cheapest.
+    """The workflows of the likeliest plans, sound ones first, then the cheapest; `among` as for `plans`.
 
     The traces are read as they are; with calls left out that repeat the one before, if there are such; and with calls
     left out whose results nobody reads, if that leaves less open. What is left out costs as much as it explains: a
     call that feeds a condition only is missed there.
     """
-    found = plans(runs, inputs, reading)
+    found = plans(runs, inputs, reading, among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     for leave_out, price in ((without_repeats, 0.5), (without_idle, 1.5)):
         less = [leave_out(run, writing) for run in runs]
         if less != list(runs) and (leave_out is without_repeats or _loose(found)):
-            more = plans(less, inputs, reading)
+            more = plans(less, inputs, reading, among)
             for one in more:
                 one.cost += price
+                one.left_out = _missing(runs, less) if leave_out is without_idle else ()
             found += more
-    made: list[Draft] = []
+    made: dict[str, Draft] = {}
     for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
         emitter = Emitter(one, inputs, name)
         workflow = emitter.write()
-        made.append(Draft(workflow, one, emitter, not check(workflow, specs)))
-    return sorted(made, key=lambda one: one.cost)
+        made.setdefault(workflow.document, Draft(workflow, one, emitter, not check(workflow, specs)))
+    return sorted(made.values(), key=lambda one: one.cost)
+
+
+def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:
+    """The tools that some run calls more often than it does with calls left out."""
+    tools = [call.tool for run, other in zip(runs, less, strict=True) for call in run.calls if call not in other.calls]
+    return tuple(dict.fromkeys(tools))
 
 
 def _loose(found: Sequence[Plan]) -> bool:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flowmind.induction.binding import Bound, Edge, Slot, finish
 from flowmind.induction.conditions import Agreement, Candidate, separate
+from flowmind.induction.keeping import Kept
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
 from flowmind.induction.terms import Pool, Term
-from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, inside
+from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, index_name, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.expressions import ExpressionError, evaluate
 from tools_registry.runtime import CaseError
 
 UNDECIDED = 16.0
 """What a place costs whose ways nothing tells apart."""
+
+
+CLOSE = 1.5
+"""How much dearer a term may be that explains a value about as well."""
+GUARD = 2.7
+"""What it costs to ask whether a list has an element left."""
+PLAIN = 3.6
+"""A condition to go on that costs no more is taken without looking for one with such a guard."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,10 @@ class Plan:
     cost: float = 0.0
     waiting: frozenset[str] = frozenset()
     """Results that nothing reads."""
+    left_out: tuple[str, ...] = ()
+    """Tools with calls that were left out, because nothing reads their results."""
+    others: list[tuple[Edge, Set, Set]] = field(default_factory=list[tuple[Edge, Set, Set]])
+    """What is set on a way, and what explains it about as well."""
     refined: bool = False
     """Layouts that may explain what it leaves open were tried."""
 
@@ -146,6 +159,8 @@ class _Planner:
         if slot.collected is not None:
             edges, loop, inner = slot.collected
             return Var(var=self._collect(edges, loop, inner, hint))
+        if slot.kept is not None:
+            return Var(var=self._keep(slot.kept, hint))
         if slot.ways:
             return Var(var=self._on_ways(slot.ways, hint))
         term = slot.terms[0]
@@ -182,6 +197,18 @@ class _Planner:
                 self._put(edge, name, slot)
         return self._made[memo]
 
+    def _keep(self, held: Kept, hint: str) -> str:
+        if held.told not in self._made:
+            name = self._made[held.told] = self._name(hint)
+            if held.first is not None:
+                term, points = held.first
+                self._begin(term)
+                expr = "" if term.binding is not None else term.expr
+                self._enter(held.loop, Set(name, term.binding, expr, points))
+            for edge, term, points in held.sets:
+                self._put(edge, name, Slot([term], term.cost, support=points))
+        return self._made[held.told]
+
     def _put(self, edge: Edge, name: str, slot: Slot) -> None:
         if slot.terms and slot.terms[0].binding is None:
             self._begin(slot.terms[0])
@@ -189,6 +216,9 @@ class _Planner:
         else:
             made = Set(name, self.realise(slot, edge[1], name), "", slot.support)
         self.plan.on_way.setdefault(edge, []).append(made)
+        for term in _close(slot):
+            other = Set(name, term.binding, "" if term.binding is not None else term.expr, slot.support)
+            self.plan.others.append((edge, made, other))
 
     def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
         memo = f"{edges} all {_told(inner)}"
@@ -230,7 +260,38 @@ def _told(slot: Slot) -> str:
         return str({name: _told(part) for name, part in slot.part.items()})
     if slot.collected is not None:
         return f"{slot.collected[0]} {_told(slot.collected[2])}"
+    if slot.kept is not None:
+        return (
+            f"{slot.kept.first and slot.kept.first[0].expr} {[(edge, term.expr) for edge, term, _ in slot.kept.sets]}"
+        )
     return "; ".join(f"{edge} {_told(part)}" for edge, part in slot.ways)
+
+
+def _close(slot: Slot | None) -> list[Term]:
+    """The terms that explain a slot about as well as the likeliest one."""
+    terms = slot.terms if slot is not None else []
+    return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
+
+
+def variants(made: Plan) -> Iterator[Plan]:
+    """The plan with one value taken from elsewhere: from where the traces show it as well."""
+    for key, slots in made.bound.slots.items():
+        for name, slot in slots.items():
+            for term in _close(slot):
+                if term.binding is not None and name in made.args.get(key, {}):
+                    yield replace(made, args={**made.args, key: {**made.args[key], name: term.binding}})
+    for edge, held, other in made.others:
+        sets = [other if one is held else one for one in made.on_way[edge]]
+        yield replace(made, on_way={**made.on_way, edge: sets})
+    for term in _close(made.bound.answer):
+        if term.binding is not None:
+            yield replace(made, answer=term.binding)
+    parts = made.bound.answer.part if made.bound.answer is not None else None
+    if parts is not None and isinstance(made.answer, ObjectOf):
+        for name, slot in parts.items():
+            for term in _close(slot):
+                if term.binding is not None:
+                    yield replace(made, answer=ObjectOf(object={**made.answer.object, name: term.binding}))
 
 
 def fill(bound: Bound) -> Plan:
@@ -260,7 +321,7 @@ def decide(
         order = _order(bound, rows, waiting | idle, key)
         pool = Pool(rows, said, order, constants)
         labels = [bound.walk.target(one) for one in samples]
-        decision = _decide(pool, labels, ways, key, agreement, constants)
+        decision = _decide(bound.walk, pool, labels, ways, key, agreement, constants)
         decision.samples = tuple(samples)
         made.decisions[key] = decision
         cost += decision.cost + 1.0
@@ -310,7 +371,13 @@ def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], ke
 
 
 def _decide(
-    pool: Pool, labels: Sequence[Key], ways: Sequence[Key], key: Key, agreement: Agreement, constants: Sequence[Any]
+    walk: Walk,
+    pool: Pool,
+    labels: Sequence[Key],
+    ways: Sequence[Key],
+    key: Key,
+    agreement: Agreement,
+    constants: Sequence[Any],
 ) -> Decision:
     """Conditions for all ways but one, the cheapest first."""
     left = list(range(len(labels)))
@@ -321,7 +388,11 @@ def _decide(
         part = pool if len(left) == len(labels) else pool.restricted(left)
         best: tuple[float, list[Candidate], Key] | None = None
         for way in open_ways:
-            found = separate(part, [labels[one] == way for one in left], agreement, constants)
+            wanted = [labels[one] == way for one in left]
+            found = separate(part, wanted, agreement, constants)
+            if key[0] == "loop" and inside(way, key[1]) and (not found or found[0].cost > PLAIN):
+                more = _guarded(walk, key[1], part, wanted, agreement, constants)
+                found = sorted([*found, *more], key=lambda one: one.cost)
             cost = found[0].cost if found else UNDECIDED
             # a loop's own test reads "go on while", so that the way out is what is left
             cost += 0.2 if key[0] == "loop" and not inside(way, key[1]) else 0.0
@@ -333,6 +404,32 @@ def _decide(
         left = [one for one in left if labels[one] != best[2]]
         open_ways.remove(best[2])
     return Decision(chosen, open_ways[0], solved)
+
+
+def _guarded(
+    walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
+) -> list[Candidate]:
+    """Conditions to go on that hold as long as a list has an element left, or that ask something of that element."""
+    found: list[Candidate] = []
+    index = index_name(walk.layout, loop)
+    for name, listed in walk.lists[loop].items():
+        left = [place for place, env in enumerate(pool.envs) if name in env]
+        if any(one and place not in left for place, one in enumerate(wanted)) or len(left) == len(wanted):
+            continue
+        guard, uses = f"{index} < len({listed})", frozenset([index, listed.partition("[")[0]])
+        part = [wanted[place] for place in left]
+        if all(part):
+            found.append(Candidate(guard, GUARD, uses))
+        elif any(part):
+            found += [
+                Candidate(f"{guard} and {_bracketed(one.expr)}", GUARD + 0.8 + one.cost, one.uses | uses)
+                for one in separate(pool.restricted(left), part, agreement, constants)
+            ]
+    return found
+
+
+def _bracketed(expr: str) -> str:
+    return f"({expr})" if " or " in expr else expr
 
 
 Rows = list[list[dict[str, Any]]]

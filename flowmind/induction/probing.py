@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, cast
 
@@ -20,8 +20,9 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
     """Inputs that fit the task's schema, none of them an example's.
 
     In turn: an example's input with one text or number in it exchanged for one that stands elsewhere in the examples
-    or in the task, or next to that; and one with a list or a value changed, at times on top of an earlier change: a
-    list shortened, emptied, in another order, all its numbers shifted.
+    or in the task, or next to that; one with all the numbers of a list brought to one side of a number that the task
+    names; and one with a list or a value changed, at times on top of an earlier change: a list shortened, emptied, in
+    another order, with repeats, all its numbers shifted; a text with words more or less.
     """
     random = Random(f"{seed}/{task.id}")
     fits = validator(task.inputs)
@@ -32,10 +33,17 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
     texts += [value for value in reading.constants if isinstance(value, str)]
     texts = list(dict.fromkeys(texts))
     single = [change for case in cases for change in _exchanges(case, numbers, texts, random)]
-    random.shuffle(single)
+    near = dict.fromkeys(number + off for number in numbers for off in (0, -1, 1))
+    bounded = [
+        change for case in cases for limit in near for side in (min, max) for change in _bounded(case, limit, side)
+    ]
+    for queue in (single, bounded):
+        random.shuffle(queue)
     changed = [*cases]
     for turn in range(MOST):
-        if turn % 2 and single:
+        if turn % 4 == 3 and bounded:
+            case = bounded.pop()
+        elif turn % 2 and single:
             case = single.pop()
         else:
             case = dict(random.choice(cases if random.random() < 0.6 else changed))
@@ -93,7 +101,9 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
         return random.choice([*map(float, numbers), value + 0.5, value - 0.5, 2 * value, *_numbers(others)])
     if isinstance(value, str):
         mixed = "".join(random.sample(value, len(value)))
-        return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed])
+        other = random.choice([*texts, value])
+        several = [f"{value} {other}", f"{other} {value}", *_reworded(value, other, random)]
+        return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed, *several])
     if isinstance(value, list):
         return _list_changed(cast(list[Any], value), others, numbers, texts, random)
     held = dict(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
@@ -103,15 +113,27 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
     return cast(Any, value)
 
 
+def _reworded(value: str, other: str, random: Random) -> list[str]:
+    """A text of several words with one less, and with another text between two of them."""
+    words = value.split(" ")
+    if len(words) < 2:
+        return []
+    place = random.randrange(len(words))
+    return [
+        " ".join([*words[:place], *words[place + 1 :]]),
+        " ".join([*words[:place], other, *words[place:]]),
+    ]
+
+
 def _numbers(others: Sequence[Any]) -> list[Any]:
-    return [other for other in others if isinstance(other, int | float) and not isinstance(other, bool)]
+    return [other for other in others if _is_number(other)]
 
 
 def _list_changed(
     value: list[Any], others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random
 ) -> list[Any]:
     pool = [part for other in others if isinstance(other, list) for part in cast(list[Any], other)]
-    kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift"))
+    kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift", "repeat"))
     held = list(value)
     if kind == "less" and held:
         held.pop(random.randrange(len(held)))
@@ -129,7 +151,36 @@ def _list_changed(
     elif kind == "shift":
         by = random.choice((-50, -20, -5, -1, 1, 5, 20, 50))
         held = [_shifted(part, by) for part in held]
+    elif kind == "repeat" and held:
+        part = random.choice(held)
+        held = [part if random.random() < 0.5 else one for one in held]
     return held
+
+
+def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Iterator[Any]:
+    """A value with the numbers of a list, or of one field of its elements, all on one side of a limit."""
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        for key, part in held.items():
+            yield from ({**held, key: other} for other in _bounded(part, limit, nearer))
+    if not isinstance(value, list):
+        return
+    parts = cast(list[Any], value)
+    if any(map(_is_number, parts)):
+        yield [nearer(part, limit) if _is_number(part) else part for part in parts]
+    records = [cast(dict[str, Any], part) for part in parts if isinstance(part, dict)]
+    if len(records) < len(parts):
+        return
+    for key in dict.fromkeys(key for record in records for key in record):
+        if any(_is_number(record.get(key)) for record in records):
+            yield [
+                {**record, key: nearer(record[key], limit)} if _is_number(record.get(key)) else record
+                for record in records
+            ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _shifted(value: Any, by: int) -> Any:
@@ -137,4 +188,4 @@ def _shifted(value: Any, by: int) -> Any:
     if isinstance(value, dict):
         held = cast(dict[str, Any], value)
         return {key: _shifted(part, by) for key, part in held.items()}
-    return value + by if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return value + by if _is_number(value) else value

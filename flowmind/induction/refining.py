@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from flowmind.induction.planning import Plan
+from flowmind.induction.planning import Plan, Set
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Event, Key, Layout, junction
 from flowmind.induction.terms import Term, same
 from flowmind.induction.walking import Sample, Walk, inside
+from tools_registry.expressions import ExpressionError, evaluate
+from tools_registry.runtime import CaseError
 from tools_registry.schema import json_equal
 
 CUTS = 24
@@ -22,8 +24,8 @@ def refined(made: Plan) -> Iterator[Layout]:
         if any(inside(key, loop) for key, _ in made.open) or _undecided(made, loop):
             yield from _passed_by(made.bound.walk, loop)
     for key, name in made.open:
-        if (found := _arms(made, key, name)) is not None:
-            yield found
+        if found := _arms(made, key, name):
+            yield from found
             return
 
 
@@ -31,16 +33,19 @@ def _undecided(made: Plan, loop: str) -> bool:
     return True if made.decisions.get(junction(loop)) is None else not made.decisions[junction(loop)].solved
 
 
-def _arms(made: Plan, key: Key, name: str) -> Layout | None:
-    """The layout in which two arms set the values of a slot that no single term explains."""
+def _arms(made: Plan, key: Key, name: str) -> list[Layout]:
+    """The layouts in which arms set the values of a slot that no single term explains."""
     walk = made.bound.walk
     samples = walk.visits[key]
     if key == END:
         targets = [walk.runs[one.run].answer for one in samples]
         if any(target is UNSET for target in targets):
-            return None
+            return []
         if all(isinstance(target, dict) for target in targets):
-            return next(filter(None, (_cut(made, samples, column) for column in _columns(targets))), None)
+            for column in _columns(targets):
+                if not made.bound.binder.explain(samples, column).explained and (found := _cut(made, samples, column)):
+                    return found
+            return []
     else:
         targets = [_argument(walk, one, name) for one in samples]
     return _cut(made, samples, targets)
@@ -57,33 +62,92 @@ def _argument(walk: Walk, sample: Sample, name: str) -> Any:
     return walk.runs[sample.run].calls[call or 0].args.get(name, UNSET)
 
 
-def _cut(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> Layout | None:
+def _cut(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
+    """Layouts with an arm for each of the terms that explain the values together.
+
+    Where two of the terms agree at a visit, either arm may have been taken there: both layouts are given.
+    """
     binder = made.bound.binder
-    pool = binder.pool(samples)
-    if pool.explain(targets, 1) or len(targets) < 2:
-        return None
-    best: tuple[float, frozenset[int]] | None = None
+    if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
+        return []
+    everything = tuple(range(len(targets)))
+    found = _two(made, samples, targets, everything)
+    if found is None:
+        found = _parted(made, samples, targets)
+    if found is None:
+        return []
+    ways = [found]
+    if len(found) == 2:
+        (one, _), (_, other) = found
+        again = frozenset(
+            place for place in everything if _gives(other, binder.pool(samples).envs[place], targets[place])
+        )
+        if len(again) < len(everything) and again & one:
+            ways.append([(frozenset(everything) - again, found[0][1]), (again, other)])
+    return [_with_arms(made, samples, [held for held, _ in pieces]) for pieces in ways]
+
+
+_LETTERS = "abcdef"
+Piece = tuple[frozenset[int], Term]
+"""Visits, and the term that explains the value at them."""
+
+
+def _two(made: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
+    """The cheapest two terms that explain the values at these places together."""
+    binder = made.bound.binder
+    held_values = [targets[one] for one in places]
+    pool = binder.pool([samples[one] for one in places])
+    best: tuple[float, list[Piece]] | None = None
     tried = 0
-    for term in sorted([*pool.plain, *_constants(targets, pool.price)], key=lambda term: term.cost):
-        held = [place for place in range(len(targets)) if same([term.values[place]], [targets[place]])]
-        rest = [place for place in range(len(targets)) if place not in held]
+    for term in sorted([*pool.plain, *_constants(held_values, pool.price)], key=lambda term: term.cost):
+        held = [one for one, value in zip(places, term.values, strict=True) if same([value], [targets[one]])]
+        rest = [one for one in places if one not in held]
         if not held or not rest or tried > CUTS:
             continue
         tried += 1
         others = binder.pool([samples[one] for one in rest]).explain([targets[one] for one in rest], 1)
-        if others:
-            cost = term.cost + others[0].cost
-            if best is None or cost < best[0]:
-                best = (cost, frozenset(held))
-    if best is None:
-        return None
+        if others and (best is None or term.cost + others[0].cost < best[0]):
+            best = (term.cost + others[0].cost, [(frozenset(held), term), (frozenset(rest), others[0])])
+    return best[1] if best else None
+
+
+def _parted(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
+    """One or two terms on each way to a place, or on each side of a truth value; the cheapest."""
+    binder, walk = made.bound.binder, made.bound.walk
+    flags = [term for term in binder.pool(samples).plain if all(isinstance(value, bool) for value in term.values)]
+    parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(one)) for one in samples])]
+    parts += [(flag.cost, flag.values) for flag in flags]
+    best: tuple[float, list[Piece]] | None = None
+    for cost, sides in parts:
+        pieces: list[Piece] = []
+        for side in dict.fromkeys(sides):
+            places = tuple(place for place, value in enumerate(sides) if value == side)
+            whole = binder.pool([samples[one] for one in places]).explain([targets[one] for one in places], 1)
+            split = None if whole else _two(made, samples, targets, places)
+            if not whole and split is None:
+                break
+            pieces += [(frozenset(places), whole[0])] if whole else split or []
+        else:
+            cost += sum(term.cost for _, term in pieces)
+            if 1 < len(pieces) <= len(_LETTERS) and (best is None or cost < best[0]):
+                best = (cost, pieces)
+    return best[1] if best else None
+
+
+def _gives(term: Term, env: Mapping[str, Any], target: Any) -> bool:
+    """Whether a term has this value."""
+    return same([Set("", term.binding, "" if term.binding is not None else term.expr).value(env)], [target])
+
+
+def _with_arms(made: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset[int]]) -> Layout:
     layout = made.bound.walk.layout
     paths = [list(path) for path in layout.paths]
     number = 1 + sum(key[0] == "arm" for key in layout.edges())
     for place in sorted(range(len(samples)), key=lambda one: -samples[one].event):
         sample = samples[place]
         region = layout.paths[sample.run][sample.event].key
-        way = Event(("arm", region[1] if len(region) > 1 else "", f"{number}{'a' if place in best[1] else 'b'}"))
+        letter = _LETTERS[next(count for count, held in enumerate(pieces) if place in held)]
+        way = Event(("arm", region[1] if len(region) > 1 else "", f"{number}{letter}"))
         paths[sample.run].insert(sample.event, way)
     return Layout(paths, layout.loops)
 
@@ -147,12 +211,10 @@ def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
     mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
     if mark is None:
         return []
-    env = walk.before[number][mark]
-    expr = walk.lists[loop][name]
-    root, _, rest = expr.partition("[")
-    value = env.get(root)
-    if rest and isinstance(value, dict):
-        value = cast(dict[str, Any], value).get(rest.rstrip("]").strip("'"))
+    try:
+        value = evaluate(walk.lists[loop][name], walk.after[number][mark])
+    except (ExpressionError, CaseError):
+        return None
     return cast(list[Any], value) if isinstance(value, list) else None
 
 

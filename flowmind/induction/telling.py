@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from flowmind.induction.binding import Slot
@@ -110,8 +110,13 @@ def _unseen(made: Plan, place: Key, number: int) -> str:
     return f"the traces show no value that sets the limit {limit[2]} apart from others nearby"
 
 
-def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
-    """What the traces leave open in a workflow."""
+def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = ()) -> Iterator[Question]:
+    """What the traces leave open in a workflow.
+
+    Args:
+        emitter, workflow: What was derived.
+        writing: Tools that change something: nobody need read their results.
+    """
     made = emitter.plan
     for key, name in made.open:
         node = next((node for node, place in emitter.where.items() if place == key), "")
@@ -133,6 +138,12 @@ def questions(emitter: Emitter, workflow: Workflow) -> Iterator[Question]:
             text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
             candidates=tuple(one.expr for one in found),
         )
+    for node in workflow.nodes:
+        if isinstance(node, ToolNode) and node.output in made.waiting and node.tool not in writing:
+            text = (
+                f"what was {node.tool} called for? Nothing reads its result: no trace may show the way that it decides"
+            )
+            yield Question(kind="arm", node=node.id, text=text)
     for node in workflow.nodes:
         if isinstance(node, ToolNode):
             for name, slot in made.bound.slots.get(emitter.where[node.id], {}).items():

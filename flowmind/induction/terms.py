@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from flowmind.induction.runs import UNSET
+from flowmind.induction.walking import ROUND, VISITS
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.schema import json_equal
 
@@ -23,6 +24,9 @@ MAX_NAME = 64
 """Characters of a variable's name in a workflow; elements of elements of lists may be named at greater length."""
 MAX_WRITTEN = 1_000
 """Characters of a text that is looked at for the texts in it."""
+MAX_LOOKED_UP = 40
+BOX = 2.0
+"""What an object or a list may cost that something is looked up in."""
 MAX_PARTS = 6
 MAX_TRIES = 100
 
@@ -120,6 +124,10 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 Path = tuple[str | int, ...]
 
 
@@ -196,8 +204,6 @@ class Pool:
     """Results that nothing reads yet: they were made for something."""
     alone: bool = False
     """All samples are of one run: a text of its inputs that is given to a call need not be a constant."""
-    derived: frozenset[str] = frozenset()
-    """Counters, which have no paths."""
     indexes: dict[int, Index] = field(default_factory=dict[int, "Index"])
     """The parts of variables that were looked through before, by the identity of their env."""
 
@@ -206,6 +212,7 @@ class Pool:
         self._texts: set[str] | None = None
         self._measured: list[Term] | None = None
         self._numbers: list[Term] | None = None
+        self._looked: list[Term] | None = None
 
     @property
     def plain(self) -> list[Term]:
@@ -216,8 +223,7 @@ class Pool:
                 values = tuple(env.get(name, UNSET) for env in self.envs)
                 term = variable(name, values, self.order.get(name, 1.0))
                 found.append(term)
-                if name not in self.derived:
-                    found += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
+                found += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
             self._plain = found[:MAX_POOL]
         return self._plain
 
@@ -260,15 +266,14 @@ class Pool:
             self.constants,
             self.wanted,
             self.alone,
-            self.derived,
             self.indexes,
         )
 
     @property
     def measured(self) -> list[Term]:
-        """Plain terms, lengths, and other simple numbers."""
+        """Plain terms, looked up ones, lengths, and other simple numbers."""
         if self._measured is None:
-            found = list(self.plain)
+            found = [*self.plain, *(one for term in self.looked_up for one in (term, *_fields(term)))]
             for term in self.plain:
                 if any(isinstance(value, list | str | dict) for value in term.values):
                     lengths = [_length(value) for value in term.values]
@@ -382,6 +387,8 @@ class Pool:
 
     def _computed(self, targets: Sequence[Any]) -> Iterator[Term]:
         """Small computations."""
+        for term in self.looked_up:
+            yield from (found for found in (term, *_fields(term)) if same(found.values, targets))
         if all(_number(target) for target in targets):
             yield from self._arithmetic(targets)
         elif all(isinstance(target, list) for target in targets):
@@ -447,6 +454,7 @@ class Pool:
                     yield Term(tuple(targets), cost, None, f"{int(times)} * {term.expr}", term.uses)
             yield from self._with_another(targets, term, rows)
         yield from self._linear(numbers, targets)
+        yield from self._on_a_line(numbers, targets)
         if 0 in targets and any(targets):
             for one, other in itertools.permutations(numbers[:16], 2):
                 if all(t == max(a - b, 0) for t, a, b in zip(targets, one.values, other.values, strict=True)):
@@ -484,6 +492,51 @@ class Pool:
                     inner = f"({term.expr} - {off})" if off else term.expr
                     expr = f"{base} + {times} * {inner}" if base else f"{times} * {inner}"
                     yield Term(tuple(targets), term.cost + 2.2, None, expr, term.uses)
+
+    def _on_a_line(self, numbers: Sequence[Term], targets: Sequence[Any]) -> Iterator[Term]:
+        """`a * term + b`, with any whole numbers, where at least three points are on the line."""
+        for term in numbers[:20]:
+            points = sorted(set(zip(term.values, targets, strict=True)))
+            if len(points) < 3 or points[0][0] == points[1][0]:
+                continue
+            times = (points[1][1] - points[0][1]) / (points[1][0] - points[0][0])
+            base = points[0][1] - times * points[0][0]
+            if times in (0, 1) or times != int(times) or base != int(base):
+                continue
+            if all(target == times * value + base for value, target in points):
+                sign = f" {'+' if base > 0 else '-'} {abs(int(base))}" if base else ""
+                cost = term.cost + 1.0 + self.price(int(times)) + (self.price(abs(int(base))) if base else 0.0)
+                yield Term(tuple(targets), cost, None, f"{int(times)} * {term.expr}{sign}", term.uses)
+
+    @property
+    def looked_up(self) -> list[Term]:
+        """Entries of objects under a name that another variable holds, elements of lists at a counted place."""
+        if self._looked is None:
+            self._looked = list(itertools.islice(self._look_up(), MAX_LOOKED_UP))
+        return self._looked
+
+    def _look_up(self) -> Iterator[Term]:
+        names = [term for term in self.plain if all(isinstance(value, str) for value in term.values)]
+        counts = [term for term in self.plain if all(map(_whole, term.values))]
+        for box in self.plain:
+            if box.cost > BOX:
+                continue
+            if all(isinstance(value, dict) for value in box.values):
+                keys = names[:24]
+            elif all(isinstance(value, list) for value in box.values):
+                keys = [term for term in counts if term.expr.startswith((VISITS, ROUND)) or term.uses & self.wanted][:8]
+            else:
+                continue
+            for key in keys:
+                if key.uses == box.uses or len({*key.values}) < 2:
+                    continue
+                for back in (0, 1) if key.expr.startswith(VISITS) else (0,):
+                    places = [value - back if back else value for value in key.values]
+                    values = tuple(_entry(held, at) for held, at in zip(box.values, places, strict=True))
+                    if UNSET not in values:
+                        cost = box.cost + key.cost + 0.4 + 0.2 * back
+                        expr = f"{box.expr}[{key.expr}{' - 1' if back else ''}]"
+                        yield Term(values, cost, None, expr, box.uses | key.uses)
 
     def _joined(self, targets: Sequence[Any]) -> Iterator[Term]:
         """A list that is another one with an element before or behind, or two lists in a row."""
@@ -590,6 +643,21 @@ def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
     if not isinstance(held, list) or not held or not all(map(_number, cast(list[Any], held))):
         return None
     return function(cast(list[Any], held))
+
+
+def _fields(term: Term) -> Iterator[Term]:
+    """The fields of an object."""
+    if all(isinstance(value, dict) for value in term.values):
+        for key in set[str].intersection(*map(_keys, term.values)):
+            values = tuple(cast(dict[str, Any], value)[key] for value in term.values)
+            yield Term(values, term.cost + 0.3, None, f"{term.expr}[{key!r}]", term.uses)
+
+
+def _entry(held: Any, key: Any) -> Any:
+    """Of an object or a list; UNSET if there is none."""
+    if isinstance(held, dict):
+        return cast(dict[str, Any], held).get(key, UNSET)
+    return held[key] if 0 <= key < len(held) else UNSET
 
 
 def _keys(value: Any) -> set[str]:

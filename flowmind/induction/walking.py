@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -116,7 +116,7 @@ def _turn(
     if entered:
         elements[loop] = {}
         env.update({name: list(value) for name, value in results.items() if value})
-        for expr, value in _lists_in(env):
+        for expr, value in [*(lists := _lists_in(env)), *_later(lists, found.runs[0].inputs)]:
             name = ELEMENT + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT)).strip("_")[:40]
             if found.layout.loops.index(loop):
                 name = f"{name}_{found.layout.loops.index(loop) + 1}"
@@ -145,6 +145,11 @@ def _lists_in(env: dict[str, Any]) -> list[tuple[str, list[Any]]]:
                 if isinstance(part, list):
                     found.append((f"{name}[{key!r}]", cast(list[Any], part)))
     return found[:12]
+
+
+def _later(lists: Sequence[tuple[str, list[Any]]], inputs: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    """The inputs that are lists, from their second element on: what is done to the first stands before the loop."""
+    return [(f"{name}[1:]", value[1:]) for name, value in lists if name in inputs]
 
 
 def _names(layout: Layout, taken: Sequence[str]) -> dict[Key, str]:

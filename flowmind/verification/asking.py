@@ -37,7 +37,7 @@ async def ask(work: Work, best: Best) -> Best:
             for option in (expr, negated(expr)):
                 choice = {**work.answers, (place, number): option}
                 changed = await with_conditions(work, draft, choice, "question")
-                if changed is not None and len(changed.failures) <= len(best.failures):
+                if changed is not None and changed.rank <= best.rank:
                     work.answers = choice
                     work.mends.append("question")
                     changed.first = best.first

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 from flowmind.checking import check
 from flowmind.induction.conditions import negated
 from flowmind.induction.emitting import Emitter
-from flowmind.induction.inducing import Draft, drafts
+from flowmind.induction.inducing import Draft, Loops, drafts
 from flowmind.induction.structure import Key
 from flowmind.stages import rounds_of
 from flowmind.verification.work import CounterExample, Work
@@ -18,6 +19,8 @@ MENDED = 4
 """Drafts whose conditions are varied."""
 VARIED = 5
 """Other candidates of a condition that are tried."""
+SOLVED = (0, 0)
+"""The rank of a workflow that solves everything it is tried on."""
 
 
 @dataclass
@@ -32,32 +35,63 @@ class Best:
     mend: str = ""
     first: int = 0
     """Examples that the likeliest draft solved."""
+    missed: list[int] = field(default_factory=list[int])
+    """Traces of probes to whose answers it does not come."""
+    loops: Sequence[Loops] = ()
+    """Of the likeliest drafts."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The less, the better: examples first, which are known to be right."""
+        return len(self.failures), len(self.missed)
 
 
-async def choose(work: Work) -> Best | None:
-    """The draft that solves most examples, other candidates of its conditions included."""
+LIKELY = 3
+"""Drafts of the derivation before whose loops are looked at first."""
+
+
+async def choose(work: Work, before: Best | None = None) -> Best | None:
+    """The draft that solves most examples, other candidates of its conditions included.
+
+    Args:
+        work: The task and its traces.
+        before: What was derived from fewer traces: its loops are looked at first, and others if that is no better.
+    """
+    if before is not None and before.loops:
+        found = await _chosen(work, before.loops)
+        if found is not None and found.rank < before.rank:
+            return found
+    return await _chosen(work, None)
+
+
+async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
     runs = work.runs()
     work.built_from = len(runs)
     if not runs:
         return None
-    made = await asyncio.to_thread(drafts, runs, work.business.specs, work.task.inputs, work.reading, work.task.id)
+    made = await asyncio.to_thread(
+        drafts, runs, work.business.specs, work.task.inputs, work.reading, work.task.id, among
+    )
+    likely = tuple(dict.fromkeys(draft.plan.loops for draft in made[:LIKELY]))
     best: Best | None = None
     first: int | None = None
     sound = [draft for draft in made if draft.sound]
     for draft in sound:
         failures = await work.failures(draft.workflow)
         first = len(work.task.examples) - len(failures) if first is None else first
-        if best is None or len(failures) < len(best.failures):
-            best = Best(draft.workflow, failures, draft, draft.emitter, "", first)
-        if not failures:
+        missed = await work.missed(draft.workflow)
+        found = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
+        if best is None or found.rank < best.rank:
+            best = found
+        if best.rank == SOLVED:
             return best
     for draft in sound[:MENDED]:
         if rounds_of(work.settings):
             better = await vary(work, draft)
-            if better is not None and (best is None or len(better.failures) < len(best.failures)):
-                better.first = first or 0
+            if better is not None and (best is None or better.rank < best.rank):
+                better.first, better.loops = first or 0, likely
                 best = better
-                if not better.failures:
+                if best.rank == SOLVED:
                     break
     if best is not None and best.mend:
         work.mends.append(best.mend)
@@ -73,9 +107,9 @@ async def vary(work: Work, draft: Draft) -> Best | None:
             options += [(one.expr, "candidate") for one in found[1 : 1 + VARIED]]
             for expr, mend in options:
                 changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
-                if changed is not None and (best is None or len(changed.failures) < len(best.failures)):
+                if changed is not None and (best is None or changed.rank < best.rank):
                     best = changed
-                    if not changed.failures:
+                    if best.rank == SOLVED:
                         return best
     return best
 
@@ -86,4 +120,5 @@ async def with_conditions(work: Work, draft: Draft, choice: dict[tuple[Key, int]
     workflow = emitter.write()
     if check(workflow, work.business.specs):
         return None
-    return Best(workflow, await work.failures(workflow), draft, emitter, mend)
+    failures, missed = await work.failures(workflow), await work.missed(workflow)
+    return Best(workflow, failures, draft, emitter, mend, missed=missed)

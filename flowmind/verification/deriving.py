@@ -58,7 +58,7 @@ async def derive(
     best, used = await _mended(work, rounds)
     if best is not None and who == "guided":
         best = await ask(work, best)
-    if settings.probe and best is not None:
+    if settings.probe and (best is not None or gold is not None):
         best = await probe(work, best, settings.probe)
     if best is not None and best.failures and who == "guided" and rounds:
         best = await edit(work, best)
@@ -118,7 +118,7 @@ async def _closed(work: Work, best: Best | None, who: Summarizer, rounds: int) -
     if best is not None and workflow is not None:
         if best.emitter is not None:
             workflow = workflow.model_copy(update={"evidence": evidence(best.emitter, workflow)})
-            asked = list(questions(best.emitter, workflow))
+            asked = list(questions(best.emitter, workflow, work.writing(workflow)))
             found["open"] = tuple(question.tell() for question in asked)
             found["guesses"] = sum(question.kind == "condition" for question in asked)
         idle, unsettled = await influence(work, workflow)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from flowmind import prompts
 from flowmind.executor.running import arun, needs_waiting, run_batch
@@ -19,12 +19,19 @@ from flowmind.stages import Settings, budget_left, execute_brief, is_complete, l
 from flowmind.task import Task
 from flowmind.trace import Trace, Turn
 from flowmind.workflow import Map, ToolNode, Workflow
-from tools_registry.sandbox import Sandbox
+from tools_registry.sandbox import DEFAULT_BUDGET, Sandbox
 from tools_registry.schema import json_equal
 from tools_registry.spec import Record
 
-Demonstrate = Callable[[dict[str, Any]], Awaitable[Trace]]
-"""Makes the right trace of an input."""
+
+class Demonstrate(Protocol):
+    """Makes the right trace of an input, in so many steps at most."""
+
+    def __call__(self, inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Awaitable[Trace]: ...
+
+
+LONGER = 20
+"""How many times as many steps as the longest trace a workflow or a probe may take: what takes more does not end."""
 
 
 class CounterExample(Record):
@@ -60,6 +67,8 @@ class Work:
     traces: list[Trace] = field(default_factory=list[Trace])
     worked: list[int] = field(default_factory=list[int])
     """The example that each trace worked on; -1 for a probe."""
+    spare: set[int] = field(default_factory=set[int])
+    """Traces of probes that nothing is derived from: workflows are only tried on them."""
     turns: list[Turn] = field(default_factory=list[Turn])
     """Of the questions."""
     edits: list[Trace] = field(default_factory=list[Trace])
@@ -85,13 +94,20 @@ class Work:
     async def probe(self, inputs: dict[str, Any]) -> Trace:
         """Executes an input of our own making: nobody knows its answer but who executes it."""
         if self.demonstrate is not None:
-            trace = await self.demonstrate(inputs)
+            trace = await self.demonstrate(inputs, self.budget)
         else:
             trace = await self._agent(execute_brief(self.task, 0, self.business.specs, inputs))
         if is_complete(trace) or (self.demonstrate is not None and trace.ok):
+            self.spare.add(len(self.traces))
             self.traces.append(trace)
             self.worked.append(-1)
         return trace
+
+    @property
+    def budget(self) -> int:
+        """Steps of a run. A workflow has a few nodes for each call."""
+        longest = max((len(trace.tool_steps) for trace in self.traces), default=0)
+        return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
 
     async def _agent(self, brief: Brief) -> Trace:
         letter = letters_of(self.settings.mode)[0]
@@ -113,7 +129,7 @@ class Work:
         """
         found: dict[str, Run] = {}
         for place, trace in enumerate(self.traces):
-            if self.right(place):
+            if self.right(place) and place not in self.spare:
                 found.setdefault(dump_json(trace.inputs), run_of(trace, place))
         if not found:
             for place in reversed(range(len(self.traces))):
@@ -130,8 +146,8 @@ class Work:
         if writing := self.writing(workflow):
             sandbox = RecordedSandbox(self.business.specs, self.traces, writing)
         elif needs_waiting(workflow, sandbox):
-            return [await arun(workflow, case, sandbox) for case in cases]
-        return await asyncio.to_thread(run_batch, workflow, cases, sandbox)
+            return [await arun(workflow, case, sandbox, budget=self.budget) for case in cases]
+        return await asyncio.to_thread(run_batch, workflow, cases, sandbox, self.budget)
 
     def writing(self, workflow: Workflow) -> set[str]:
         """The tools of a workflow that change something."""
@@ -163,6 +179,16 @@ class Work:
                 )
             )
         return found
+
+    async def missed(self, workflow: Workflow) -> list[int]:
+        """The traces of probes to whose answers a sound workflow does not come."""
+        places = [place for place, example in enumerate(self.worked) if example < 0]
+        runs = await self.run_on(workflow, [self.traces[place].inputs for place in places])
+        return [
+            place
+            for place, run in zip(places, runs, strict=True)
+            if run.error is not None or not json_equal(run.answer, self.traces[place].answer)
+        ]
 
     def _parting(self, run: Trace, example: int) -> str:
         """The first node whose call is not the one that the example's own right trace has at its place."""
