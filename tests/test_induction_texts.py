@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from flowmind.induction.terms import MAX_NAME, Pool, Term
+from flowmind.induction.pool import MAX_NAME, Pool
+from flowmind.induction.terms import Term
 from tools_registry.expressions import evaluate
 
 Env = dict[str, Any]

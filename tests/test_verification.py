@@ -445,6 +445,34 @@ def test_gold_executes_any_probe_and_no_model() -> None:
     assert gives(solution, NUMBERS, {"n": 100}) == [306]
 
 
+def test_gold_probes_show_an_arm_that_no_example_takes_and_only_what_fails_is_derived_from() -> None:
+    seen: list[int] = []
+    settings = Settings(mode="induction", traces="gold", probe=40)
+    shown = demonstrating(GOLD["branch"], seen)
+    solution = asyncio.run(solve(counted("branch", 4, 5), NUMBERS, ScriptedChat([]), settings, None, shown))
+    found = how(solution)
+    assert found.executions == len(seen) == 2 + len(found.mends) <= 42
+    assert 2 < found.built_from < 10, "the other probes were solved already"
+    assert gives(solution, NUMBERS, {"n": LIMIT - 1}, {"n": LIMIT}, {"n": 25}) == [3 * LIMIT - 3, LIMIT + 7, 32]
+
+
+def test_a_result_that_nothing_reads_is_looked_at_where_it_is_new() -> None:
+    """Twelve times n is computed for no reason that examples show: more than 400 of them are cut to n and 1."""
+    gold = sketch(
+        [call("much", "multiply", first="n", second={"value": 12}), condition("c", "much > 400"),
+         call("cut", "add", "r", first="n", second={"value": 1}), call("all", "add", "r", first="n", second="n"),
+         end("r")],
+        "start much c.true cut end", "c.false all end", n="integer",
+    )  # fmt: skip
+    examples = tuple(Example(input={"n": n}, output=n + n) for n in (4, 25))
+    task = Task(id="cut", query="Twice n, but n and 1 where 12 times n is too much.", inputs=NUMBER, examples=examples)
+    seen: list[int] = []
+    settings = Settings(mode="induction", traces="gold", probe=60)
+    solution = asyncio.run(solve(task, NUMBERS, ScriptedChat([]), settings, None, demonstrating(gold, seen)))
+    assert any(n > 33 for n in seen), "an input of the other way was among them"
+    assert gives(solution, NUMBERS, {"n": 20}, {"n": 90}) == [40, 91]
+
+
 # Edits
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from flowmind.induction.keeping import Edge, Kept, kept
+from flowmind.induction.pool import Index, Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
-from flowmind.induction.terms import Index, Pool, Term, same, variable
+from flowmind.induction.terms import Term, same, variable
 from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, inside
 from flowmind.workflow import Var
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
 
+from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
-from flowmind.induction.terms import Pool, Term, key_of
+from flowmind.induction.terms import Term, is_number, key_of
 from flowmind.induction.walking import ROUND
 
 MOST = 24
@@ -116,8 +117,8 @@ def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:
 
 def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
     terms = sorted((term for term in pool.measured if UNSET not in term.values), key=lambda term: term.cost)
-    numbers = [term for term in terms if all(map(_is_number, term.values))][:FEATURES]
-    said = [value for value in constants if _is_number(value)]
+    numbers = [term for term in terms if all(map(is_number, term.values))][:FEATURES]
+    said = [value for value in constants if is_number(value)]
     yield from _truths(terms)
     for term in numbers:
         yield from _cuts(term, labels, agreement, said)
@@ -135,10 +136,6 @@ def _mask(holds: Iterable[bool]) -> int:
             mask |= bit
         bit <<= 1
     return mask
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
@@ -269,7 +266,7 @@ def _texts(
                 yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
                 yield _Atom(f"{value!r} not in {term.expr}", term.cost + price + 0.2, term.uses, holds ^ everything)
     others = [term for term in terms if not all(isinstance(value, bool) for value in term.values)][:24]
-    numeric = [all(map(_is_number, term.values)) for term in others]
+    numeric = [all(map(is_number, term.values)) for term in others]
     keys = [[key_of(value) for value in term.values] for term in others]
     for first, second in combinations(range(len(others)), 2):
         if numeric[first] and numeric[second]:

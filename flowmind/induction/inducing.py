@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from flowmind.checking import check
@@ -31,10 +32,12 @@ SLACK = 4.0
 """How much dearer than the cheapest the others may be before that."""
 REFINED = 3
 """Times that places without calls are put into the cheapest plans."""
-ALWAYS = 3
-"""Of them those that are searched even if another one is cheaper already."""
+PLACED = 8
+"""Layouts with such places that are tried of one plan."""
 PLANNED = 8
 """Layouts whose conditions are searched: the cheapest by what they leave unexplained."""
+ALWAYS = 3
+"""Of them those that are searched even if another one is cheaper already."""
 
 
 @dataclass
@@ -96,12 +99,17 @@ def plans(
     most = min((one.cost for one in made if not one.open), default=math.inf) + MARGIN
     straight = [bound(layout, most) for layout in every if not layout.loops]
     made = sorted([*made, *[fill(one) for one in straight if one is not None]], key=lambda one: one.cost)
+    seen = {_shape(one.bound.walk.layout) for one in made}
     for _ in range(REFINED):
         chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
-        more = [bound(layout) for one in chosen for layout in refined(one)]
-        new = [fill(one) for one in more if one is not None]
+        new: list[Plan] = []
         for one in chosen:
             one.refined = True
+            for layout in islice(refined(one), PLACED):
+                if (shape := _shape(layout)) not in seen:
+                    seen.add(shape)
+                    found = bound(layout, one.bound.cost + MARGIN)
+                    new += [fill(found)] if found is not None else []
         if not new:
             break
         made = sorted([*made, *new], key=lambda one: one.cost)
@@ -113,6 +121,11 @@ def plans(
         decide(one, reading.agreement, reading.constants, reading.said, names)
         decided.append(one)
     return sorted(decided, key=lambda one: one.cost)
+
+
+def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
+    """What tells a layout from others of the same runs."""
+    return tuple(tuple(event.key for event in path) for path in layout.paths)
 
 
 def drafts(

@@ -10,9 +10,10 @@ from typing import Any
 from flowmind.induction.binding import Bound, Edge, Slot, finish
 from flowmind.induction.conditions import Agreement, Candidate, separate
 from flowmind.induction.keeping import Kept
+from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
-from flowmind.induction.terms import Pool, Term
+from flowmind.induction.terms import Term
 from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, index_name, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.expressions import ExpressionError, evaluate

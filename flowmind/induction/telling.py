@@ -138,20 +138,17 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
             text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
             candidates=tuple(one.expr for one in found),
         )
-    for node in workflow.nodes:
-        if isinstance(node, ToolNode) and node.output in made.waiting and node.tool not in writing:
-            text = (
-                f"what was {node.tool} called for? Nothing reads its result: no trace may show the way that it decides"
-            )
-            yield Question(kind="arm", node=node.id, text=text)
-    for node in workflow.nodes:
-        if isinstance(node, ToolNode):
-            for name, slot in made.bound.slots.get(emitter.where[node.id], {}).items():
-                if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
-                    held = [show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None]
-                    yield Question(
-                        kind="value", node=node.id, text=f"what is {name} of {node.tool}?", candidates=tuple(held)
-                    )
+    calls = [node for node in workflow.nodes if isinstance(node, ToolNode)]
+    unread = [(node.tool, node.id) for node in calls if node.output in made.waiting]
+    for tool, node in [*unread, *((tool, "") for tool in made.left_out)]:
+        if tool not in writing:
+            text = f"what was {tool} called for? Nothing reads its result: no trace may show the way that it decides"
+            yield Question(kind="arm", node=node, text=text)
+    for call in calls:
+        for name, slot in made.bound.slots.get(emitter.where[call.id], {}).items():
+            if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
+                held = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
+                yield Question(kind="value", node=call.id, text=f"what is {name} of {call.tool}?", candidates=held)
 
 
 def tell(key: Key) -> str:

@@ -56,9 +56,7 @@ async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tu
         if not pairs:
             continue
         cases = [case for pair in pairs for case in pair]
-        answers = [
-            dump_json(trace.answer) if trace.error is None else "error" for trace in await work.run_on(workflow, cases)
-        ]
+        answers = [dump_json(run.answer) if run.error is None else "error" for run in await work.ran(workflow, cases)]
         if all(one == other for one, other in zip(answers[::2], answers[1::2], strict=True)):
             idle.append(name)
     return tuple(idle), tuple(name for name in idle if name in variables(workflow))

@@ -25,6 +25,8 @@ LOOKED_AT = 8
 """Candidates of a condition that are tried to find these."""
 ENOUGH = 16
 """Traces from which no more are asked for: what they do not show, more of them will not show either."""
+CALLS = 120
+"""And so are so many calls in all of them: the search takes longer with each."""
 PATIENCE = 3
 """Probes that are derived from one after the other without any gain before the derivation stays as it is."""
 
@@ -70,7 +72,7 @@ async def _derived_again(work: Work, best: Best | None) -> Best | None:
     vain = 0
     while vain < (PATIENCE if best is not None else PATIENCE + 1) and (best is None or best.missed):
         left = work.spare.intersection(best.missed) if best is not None else work.spare
-        if not left or work.built_from >= ENOUGH:
+        if not left or work.built_from >= ENOUGH or sum(len(run.calls) for run in work.runs()) > CALLS:
             break
         # the shortest shows what is missing with the least beside it; in vain, more of them
         ordered = sorted(left, key=lambda place: (len(work.traces[place].tool_steps), place))
@@ -126,8 +128,8 @@ class _Dispute:
     async def _on_all(self, workflow: Workflow) -> list[str]:
         key = workflow.model_dump_json()
         if key not in self._answers:
-            traces = await self._work.run_on(workflow, self._cases)
-            self._answers[key] = [dump_json(trace.answer) if trace.error is None else "error" for trace in traces]
+            runs = await self._work.ran(workflow, self._cases)
+            self._answers[key] = [dump_json(run.answer) if run.error is None else "error" for run in runs]
         return self._answers[key]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from flowmind import prompts
-from flowmind.executor.running import arun, needs_waiting, run_batch
+from flowmind.executor.running import Ran, arun, needs_waiting, run_many
 from flowmind.files import dump_json
 from flowmind.induction.reading import Reading
 from flowmind.induction.runs import Run, run_of
@@ -142,12 +142,16 @@ class Work:
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
         """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
+        return [one.trace if isinstance(one, Ran) else one for one in await self.ran(workflow, cases)]
+
+    async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
+        """The same, for those who look at answers and errors only: traces are made when they are looked at."""
         sandbox = self.business
         if writing := self.writing(workflow):
             sandbox = RecordedSandbox(self.business.specs, self.traces, writing)
         elif needs_waiting(workflow, sandbox):
             return [await arun(workflow, case, sandbox, budget=self.budget) for case in cases]
-        return await asyncio.to_thread(run_batch, workflow, cases, sandbox, self.budget)
+        return await asyncio.to_thread(run_many, workflow, cases, sandbox, self.budget)
 
     def writing(self, workflow: Workflow) -> set[str]:
         """The tools of a workflow that change something."""
@@ -183,7 +187,7 @@ class Work:
     async def missed(self, workflow: Workflow) -> list[int]:
         """The traces of probes to whose answers a sound workflow does not come."""
         places = [place for place, example in enumerate(self.worked) if example < 0]
-        runs = await self.run_on(workflow, [self.traces[place].inputs for place in places])
+        runs = await self.ran(workflow, [self.traces[place].inputs for place in places])
         return [
             place
             for place, run in zip(places, runs, strict=True)
