@@ -354,6 +354,23 @@ LESSONS: dict[str, Lesson] = {
         "Add each number after the first one to the number that was taken last, the first one to begin with. A number "
         "is taken if the sum is more than 50. Find the largest sum at which a number was taken.",
     ),
+    "a rest that a loop takes from, in the head": Lesson(
+        sketch(
+            [compute("all", "100", "rest"), compute("none", "[]", "bought"), BEGIN, MORE, compute("e", "lines[place]"),
+             call("price", "price_of", article=path("e", "article")),
+             call("cost", "multiply", first="price", second=path("e", "count")), condition("c", "cost <= rest"),
+             compute("paid", "rest - cost", "rest"), call("sent", "by_mail", pieces="cost"), NEXT,
+             end({"object": {"rest": {"var": "rest"}}})],
+            "start all none from more.true e price cost c.true paid sent next more:99", "c.false next",
+            "more.false end", lines=LINES,
+        ),
+        [lines(("pen", 2, False), ("ink", 10, True), ("lamp", 1, False), ("pad", 2, True)),
+         lines(("lamp", 3, True), ("pad", 4, False), ("desk", 1, True), ("glue", 40, False)), lines(("pad", 20, False)),
+         lines(("ink", 12, True), ("pen", 2, True), ("pen", 1, False), ("glue", 1, True))],
+        [lines(("ink", 9, True), ("lamp", 1, False), ("pen", 9, True), ("glue", 1, True)), lines(("desk", 1, True)),
+         lines(("lamp", 2, False), ("pad", 4, True), ("glue", 1, True))],
+        "Go through the lines. What costs no more than the rest of 100 is sent by mail and taken from the rest.",
+    ),
     "elements of a list taken as they are needed": Lesson(
         sketch(
             [compute("none", "0", "sum"), compute("k0", "0", "k"), BEGIN, condition("more", "place < len(counts)"),

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from flowmind.induction.keeping import Edge, Kept, kept
+from flowmind.induction.keeping import Edge, Kept, Summed, kept, summed, value_of
 from flowmind.induction.pool import Index, Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
-from flowmind.induction.terms import Term, same, variable
+from flowmind.induction.terms import Term, is_number, same, variable
 from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, inside
 from flowmind.workflow import Var
+from tools_registry.schema import json_equal
 
 UNEXPLAINED = 14.0
 """What a value costs that nothing explains."""
@@ -23,6 +24,10 @@ WORK = 4_000
 """Samples that a binder looks at before it leaves out computations."""
 GATHERED = 8
 """The depth at which the elements of a list that a loop gathers are explained."""
+SHARED = 1.2
+"""What it costs to read a value that a loop keeps for another argument."""
+ADDED = 12
+"""Terms that are tried as what a loop adds up."""
 DEAR = 6.0
 """What costs more is explained badly: another explanation is looked for."""
 ENOUGH = 3.2
@@ -44,8 +49,8 @@ class Slot:
     """An object's fields, each filled on its own."""
     listed: Sequence[Slot] | None = None
     """A list's elements, each filled on its own."""
-    kept: Kept | None = None
-    """A value that a loop keeps."""
+    kept: Kept | Summed | None = None
+    """A value that a loop keeps, or adds up."""
 
     @property
     def explained(self) -> bool:
@@ -70,8 +75,7 @@ class Slot:
             for _, term in self.terms[0].initial:
                 found |= term.uses
         if self.kept is not None:
-            held = [term for _, term, _ in self.kept.sets] + ([self.kept.first[0]] if self.kept.first else [])
-            found = found.union(*(term.uses for term in held))
+            found = found.union(*(term.uses for term in self.kept.terms))
         inner = [slot for _, slot in self.ways]
         inner += [self.collected[2]] if self.collected else []
         inner += [*self.part.values()] if self.part else []
@@ -94,6 +98,8 @@ class Binder:
     """Results that nothing reads yet."""
     thorough: bool = True
     """Whether values that a loop keeps are looked for: dear, and of use in likely layouts only."""
+    held: list[Kept] = field(default_factory=list[Kept])
+    """Values that loops keep for arguments explained so far."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
@@ -153,8 +159,11 @@ class Binder:
         terms = pool.explain(targets, deep=self._work > 0)
         terms += self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
-        if terms and terms[0].cost <= ENOUGH:
-            return Slot(terms, terms[0].cost, support=tuple(origin))
+        cheapest = terms[0].cost if terms else UNEXPLAINED
+        if depth == 0 and cheapest > SHARED and (held := self._shared(samples, targets)) is not None:
+            return Slot([], SHARED, support=tuple(origin), kept=held)
+        if cheapest <= ENOUGH:
+            return Slot(terms, cheapest, support=tuple(origin))
         options = [Slot(terms, terms[0].cost, support=tuple(origin))] if terms else []
         if (gathered := self._collected(samples, targets, origin)) is not None:
             options.append(gathered)
@@ -165,16 +174,40 @@ class Binder:
                 Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
                 for one in kept(self.walk, samples, targets, self._term, self._settled)
             ]
+            if depth == 0 and all(map(is_number, targets)):
+                options += [
+                    Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
+                    for one in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
+                ]
         if depth == 0:
             options += self._parts(samples, targets, origin)
         options = [slot for slot in options if slot.explained] or options
-        return min(options, key=lambda slot: slot.cost, default=Slot([], UNEXPLAINED, support=tuple(origin)))
+        best = min(options, key=lambda slot: slot.cost, default=Slot([], UNEXPLAINED, support=tuple(origin)))
+        if isinstance(best.kept, Kept) and depth == 0:
+            self.held.append(best.kept)
+        return best
+
+    def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Kept | None:
+        """What another argument reads already that a loop keeps, if it has these values, too."""
+        rows = (self.rows or (self.walk.before, self.walk.after))[0]
+        for held in self.held:
+            shown = (value_of(held, self.walk, rows, sample) for sample in samples)
+            if all(
+                value is not UNSET and json_equal(value, target) for value, target in zip(shown, targets, strict=True)
+            ):
+                return held
+        return None
 
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
         """The likeliest term for values at visits."""
         self._work -= len(samples)
         found = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
         return found[0] if found else None
+
+    def _numbers(self, samples: Sequence[Sample]) -> list[Term]:
+        """The likeliest terms that are numbers at some visits."""
+        self._work -= len(samples)
+        return [term for term in self.pool(samples).countable if term.binding is not None][:ADDED]
 
     def _settled(self, term: Term, loop: str) -> bool:
         return not any(self._set_in(name, loop) for name in term.uses)
@@ -418,12 +451,13 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
     """
     walk = bound.walk
     if rows is not None:
-        bound.binder = Binder(walk, bound.binder.said, bound.binder.constants, rows)
+        old = bound.binder
+        bound.binder = Binder(walk, old.said, old.constants, rows, held=old.held)
     for key in walk.layout.sites:
         if is_late(walk, key):
             _bind_site(bound, key)
     held = bound.binder
-    bound.binder = Binder(walk, held.said, held.constants, held.rows, frozenset(bound.unused()))
+    bound.binder = Binder(walk, held.said, held.constants, held.rows, frozenset(bound.unused()), held=held.held)
     ends = [sample for sample in walk.visits.get(END, []) if walk.runs[sample.run].answer is not UNSET]
     bound.answer = bound.binder.explain(ends, [walk.runs[one.run].answer for one in ends]) if ends else None
     bound.cost += bound.answer.cost if bound.answer else 0.0

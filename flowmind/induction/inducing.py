@@ -22,6 +22,10 @@ from flowmind.workflow import Workflow
 from tools_registry.schema import JSONSchema
 from tools_registry.spec import ToolSpec
 
+REPEATED = 0.5
+"""What it costs to leave out repeated calls."""
+IDLE = 1.5
+"""What it costs to leave out the calls of a tool whose results nobody reads."""
 MARGIN = 16.0
 """How much dearer than the cheapest a layout may become before it is given up."""
 FILLED = 16
@@ -139,19 +143,21 @@ def drafts(
     """The workflows of the likeliest plans, sound ones first, then the cheapest; `among` as for `plans`.
 
     The traces are read as they are; with calls left out that repeat the one before, if there are such; and with calls
-    left out whose results nobody reads, if that leaves less open. What is left out costs as much as it explains: a
+    left out whose results nobody reads, if that leaves less open. What is left out has its price: a
     call that feeds a condition only is missed there.
     """
     found = plans(runs, inputs, reading, among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
-    for leave_out, price in ((without_repeats, 0.5), (without_idle, 1.5)):
+    for leave_out in (without_repeats, without_idle):
         less = [leave_out(run, writing) for run in runs]
-        if less != list(runs) and (leave_out is without_repeats or _loose(found)):
-            more = plans(less, inputs, reading, among)
-            for one in more:
-                one.cost += price
-                one.left_out = _missing(runs, less) if leave_out is without_idle else ()
-            found += more
+        if less == list(runs) or not any(run.calls for run in less):
+            continue
+        if leave_out is without_repeats or _loose(found):
+            gone = _missing(runs, less) if leave_out is without_idle else ()
+            for one in plans(less, inputs, reading, among):
+                one.cost += REPEATED if leave_out is without_repeats else IDLE * len(gone)
+                one.left_out = gone
+                found.append(one)
     made: dict[str, Draft] = {}
     for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
         emitter = Emitter(one, inputs, name)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import Key, junction
 from flowmind.induction.terms import Term
 from flowmind.induction.walking import Sample, Walk, inside
+from tools_registry.expressions import ExpressionError, evaluate
+from tools_registry.runtime import CaseError
 from tools_registry.schema import json_equal
 
 Edge = tuple[Key, Key]
@@ -37,10 +40,41 @@ class Kept:
     cost: float
 
     @property
+    def terms(self) -> list[Term]:
+        """All that it reads."""
+        return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
+
+    @property
     def told(self) -> str:
         """What tells it from others."""
         first = self.first[0].expr if self.first else ""
         return f"{self.loop} {first}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A number that a loop adds to, or takes from, each time that one of its edges is passed."""
+
+    loop: str
+    first: Term
+    """What it is before the first round."""
+    begins: tuple[Sample, ...]
+    edge: Edge
+    term: Term
+    """What is added."""
+    sign: str
+    points: tuple[Sample, ...]
+    cost: float
+
+    @property
+    def terms(self) -> list[Term]:
+        """All that it reads."""
+        return [self.first, self.term]
+
+    @property
+    def told(self) -> str:
+        """What tells it from others."""
+        return f"{self.loop} {self.first.expr} {self.sign} {self.edge}: {self.term.expr}"
 
 
 @dataclass(frozen=True)
@@ -92,6 +126,11 @@ class _Readings:
                 found[number] = places[last]
         return found
 
+    def since(self, edge: Edge, number: int) -> list[Sample]:
+        """Where an edge was passed since the loop was entered, before a visit."""
+        run, end = self.samples[number].run, self.samples[number].event
+        return [Sample(run, place) for place in self.passes[edge].get(run, []) if self.entries[number] < place <= end]
+
 
 Settled = Callable[[Term, str], bool]
 """Whether a term can be computed before the first round of a loop."""
@@ -120,6 +159,68 @@ def kept(
                 if found is not None:
                     yield found
                     break
+
+
+def summed(
+    walk: Walk,
+    samples: Sequence[Sample],
+    targets: Sequence[Any],
+    explain: Explain,
+    settled: Settled,
+    numbers: Callable[[Sequence[Sample]], Sequence[Term]],
+) -> Iterator[Summed]:
+    """The ways to explain numbers as sums that a loop adds up; arguments as for `kept`.
+
+    Args:
+        numbers: The likeliest terms that are numbers at some visits.
+    """
+    for loop in walk.layout.loops:
+        readings = _Readings(walk, loop, samples, targets)
+        if not readings.complete:
+            continue
+        begins = tuple(Sample(one.run, entry) for one, entry in zip(samples, readings.entries, strict=True))
+        for edge in readings.passes:
+            rows = [readings.since(edge, number) for number in range(len(samples))]
+            points = [point for row in rows for point in row]
+            if len({len(row) for row in rows}) < 2:
+                continue
+            for term in numbers(points):
+                values = iter(term.values)
+                sums = [sum(next(values) for _ in row) for row in rows]
+                for sign, factor in (("+", -1), ("-", 1)):
+                    firsts = [target + factor * total for target, total in zip(targets, sums, strict=True)]
+                    first = explain(begins, firsts, True, False)
+                    if first is not None and settled(first, loop):
+                        cost = first.cost + term.cost + EACH
+                        yield Summed(loop, first, begins, edge, term, sign, tuple(points), cost)
+
+
+def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
+    """What a kept value is at a visit; UNSET where it has none.
+
+    Args:
+        held: The kept value.
+        walk: The layout that it was found in.
+        rows: The variables before each event of each run.
+        sample: The visit.
+    """
+    entry = _entry(walk, held.loop, sample)
+    if entry is None:
+        return UNSET
+    path = walk.layout.paths[sample.run]
+    terms = {edge: term for edge, term, _ in held.sets}
+    for place in range(sample.event, entry, -1):
+        term = terms.get((path[place - 1].key, path[place].key))
+        if term is not None:
+            return _evaluated(term, rows[sample.run][place])
+    return _evaluated(held.first[0], rows[sample.run][entry]) if held.first is not None else UNSET
+
+
+def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
+    try:
+        return evaluate(term.expr, {name: value for name, value in env.items() if value is not UNSET})
+    except (ExpressionError, CaseError):
+        return UNSET
 
 
 def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from flowmind.induction.binding import Bound, Edge, Slot, finish
 from flowmind.induction.conditions import Agreement, Candidate, separate
-from flowmind.induction.keeping import Kept
+from flowmind.induction.keeping import Kept, Summed
 from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
@@ -198,17 +198,25 @@ class _Planner:
                 self._put(edge, name, slot)
         return self._made[memo]
 
-    def _keep(self, held: Kept, hint: str) -> str:
-        if held.told not in self._made:
-            name = self._made[held.told] = self._name(hint)
-            if held.first is not None:
-                term, points = held.first
-                self._begin(term)
-                expr = "" if term.binding is not None else term.expr
-                self._enter(held.loop, Set(name, term.binding, expr, points))
-            for edge, term, points in held.sets:
-                self._put(edge, name, Slot([term], term.cost, support=points))
-        return self._made[held.told]
+    def _keep(self, held: Kept | Summed, hint: str) -> str:
+        if held.told in self._made:
+            return self._made[held.told]
+        name = self._made[held.told] = self._name(hint)
+        if isinstance(held, Summed):
+            self._start(held.loop, name, held.first, held.begins)
+            made = Set(name, None, f"{name} {held.sign} {held.term.expr}", held.points)
+            self.plan.on_way.setdefault(held.edge, []).append(made)
+            return name
+        if held.first is not None:
+            self._start(held.loop, name, *held.first)
+        for edge, term, points in held.sets:
+            self._put(edge, name, Slot([term], term.cost, support=points))
+        return name
+
+    def _start(self, loop: str, name: str, term: Term, points: tuple[Sample, ...]) -> None:
+        """A variable is set before the first round of a loop."""
+        self._begin(term)
+        self._enter(loop, Set(name, term.binding, "" if term.binding is not None else term.expr, points))
 
     def _put(self, edge: Edge, name: str, slot: Slot) -> None:
         if slot.terms and slot.terms[0].binding is None:
@@ -262,9 +270,7 @@ def _told(slot: Slot) -> str:
     if slot.collected is not None:
         return f"{slot.collected[0]} {_told(slot.collected[2])}"
     if slot.kept is not None:
-        return (
-            f"{slot.kept.first and slot.kept.first[0].expr} {[(edge, term.expr) for edge, term, _ in slot.kept.sets]}"
-        )
+        return slot.kept.told
     return "; ".join(f"{edge} {_told(part)}" for edge, part in slot.ways)
 
 

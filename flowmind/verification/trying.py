@@ -39,7 +39,7 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
     with any inputs, since any may show an arm that no example took.
     """
     cases = list(inputs_like(work.task, work.reading, work.settings.seed))
-    split = 0 if work.demonstrate is None else max(len(cases) - TRIED, 0)
+    split = 0 if work.demonstrate is None else len(cases) - min(TRIED, len(cases) // 2)
     dispute, left = _Dispute(work, cases[split : split + TRIED]), iter(cases[:split])
     done = 0
     while done < most:
