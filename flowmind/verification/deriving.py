@@ -58,7 +58,8 @@ async def derive(
     best, used = await _mended(work, rounds)
     if best is not None and who == "guided":
         best = await ask(work, best)
-    if settings.probe and (best is not None or gold is not None):
+    # an agent's executions cost: what fails on examples is mended, not probed
+    if settings.probe and (gold is not None or (best is not None and not best.failures)):
         best = await probe(work, best, settings.probe)
     if best is not None and best.failures and who == "guided" and rounds:
         best = await edit(work, best)
