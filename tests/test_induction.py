@@ -403,6 +403,20 @@ LESSONS: dict[str, Lesson] = {
          {"articles": ["desk", "ink", "pad"], "barred": ["pad"]}],
         "Add up the prices until an article comes that is barred.",
     ),
+    "rounds that call one tool several times": Lesson(
+        sketch(
+            [compute("none", "0", "sum"), BEGIN, condition("more", "place < len(lines)"), compute("e", "lines[place]"),
+             call("x", "multiply", first=path("e", "count"), second=path("e", "count")),
+             call("y", "multiply", first="x", second={"value": 3}), call("z", "add", first="y", second={"value": 5}),
+             condition("c", "z > 60"), call("w", "multiply", "z", first="z", second={"value": 2}),
+             call("sum", "larger", first="sum", second="z"), NEXT, end("sum")],
+            "start none from more.true e x y z c.true w sum next more:99", "c.false sum", "more.false end", lines=LINES,
+        ),
+        [lines(("a", 2, False), ("b", 6, True), ("c", 4, True)), lines(("d", 7, True), ("e", 5, False)),
+         lines(("f", 3, False))],
+        [lines(("a", 1, False), ("b", 8, True)), lines(("c", 4, False)), lines(("d", 9, True), ("e", 2, False))],
+        "Take the square of each count times 3 and 5 more; what is above 60 counts double. Find the largest.",
+    ),
     "an entry under a name": Lesson(
         sketch([compute("p", "prices[article]"), call("r", "multiply", first="p", second="count"), end("r")],
                "start p r end", prices={"type": "object"}, article="string", count="integer"),

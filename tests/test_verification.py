@@ -220,7 +220,7 @@ def test_the_watched_runs_verified_and_mended(runs: dict[str, Watched]) -> None:
     }
     probed = [key for key, one in held.items() if "probe" in one.mends]
     assert probed == [("guided", "branch"), ("gold", "sum"), ("gold", "branch")]
-    assert held["guided", "branch"].mends == ("execute", "question") and held["induction", "branch"].asked == 0
+    assert held["guided", "branch"].mends == ("execute", "question", "probe") and held["induction", "branch"].asked == 0
     sent = {name: json.dumps(found.requests) for name, found in runs.items()}
     assert "Under which condition" in sent["guided"] and "You have worked on this input before" in sent["guided"]
     assert "This workflow was derived from the traces" in sent["edited"]

@@ -24,6 +24,7 @@ MOST = 24
 """Candidates that are kept."""
 FEATURES = 70
 HALVES = 220
+DATES = 20
 WAITING = 0.5
 """What a term costs at most if nothing else reads it."""
 
@@ -285,7 +286,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
 
 def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
     """Which of two dates or times is earlier."""
-    for one, other in combinations(terms[:10], 2):
+    for one, other in combinations(terms[:DATES], 2):
         pairs = list(zip(one.values, other.values, strict=True))
         less = _mask(left < right for left, right in pairs)
         equal = _mask(left == right for left, right in pairs)

@@ -7,9 +7,10 @@ it. Several layouts fit the same runs; which one is right shows in what it leave
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import NamedTuple
 
 from flowmind.induction.runs import Run
 
@@ -58,6 +59,20 @@ def junction(loop: str) -> Key:
 
 Span = tuple[int, int, int]
 """A part of a run: its number, from, to."""
+
+
+class Header(NamedTuple):
+    """What a round of a loop begins with."""
+
+    tools: frozenset[str]
+    """A call of one of these."""
+    twice: bool = False
+    """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
+
+    @property
+    def name(self) -> str:
+        """Of the loop."""
+        return "+".join(sorted(self.tools) * (2 if self.twice else 1))
 
 
 def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
@@ -116,9 +131,7 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
     yield from _in_turn([_begun_by(runs, spans, region, header, depth) for header in _headers(runs, spans)])
 
 
-def _begun_by(
-    runs: Sequence[Run], spans: Sequence[Span], region: str, header: frozenset[str], depth: int
-) -> Iterator[Parts]:
+def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, depth: int) -> Iterator[Parts]:
     """The layouts with a loop whose rounds begin with one of these tools."""
     for ends in _ends(runs, spans, header):
         yield from _looped(runs, spans, region, header, ends, depth)
@@ -164,10 +177,10 @@ def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
     return len({runs[number].tools[begin:end] for number, begin, end in spans}) > 1
 
 
-def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[frozenset[str]]:
+def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     """The tools that a round may begin with: those that some run calls more than once, the first one first.
 
-    Rounds may also begin with either of two tools, where no single one begins them all.
+    Rounds may also begin with either of two tools, where no single one begins them all, or with two calls of one.
     """
     first: dict[str, int] = {}
     often: dict[str, int] = {}
@@ -178,17 +191,23 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[frozenset[str]]
         for tool in set(tools):
             often[tool] = max(often.get(tool, 0), tools.count(tool))
     repeated = sorted((tool for tool, count in often.items() if count > 1), key=lambda tool: (first[tool], tool))
-    single = [frozenset([tool]) for tool in repeated]
-    pairs = [frozenset([one, other]) for one, other in product(repeated[:4], [*first][:6]) if one != other]
-    return [*single, *list(dict.fromkeys(pairs))[:6]]
+    single = [Header(frozenset([tool])) for tool in repeated]
+    double = [Header(frozenset([tool]), True) for tool in repeated]
+    double = [header for header in double if max(len(_places(runs, span, header)) for span in spans) > 1]
+    pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
+    return [*single, *double, *list(dict.fromkeys(pairs))[:6]]
 
 
-def _places(runs: Sequence[Run], span: Span, header: frozenset[str]) -> list[int]:
+def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
     number, begin, end = span
-    return [place for place in range(begin, end) if runs[number].tools[place] in header]
+    tools = runs[number].tools
+    places = [place for place in range(begin, end) if tools[place] in header.tools]
+    if not header.twice:
+        return places
+    return [one for one in places if one + 1 in places and one - 1 not in places]
 
 
-def _ends(runs: Sequence[Run], spans: Sequence[Span], header: frozenset[str]) -> Iterator[list[int | None]]:
+def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
     """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
     placed = [_places(runs, span, header) for span in spans]
     body = {
@@ -203,19 +222,26 @@ def _ends(runs: Sequence[Run], spans: Sequence[Span], header: frozenset[str]) ->
         if places
         for place in range(places[-1] + 1, end)
     }
-    rules: list[frozenset[str] | None] = [frozenset(behind - body), None]
-    rules += [frozenset([tool]) for tool in sorted(behind)]
-    rules += [frozenset([tool]) | (behind - body) for tool in sorted(behind & body)]
+    last = {runs[span[0]].tools[one - 1] for span, places in zip(spans, placed, strict=True) for one in places[1:]}
+
+    def before(tools: Collection[str]) -> Callable[[Sequence[str], range], int | None]:
+        return lambda calls, after: next((place for place in after if calls[place] in tools), None)
+
+    def behind_last(calls: Sequence[str], after: range) -> int | None:
+        return next((place + 1 for place in reversed(after) if calls[place] in last), None)
+
+    # with what comes only behind; after the call that ends the other rounds; never; with one of the calls behind
+    rules = [before(behind - body), behind_last, before(()), *(before([tool]) for tool in sorted(behind))]
+    rules += [before({tool} | (behind - body)) for tool in sorted(behind & body)]
     seen: set[tuple[int | None, ...]] = set()
     for rule in rules:
         ends: list[int | None] = []
         for (number, _, end), places in zip(spans, placed, strict=True):
-            if not places:
+            if places:
+                found = rule(runs[number].tools, range(places[-1] + 1, end))
+                ends.append(end if found is None else found)
+            else:
                 ends.append(None)
-                continue
-            after = range(places[-1] + 1, end)
-            tools = runs[number].tools
-            ends.append(next((place for place in after if rule is not None and tools[place] in rule), end))
         if tuple(ends) not in seen:
             seen.add(tuple(ends))
             yield ends
@@ -225,11 +251,11 @@ def _looped(
     runs: Sequence[Run],
     spans: Sequence[Span],
     region: str,
-    header: frozenset[str],
+    header: Header,
     ends: Sequence[int | None],
     depth: int,
 ) -> Iterator[Parts]:
-    name = f"{region}{'+'.join(sorted(header))}/"
+    name = f"{region}{header.name}/"
     before: list[Span] = []
     rounds: list[list[Span]] = []
     after: list[Span] = []
