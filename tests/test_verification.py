@@ -466,7 +466,7 @@ def test_a_result_that_nothing_reads_is_looked_at_where_it_is_new() -> None:
         "start much c.true cut end", "c.false all end", n="integer",
     )  # fmt: skip
     examples = tuple(Example(input={"n": n}, output=n + n) for n in (4, 25))
-    task = Task(id="cut", query="Twice n, but n and 1 where 12 times n is too much.", inputs=NUMBER, examples=examples)
+    task = Task(id="cut", query="Twice n; n and 1 where 12 times n is more than 400.", inputs=NUMBER, examples=examples)
     seen: list[int] = []
     settings = Settings(mode="induction", traces="gold", probe=60)
     solution = asyncio.run(solve(task, NUMBERS, ScriptedChat([]), settings, None, demonstrating(gold, seen)))
@@ -659,7 +659,7 @@ def test_settings_that_do_not_go_together_are_one_line(settings: Row, problem: s
         (("--mode", "react", "--verify", 2), "mode 'react' has one stage"),
         (("--mode", "induction", "--traces", "gold"), "gold traces need the task's gold workflow"),
         (("--mode", "induction", "--verify", 21), "--verify"),
-        (("--mode", "induction", "--probe", 51), "--probe"),
+        (("--mode", "induction", "--probe", 201), "--probe"),
     ],
 )
 def test_the_command_says_in_one_line_what_does_not_go_together(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from flowmind.files import dump_json
@@ -40,19 +40,21 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
     """
     cases = list(inputs_like(work.task, work.reading, work.settings.seed))
     split = 0 if work.demonstrate is None else len(cases) - min(TRIED, len(cases) // 2)
-    dispute, left = _Dispute(work, cases[split : split + TRIED]), iter(cases[:split])
+    dispute = _Dispute(work, cases[split : split + TRIED])
+    left = chain(cases[:split], dispute.rest() if work.demonstrate is not None else ())
     done = 0
     while done < most:
-        for inputs in islice(left, (most - done + 1) // 2):
+        begun = done
+        some = list(islice(left, (most - done + 1) // 2))
+        for inputs in some:
             done += await _executed(work, inputs)
         if work.demonstrate is not None:
             best = await _derived_again(work, best)
-        before = done
         while best is not None and done < most and (inputs := await dispute.next(best)) is not None:
             if await _executed(work, inputs):
                 done += 1
                 best = await _derived_again(work, best)
-        if work.demonstrate is None or best is None or (done == before and next(left, None) is None):
+        if work.demonstrate is None or best is None or (done == begun and not some):
             break
     return best
 
@@ -107,6 +109,13 @@ class _Dispute:
                 self._seen |= values
                 return self._cases[place]
         return None
+
+    def rest(self) -> Iterator[dict[str, Any]]:
+        """The inputs that were not given yet."""
+        for place, case in enumerate(self._cases):
+            if place not in self._used:
+                self._used.add(place)
+                yield case
 
     async def _new(self, best: Best) -> list[set[str]]:
         """For each input the values, seen in no trace on the same way, of results that nothing in the workflow reads.
