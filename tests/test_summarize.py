@@ -364,5 +364,5 @@ def test_solve_verifies(files: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "verify: 3 of 3 examples at first, 3 in the end" in told.err
     assert Workflow.model_validate_json(told.out).evidence != ()
     for flag in ("verify", "probe"):
-        assert cli.main([*words, f"--{flag}", "99"]) == 2
+        assert cli.main([*words, f"--{flag}", "999"]) == 2
         assert capsys.readouterr().err.startswith(f"flowmind: --{flag}: ")
