@@ -12,7 +12,7 @@ from flowmind.induction.pool import Index, Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, START, Key
 from flowmind.induction.terms import Term, is_number, same, variable
-from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, inside
+from flowmind.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS, Sample, Walk, inside
 from flowmind.workflow import Var
 from tools_registry.schema import json_equal
 
@@ -139,7 +139,7 @@ class Binder:
             elif name.startswith(ROUND):
                 order[name] = 1.8
             elif name.startswith(ELEMENT):
-                order[name] = 1.1
+                order[name] = 1.6 if name.startswith(LATER) else 1.1
             else:
                 order[name] = 1.0
         return order

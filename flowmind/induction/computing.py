@@ -116,9 +116,11 @@ def _linear(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> Iter
     for term in few:
         for times in named:
             for off in (0, *named):
-                rest = [target - times * (value - off) for target, value in zip(targets, term.values, strict=True)]
-                base = _constant_of(rest)
-                if base is None or (base != 0 and base not in named):
+                base = targets[0] - times * (term.values[0] - off)
+                if base != 0 and base not in named:
+                    continue
+                pairs = zip(targets, term.values, strict=True)
+                if any(abs(target - times * (value - off) - base) > 1e-12 for target, value in pairs):
                     continue
                 inner = f"({term.expr} - {off})" if off else term.expr
                 expr = f"{base} + {times} * {inner}" if base else f"{times} * {inner}"

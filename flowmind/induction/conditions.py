@@ -24,6 +24,8 @@ MOST = 24
 """Candidates that are kept."""
 FEATURES = 70
 HALVES = 220
+ALIKE = 4
+"""Halves of conditions that hold at the same visits."""
 DATES = 20
 WAITING = 0.5
 """What a term costs at most if nothing else reads it."""
@@ -86,8 +88,8 @@ def separate(
         if atom.holds == wanted:
             found[atom.expr] = Candidate(atom.expr, atom.cost, atom.uses)
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
-    both = [atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything][:HALVES]
-    either = [atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds][:HALVES]
+    both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
+    either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
     cheapest = min((one.cost for one in found.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
         for one, other, cost in _pairs(halves, cheapest + 4):
@@ -97,6 +99,17 @@ def separate(
                 expr = f"{first.expr} {word} {second.expr}"
                 found.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
     return sorted(found.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+
+
+def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
+    """The cheapest atoms, few of those that hold at the same visits."""
+    found: list[_Atom] = []
+    held: dict[int, int] = {}
+    for atom in atoms:
+        held[atom.holds] = held.get(atom.holds, 0) + 1
+        if held[atom.holds] <= ALIKE:
+            found.append(atom)
+    return found[:HALVES]
 
 
 def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:

@@ -14,7 +14,7 @@ from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
 from flowmind.induction.terms import Term
-from flowmind.induction.walking import ALL, ELEMENT, ROUND, VISITS, Sample, Walk, index_name, inside
+from flowmind.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS, Sample, Walk, index_name, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.expressions import ExpressionError, evaluate
 from tools_registry.runtime import CaseError
@@ -124,9 +124,8 @@ class _Planner:
         self.plan = Plan(bound)
         self.layout = bound.walk.layout
         self._made: dict[str, str] = {}
-        self._names = {name for rows in bound.walk.after for row in rows for env in row for name in env} | set(
-            bound.walk.names.values()
-        )
+        self._names = {name for rows in bound.walk.after for env in rows for name in env}
+        self._names |= set(bound.walk.names.values())
 
     def fill(self) -> Plan:
         """The plan; what stands behind loops is explained with what they set."""
@@ -368,6 +367,8 @@ def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], ke
             order[name] = 0.2
         elif name.startswith((VISITS, ALL)):
             order[name] = 1.4
+        elif name.startswith(LATER):
+            order[name] = 1.7
         elif name.startswith((ROUND, ELEMENT)):
             order[name] = 0.9
         else:

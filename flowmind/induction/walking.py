@@ -14,6 +14,8 @@ VISITS = "visits_to_"
 """Begins the names of variables that count how often a site of a loop was visited."""
 ELEMENT = "element_of_"
 """Begins the names of variables that hold an element of a list in a round."""
+LATER = f"{ELEMENT}later_"
+"""Begins those of them that hold an element of a list without its first one."""
 ALL = "all_of_"
 """Begins the names of variables that hold all results of a site of a loop, for a later loop to go through."""
 ROUND = "round_no"
@@ -117,7 +119,8 @@ def _turn(
         elements[loop] = {}
         env.update({name: list(value) for name, value in results.items() if value})
         for expr, value in [*(lists := _lists_in(env)), *_later(lists, found.runs[0].inputs)]:
-            name = ELEMENT + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT)).strip("_")[:40]
+            prefix = LATER if expr.endswith("[1:]") else ELEMENT
+            name = prefix + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT).removesuffix("[1:]")).strip("_")[:40]
             if found.layout.loops.index(loop):
                 name = f"{name}_{found.layout.loops.index(loop) + 1}"
             elements[loop][name] = value
