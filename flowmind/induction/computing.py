@@ -177,18 +177,11 @@ def _joined(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
         tails = [target[size:] for target, size in zip(targets, sizes, strict=True)]
         behind = [target[len(target) - size :] for target, size in zip(targets, sizes, strict=True)]
         before = [target[:size] for target, size in zip(targets, sizes, strict=True)]
-        if same(term.values, behind) and all(len(head) == 1 for head in heads):
-            for one in pool.explain([head[0] for head in heads], 1, deep=False):
-                yield Term(
-                    tuple(targets), one.cost + term.cost + 0.6, None, f"[{one.expr}] + {term.expr}",
-                    one.uses | term.uses,
-                )  # fmt: skip
-        if same(term.values, before) and all(len(tail) == 1 for tail in tails):
-            for one in pool.explain([tail[0] for tail in tails], 1, deep=False):
-                yield Term(
-                    tuple(targets), one.cost + term.cost + 0.6, None, f"{term.expr} + [{one.expr}]",
-                    one.uses | term.uses,
-                )  # fmt: skip
+        for rest, ends, form in ((behind, heads, "[{0}] + {1}"), (before, tails, "{1} + [{0}]")):
+            if same(term.values, rest) and all(len(end) == 1 for end in ends):
+                for one in pool.explain([end[0] for end in ends], 1, deep=False):
+                    expr = form.format(one.expr, term.expr)
+                    yield Term(tuple(targets), one.cost + term.cost + 0.6, None, expr, one.uses | term.uses)
         if same(term.values, before) and any(tails):
             for other in lists:
                 if same(other.values, tails):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from flowmind.files import dump_json
 from flowmind.induction.reading import Reading
+from flowmind.induction.terms import is_number
 from flowmind.task import Task
 from tools_registry.schema import validator
 
@@ -126,7 +127,7 @@ def _reworded(value: str, other: str, random: Random) -> list[str]:
 
 
 def _numbers(others: Sequence[Any]) -> list[Any]:
-    return [other for other in others if _is_number(other)]
+    return [other for other in others if is_number(other)]
 
 
 def _list_changed(
@@ -166,21 +167,17 @@ def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Itera
     if not isinstance(value, list):
         return
     parts = cast(list[Any], value)
-    if any(map(_is_number, parts)):
-        yield [nearer(part, limit) if _is_number(part) else part for part in parts]
+    if any(map(is_number, parts)):
+        yield [nearer(part, limit) if is_number(part) else part for part in parts]
     records = [cast(dict[str, Any], part) for part in parts if isinstance(part, dict)]
     if len(records) < len(parts):
         return
     for key in dict.fromkeys(key for record in records for key in record):
-        if any(_is_number(record.get(key)) for record in records):
+        if any(is_number(record.get(key)) for record in records):
             yield [
-                {**record, key: nearer(record[key], limit)} if _is_number(record.get(key)) else record
+                {**record, key: nearer(record[key], limit)} if is_number(record.get(key)) else record
                 for record in records
             ]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _shifted(value: Any, by: int) -> Any:
@@ -188,4 +185,4 @@ def _shifted(value: Any, by: int) -> Any:
     if isinstance(value, dict):
         held = cast(dict[str, Any], value)
         return {key: _shifted(part, by) for key, part in held.items()}
-    return value + by if _is_number(value) else value
+    return value + by if is_number(value) else value
