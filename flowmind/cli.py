@@ -129,7 +129,8 @@ def derivation_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--probe", type=int, default=0, metavar="N",
-        help="execute up to N inputs of our own making on which candidates differ (default 0)",
+        help="execute up to N inputs of our own making, 200 at most, on which candidates differ or that show something "
+        "new (default 0)",
     )  # fmt: skip
 
 
