@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -191,14 +192,22 @@ def _grid(options: argparse.Namespace) -> int:
     grid = _read_grid(options)
     base = _run_options(options)
     base = base.model_copy(update={"bench": grid.bench or options.bench})
-    root = options.out or Path("runs")
-    summaries, problems = run_grid(grid, base, root)
+    summaries, problems = run_grid(grid, base, options.out or Path("runs"))
     if summaries:
         print(summary_table(summaries))
     for problem in problems:
         print(f"flowmind: {problem}", file=sys.stderr)
-    print(f"flowmind report --config {options.config}" + (f" --out {root}" if options.out else ""))
+    print(_report_line(options))
     return 1 if problems else 0
+
+
+def _report_line(options: argparse.Namespace) -> str:
+    """The command that reports on the runs of a grid as these options made them."""
+    words = ["flowmind", "report", "--config", str(options.config)]
+    words += ["--limit", str(options.limit)] if options.limit is not None else []
+    words += ["--pick", options.pick] if options.pick != "first" else []
+    words += ["--root", str(options.out)] if options.out else []
+    return shlex.join(words)
 
 
 def _flag(error: ValueError) -> str:
@@ -219,6 +228,9 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", type=Path, default=None, metavar="FILE", help="the runs of a grid, as `flowmind exp` made them"
     )
     parser.add_argument("--limit", type=int, default=None, help="with --config: the runs that were made with --limit")
+    parser.add_argument(
+        "--pick", default="first", choices=("first", "spread"), help="with --config: … and with --pick (default first)"
+    )
     parser.add_argument("--root", type=Path, default=Path("runs"), help="with --config: where its runs are")
     parser.add_argument(
         "--out", type=Path, default=None, metavar="FILE",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -302,6 +303,18 @@ def test_a_grid_runs_all_its_cells_and_again_none(grid: Path, whole: tuple[Path,
     part = called("exp", "--config", grid, "--mode", "react", "--bench", whole[0], "--out", tmp_path / "runs")
     assert (part.returncode, part.stdout) == (2, "")
     assert told_last(part) == "flowmind: --mode: 'react' is not in the grid, which has es-rr, es-pe"
+
+
+def test_the_line_that_a_grid_ends_with_reports_on_its_runs(
+    grid: Path, whole: tuple[Path, Path], tmp_path: Path
+) -> None:
+    choice = ("--limit", "2", "--pick", "spread", "--mode", "es-pe", "--out", tmp_path / "some runs")
+    done = called("exp", "--config", grid, "--bench", whole[0], *choice)
+    assert done.returncode == 0, done.stderr
+    program, *words = shlex.split(done.stdout.splitlines()[-1])
+    assert (program, words[-1]) == ("flowmind", str(tmp_path / "some runs"))
+    told = called(*words, "--tables")
+    assert told.returncode == 0 and "| search (no LLM) | es-pe | 2 |" in told.stdout, told.stderr
 
 
 def test_a_grid_asks_for_all_its_models_first(grid: Path, whole: tuple[Path, Path], tmp_path: Path) -> None:
