@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ from flowmind.induction.inducing import Draft, induce
 from flowmind.induction.probing import inputs_like
 from flowmind.induction.reading import read
 from flowmind.induction.replaying import straight
-from flowmind.induction.runs import run_of
+from flowmind.induction.runs import Call, Run, run_of, without_strays
 from flowmind.induction.telling import Question, evidence, questions
 from flowmind.task import Example, Task
 from flowmind.trace import ToolStep, Trace
@@ -572,6 +572,45 @@ def test_repeated_failed_and_useless_calls_do_no_harm(change: Callable[[Trace], 
     if change is not with_a_look:
         called = [node.tool for node in draft.workflow.nodes if isinstance(node, ToolNode)]
         assert called == ["total", "multiply", "add"], "what a repeat or a failure left is not in the workflow"
+
+
+def test_another_useless_call_in_each_trace_leaves_the_arms_to_be_found() -> None:
+    document = sketch(
+        [call("sum", "total", numbers="numbers"), condition("c", "sum > 20"),
+         call("big", "halve", "r", number="sum"), call("small", "multiply", "r", first="sum", second=3), end("r")],
+        "start sum c.true big end", "c.false small end", numbers=LIST,
+    )  # fmt: skip
+    gold = Workflow.model_validate(document)
+    shown: Cases = [{"numbers": [9, 12, 3]}, {"numbers": [7, 4]}, {"numbers": [20, 30]}]
+    looks = [
+        [done("turned", numbers=[9, 12, 3]), done("larger", first=9, second=12)],
+        [done("scaled", numbers=[7, 4], factor=11), done("add", first=77, second=4)],
+        [done("price_of", article="desk")],
+    ]
+    traces = [
+        trace.model_copy(update={"steps": (trace.steps[0], *more, *trace.steps[1:])})
+        for trace, more in zip(traces_of(gold, shown), looks, strict=True)
+    ]
+    draft = derived(traces, gold.inputs, "If the sum is above 20 it is halved, else it counts three times.")
+    assert draft is not None
+    held: Cases = [{"numbers": [21]}, {"numbers": [20]}, {"numbers": [1, 1, 1]}, {"numbers": [40, 2]}]
+    assert answers(draft.workflow, held) == answers(gold, held)
+    assert {node.tool for node in draft.workflow.nodes if isinstance(node, ToolNode)} == {"total", "halve", "multiply"}
+    told = " ".join(one.tell() for one in open_questions(draft) if one.kind == "arm")
+    assert all(f"what was {tool} called for?" in told for tool in ("larger", "add", "price_of")), told
+
+
+def test_what_something_needs_what_all_traces_call_and_what_writes_is_no_stray() -> None:
+    steps: list[list[tuple[str, dict[str, Any], Any]]] = [
+        [("turned", {"numbers": [1, 5]}, [5, 1]), ("add", {"first": 5, "second": 2}, 7), ("halve", {"number": 9}, 4)],
+        [("larger", {"first": 1, "second": 8}, 8), ("add", {"first": 8, "second": 2}, 10), ("note", {}, "kept")],
+    ]
+    calls = [tuple(Call(*one, place) for place, one in enumerate(row)) for row in steps]
+    runs = [Run({"numbers": [1, 5]}, calls[0], 7, 0), Run({"numbers": [1, 4]}, calls[1], 10, 1)]
+    left = [[call.tool for call in run.calls] for run in without_strays(runs, ["note"])]
+    assert left == [["add"], ["larger", "add", "note"]], "a 5 that the input has needs no other list with a 5 in it"
+    twice = [replace(runs[0], calls=(*calls[0], calls[0][2])), runs[1]]
+    assert [call.tool for call in without_strays(twice)[0].calls] == ["add", "halve", "halve"], "not called once"
 
 
 def test_a_last_step_in_the_head_is_an_open_question_and_no_answer_is_made_up() -> None:

@@ -14,7 +14,7 @@ from flowmind.induction.emitting import Emitter
 from flowmind.induction.planning import Plan, decide, fill, simulate
 from flowmind.induction.reading import Reading, read
 from flowmind.induction.refining import refined
-from flowmind.induction.runs import Run, run_of, with_forms, without_idle, without_repeats
+from flowmind.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
 from flowmind.induction.structure import Key, Layout, layouts
 from flowmind.induction.walking import walk
 from flowmind.trace import Trace
@@ -24,6 +24,8 @@ from tools_registry.spec import ToolSpec
 
 REPEATED = 0.5
 """What it costs to leave out repeated calls."""
+STRAY = 0.75
+"""What it costs to leave out the calls of a tool that not all traces call and whose results nobody needs."""
 IDLE = 1.5
 """What it costs to leave out the calls of a tool whose results nobody reads."""
 MARGIN = 16.0
@@ -142,28 +144,43 @@ def drafts(
 ) -> list[Draft]:
     """The workflows of the likeliest plans, sound ones first, then the cheapest; `among` as for `plans`.
 
-    The traces are read as they are; with calls left out that repeat the one before, if there are such; and with calls
-    left out whose results nobody reads, if that leaves less open. What is left out has its price: a
-    call that feeds a condition only is missed there.
+    The traces are read as they are; with calls left out that repeat the one before, if there are such; and, where
+    something stays open, with calls left out whose results nobody needs, at first those of tools that not all traces
+    call. What is left out has its price: a call that feeds a condition only is missed there.
     """
     found = plans(runs, inputs, reading, among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
-    for leave_out in (without_repeats, without_idle):
-        less = [leave_out(run, writing) for run in runs]
-        if less == list(runs) or not any(run.calls for run in less):
+    tried = [list(runs)]
+    for leave_out, price in _WAYS:
+        if leave_out is not _less_repeats and not _loose(found):
+            break
+        less = leave_out(runs, writing)
+        if less in tried or not any(run.calls for run in less):
             continue
-        if leave_out is without_repeats or _loose(found):
-            gone = _missing(runs, less) if leave_out is without_idle else ()
-            for one in plans(less, inputs, reading, among):
-                one.cost += REPEATED if leave_out is without_repeats else IDLE * len(gone)
-                one.left_out = gone
-                found.append(one)
+        tried.append(less)
+        gone = _missing(runs, less) if leave_out is not _less_repeats else ()
+        for one in plans(less, inputs, reading, among):
+            one.cost += price * max(len(gone), 1)
+            one.left_out = gone
+            found.append(one)
     made: dict[str, Draft] = {}
     for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
         emitter = Emitter(one, inputs, name)
         workflow = emitter.write()
         made.setdefault(workflow.document, Draft(workflow, one, emitter, not check(workflow, specs)))
     return sorted(made.values(), key=lambda one: one.cost)
+
+
+def _less_repeats(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
+    return [without_repeats(run, writing) for run in runs]
+
+
+def _less_idle(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
+    return [without_idle(run, writing) for run in runs]
+
+
+_WAYS = ((_less_repeats, REPEATED), (without_strays, STRAY), (_less_idle, IDLE))
+"""How traces are read with less in them, and what it costs: repeated calls at all, of others for each tool."""
 
 
 def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:

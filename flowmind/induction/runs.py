@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -119,6 +120,57 @@ def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
     return replace(run, calls=tuple(reversed(kept)))
 
 
+def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """Without calls of tools that some traces do without, the others call once, and whose results nobody needs.
+
+    A result is needed if a later call or the answer holds it, or a part of it, and nothing else gave that before. Such
+    a call may have been made for a condition: a workflow without it is a guess, as good as what it explains.
+
+    Args:
+        runs: All traces of a task; nothing is left out of a single one.
+        writing: Tools that change something: their calls stay.
+    """
+    kept = list(runs)
+    while True:
+        gone = {tool for tool in _seldom(kept) - set(writing) if not any(_needed(run, tool) for run in kept)}
+        if not gone:
+            return kept
+        kept = [replace(run, calls=tuple(call for call in run.calls if call.tool not in gone)) for run in kept]
+
+
+def _seldom(runs: Sequence[Run]) -> set[str]:
+    """Tools that some traces call once, and the others not at all."""
+    counts = [Counter(call.tool for call in run.calls) for run in runs]
+    called = {tool for count in counts for tool in count}
+    return {tool for tool in called if {count[tool] for count in counts} == {0, 1}}
+
+
+def _needed(run: Run, tool: str) -> bool:
+    """Whether something holds a tool's result, or a part of it, that no input and no other call before it gave."""
+    place = next((place for place, call in enumerate(run.calls) if call.tool == tool), None)
+    if place is None:
+        return False
+    result = run.calls[place].value
+    others = [*run.inputs.values(), *(call.value for call in run.calls[:place])]
+    for call in run.calls[place + 1 :]:
+        if any(_holds(value, result, others) for value in call.args.values()):
+            return True
+        others.append(call.value)
+    return run.answer is not UNSET and _holds(run.answer, result, others)
+
+
+def _holds(value: Any, result: Any, others: Sequence[Any]) -> bool:
+    """Whether a value is, or has in it, what only this result gives; as a whole it comes before a part of another."""
+    key = dump_json(value)
+    if key in _TRIVIAL or any(key == dump_json(other) for other in others):
+        return False
+    if key == dump_json(result):
+        return True
+    if any(key in _inside(other) for other in others):
+        return False
+    return key in _inside(result) or any(_holds(one, result, others) for one in _parts(value))
+
+
 _TRIVIAL = frozenset(["true", "false", "null", "0", "1", '""', "[]", "{}"])
 
 
@@ -127,11 +179,12 @@ def _inside(value: Any) -> list[str]:
     if value is UNSET:
         return []
     found = [dump_json(value)]
-    parts: list[Any] = []
-    if isinstance(value, dict):
-        parts = list(cast(dict[str, Any], value).values())
-    elif isinstance(value, list):
-        parts = cast(list[Any], value)[:200]
-    for part in parts:
+    for part in _parts(value):
         found += _inside(part)
     return found
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast(dict[str, Any], value).values())
+    return cast(list[Any], value)[:200] if isinstance(value, list) else []
