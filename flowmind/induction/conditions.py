@@ -26,7 +26,8 @@ FEATURES = 70
 HALVES = 220
 ALIKE = 4
 """Halves of conditions that hold at the same visits."""
-DATES = 20
+TEXTS = 80
+DATES = 32
 WAITING = 0.5
 """What a term costs at most if nothing else reads it."""
 
@@ -258,9 +259,9 @@ def _texts(
     terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
 ) -> Iterator[_Atom]:
     """Texts that equal a constant, another text, or contain a text that the task names."""
-    texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:40]
+    texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
     everything = (1 << len(labels)) - 1
-    yield from _dates([term for term in texts if all(_DATE.fullmatch(value) for value in term.values)], everything)
+    yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
     named = [value for value in constants if isinstance(value, str) and value]
     for term in texts:
         values = cast(tuple[str, ...], term.values)

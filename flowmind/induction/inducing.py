@@ -10,8 +10,9 @@ from typing import Any
 
 from flowmind.checking import check
 from flowmind.induction.binding import Bound, bind
+from flowmind.induction.deciding import decide
 from flowmind.induction.emitting import Emitter
-from flowmind.induction.planning import Plan, decide, fill, simulate
+from flowmind.induction.planning import Plan, fill, simulate
 from flowmind.induction.reading import Reading, read
 from flowmind.induction.refining import refined
 from flowmind.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays

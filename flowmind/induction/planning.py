@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flowmind.induction.binding import Bound, Edge, Slot, finish
-from flowmind.induction.conditions import Agreement, Candidate, separate
+from flowmind.induction.conditions import Candidate
 from flowmind.induction.keeping import Kept, Summed
-from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.structure import END, Key, junction
 from flowmind.induction.terms import Term
-from flowmind.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS, Sample, Walk, index_name, inside
+from flowmind.induction.walking import ELEMENT, Sample, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.expressions import ExpressionError, evaluate
 from tools_registry.runtime import CaseError
 
 UNDECIDED = 16.0
 """What a place costs whose ways nothing tells apart."""
-
-
 CLOSE = 1.5
 """How much dearer a term may be that explains a value about as well."""
-GUARD = 2.7
-"""What it costs to ask whether a list has an element left."""
-PLAIN = 3.6
-"""A condition to go on that costs no more is taken without looking for one with such a guard."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +56,11 @@ class Decision:
     def cost(self) -> float:
         """Of its likeliest conditions."""
         return sum(found[0].cost if found else UNDECIDED for found, _ in self.ways)
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The variables that these read."""
+        return frozenset[str]().union(*(found[0].uses for found, _ in self.ways if found))
 
 
 @dataclass
@@ -307,49 +305,6 @@ def fill(bound: Bound) -> Plan:
     return made
 
 
-def decide(
-    made: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
-) -> None:
-    """Searches the conditions of a plan, and adds what they cost."""
-    bound = made.bound
-    _, envs = simulate(made)
-    unused = bound.unused()
-    layout = bound.walk.layout
-    cost = made.cost
-    constants = [*constants, *_seen(bound)]
-    waiting = set(unused)
-    idle = set(inputs) - bound.read()
-    for key, ways in layout.edges().items():
-        if len(ways) < 2:
-            continue
-        samples = bound.walk.visits[key]
-        rows = [envs[one.run][one.event] for one in samples]
-        order = _order(bound, rows, waiting | idle, key)
-        pool = Pool(rows, said, order, constants)
-        labels = [bound.walk.target(one) for one in samples]
-        decision = _decide(bound.walk, pool, labels, ways, key, agreement, constants)
-        decision.samples = tuple(samples)
-        made.decisions[key] = decision
-        cost += decision.cost + 1.0
-        for found, _ in decision.ways:
-            waiting -= found[0].uses if found else set()
-            idle -= found[0].uses if found else set()
-    made.waiting = frozenset(waiting)
-    cost += 1.2 * len(waiting) + 1.5 * len(idle)
-    made.cost = cost
-
-
-def _seen(bound: Bound) -> list[Any]:
-    """Short texts that the calls are given as constants: conditions speak of them, too."""
-    found: dict[str, None] = {}
-    for args in bound.slots.values():
-        for slot in args.values():
-            binding = slot.terms[0].binding if slot.terms else None
-            if isinstance(binding, Literal_) and isinstance(binding.value, str) and 0 < len(binding.value) < 20:
-                found[binding.value] = None
-    return list(found)
-
-
 def _regular(bound: Bound) -> float:
     """A loop that makes the same number of rounds in every run may be no loop."""
     cost = 0.0
@@ -358,86 +313,6 @@ def _regular(bound: Bound) -> float:
         if len(set(counts)) == 1 and len(counts) > 1:
             cost += 5.0
     return cost
-
-
-def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], key: Key) -> dict[str, float]:
-    order: dict[str, float] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        if name in unused:
-            order[name] = 0.2
-        elif name.startswith((VISITS, ALL)):
-            order[name] = 1.4
-        elif name.startswith(LATER):
-            order[name] = 1.7
-        elif name.startswith((ROUND, ELEMENT)):
-            order[name] = 0.9
-        else:
-            order[name] = 1.0
-    if bound.walk.names.get(key) in order:
-        order[bound.walk.names[key]] -= 0.2
-    return order
-
-
-def _decide(
-    walk: Walk,
-    pool: Pool,
-    labels: Sequence[Key],
-    ways: Sequence[Key],
-    key: Key,
-    agreement: Agreement,
-    constants: Sequence[Any],
-) -> Decision:
-    """Conditions for all ways but one, the cheapest first."""
-    left = list(range(len(labels)))
-    open_ways = list(ways)
-    chosen: list[tuple[list[Candidate], Key]] = []
-    solved = True
-    while len(open_ways) > 1:
-        part = pool if len(left) == len(labels) else pool.restricted(left)
-        best: tuple[float, list[Candidate], Key] | None = None
-        for way in open_ways:
-            wanted = [labels[one] == way for one in left]
-            found = separate(part, wanted, agreement, constants)
-            if key[0] == "loop" and inside(way, key[1]) and (not found or found[0].cost > PLAIN):
-                more = _guarded(walk, key[1], part, wanted, agreement, constants)
-                found = sorted([*found, *more], key=lambda one: one.cost)
-            cost = found[0].cost if found else UNDECIDED
-            # a loop's own test reads "go on while", so that the way out is what is left
-            cost += 0.2 if key[0] == "loop" and not inside(way, key[1]) else 0.0
-            if best is None or cost < best[0]:
-                best = (cost, found, way)
-        assert best is not None
-        solved = solved and bool(best[1])
-        chosen.append((best[1], best[2]))
-        left = [one for one in left if labels[one] != best[2]]
-        open_ways.remove(best[2])
-    return Decision(chosen, open_ways[0], solved)
-
-
-def _guarded(
-    walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
-) -> list[Candidate]:
-    """Conditions to go on that hold as long as a list has an element left, or that ask something of that element."""
-    found: list[Candidate] = []
-    index = index_name(walk.layout, loop)
-    for name, listed in walk.lists[loop].items():
-        left = [place for place, env in enumerate(pool.envs) if name in env]
-        if any(one and place not in left for place, one in enumerate(wanted)) or len(left) == len(wanted):
-            continue
-        guard, uses = f"{index} < len({listed})", frozenset([index, listed.partition("[")[0]])
-        part = [wanted[place] for place in left]
-        if all(part):
-            found.append(Candidate(guard, GUARD, uses))
-        elif any(part):
-            found += [
-                Candidate(f"{guard} and {_bracketed(one.expr)}", GUARD + 0.8 + one.cost, one.uses | uses)
-                for one in separate(pool.restricted(left), part, agreement, constants)
-            ]
-    return found
-
-
-def _bracketed(expr: str) -> str:
-    return f"({expr})" if " or " in expr else expr
 
 
 Rows = list[list[dict[str, Any]]]
