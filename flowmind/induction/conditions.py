@@ -28,6 +28,8 @@ ALIKE = 4
 """Halves of conditions that hold at the same visits."""
 TEXTS = 80
 DATES = 32
+PLAIN = 4.0
+"""A comparison that costs no more is taken without looking for one with a multiple."""
 WAITING = 0.5
 """What a term costs at most if nothing else reads it."""
 
@@ -51,6 +53,10 @@ class _Atom:
     uses: frozenset[str]
     holds: int
     """A bit for each visit."""
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(self.expr, self.cost, self.uses)
 
 
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "not in": "in"}
@@ -84,10 +90,9 @@ def separate(
         # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
-    found: dict[str, Candidate] = {}
-    for atom in atoms.values():
-        if atom.holds == wanted:
-            found[atom.expr] = Candidate(atom.expr, atom.cost, atom.uses)
+    found = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
+    if min((one.cost for one in found.values()), default=99.0) > PLAIN:
+        found |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
     either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
@@ -131,8 +136,8 @@ def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:
 
 
 def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
-    terms = sorted((term for term in pool.measured if UNSET not in term.values), key=lambda term: term.cost)
-    numbers = [term for term in terms if all(map(is_number, term.values))][:FEATURES]
+    terms = _terms(pool)
+    numbers = _numbers(terms)
     said = [value for value in constants if is_number(value)]
     yield from _truths(terms)
     for term in numbers:
@@ -142,6 +147,14 @@ def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: 
         yield from _cuts(term, labels, agreement, said, bare=False)
     yield from _texts(terms, labels, agreement, constants)
     yield from _members(terms)
+
+
+def _terms(pool: Pool) -> list[Term]:
+    return sorted((term for term in pool.measured if UNSET not in term.values), key=lambda term: term.cost)
+
+
+def _numbers(terms: Sequence[Term]) -> list[Term]:
+    return [term for term in terms if all(map(is_number, term.values))][:FEATURES]
 
 
 def _mask(holds: Iterable[bool]) -> int:
@@ -236,14 +249,40 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
     """Comparisons of two terms."""
     everything = (1 << len(labels)) - 1
     for one, other in combinations(numbers, 2):
-        pairs = list(zip(one.values, other.values, strict=True))
         cost = one.cost + other.cost + (1.8 if one.spelled or other.spelled else 0.3)
-        less = _mask(left < right for left, right in pairs)
-        equal = _mask(left == right for left, right in pairs)
-        masks = (("<", less), ("<=", less | equal), (">", everything ^ less ^ equal), (">=", everything ^ less))
-        for op, holds in (*masks, ("==", equal)):
+        for op, holds in _beside(one.values, other.values, everything):
             if holds not in (0, everything):
                 yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+
+
+def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
+    """Where values compare so with others."""
+    pairs = list(zip(left, right, strict=True))
+    less, equal = _mask(one < other for one, other in pairs), _mask(one == other for one, other in pairs)
+    above = everything ^ less ^ equal
+    return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
+
+
+def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
+    """Comparisons of a multiple, by a number that the text names, with another term, or the larger of two lengths."""
+    numbers = _numbers(_terms(pool))
+    named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
+    lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
+    longer = [
+        Term(
+            tuple(map(max, one.values, other.values)), one.cost + other.cost + 0.3, None,
+            f"max({one.expr}, {other.expr})", one.uses | other.uses,
+        )
+        for one, other in combinations(lengths, 2)
+    ]  # fmt: skip
+    for one in numbers[:10]:
+        for value in named:
+            scaled = [value * number for number in one.values]
+            for other in (*numbers[:14], *longer):
+                if other.expr != one.expr:
+                    cost = one.cost + other.cost + 1.2
+                    for op, holds in _beside(scaled, other.values, (1 << len(scaled)) - 1)[:4]:
+                        yield _Atom(f"{value} * {one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
 
 
 def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
@@ -301,11 +340,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
 def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
     """Which of two dates or times is earlier."""
     for one, other in combinations(terms[:DATES], 2):
-        pairs = list(zip(one.values, other.values, strict=True))
-        less = _mask(left < right for left, right in pairs)
-        equal = _mask(left == right for left, right in pairs)
-        masks = (("<", less), ("<=", less | equal), (">", everything ^ less ^ equal), (">=", everything ^ less))
-        for op, holds in masks:
+        for op, holds in _beside(one.values, other.values, everything)[:4]:
             if holds not in (0, everything):
                 cost = one.cost + other.cost + 0.2
                 yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)

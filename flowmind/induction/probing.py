@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, cast
 
@@ -15,6 +15,8 @@ from tools_registry.schema import validator
 MOST = 400
 EXCHANGED = 0.25
 """How often a value is taken over from another case."""
+LONG = 12
+"""Elements of a list that is made as long as a number that the task names."""
 
 
 def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[str, Any]]:
@@ -22,8 +24,9 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
 
     In turn: an example's input with one text or number in it exchanged for one that stands elsewhere in the examples
     or in the task, or next to that; one with all the numbers of a list brought to one side of a number that the task
-    names; and one with a list or a value changed, at times on top of an earlier change: a list shortened, emptied, in
-    another order, with repeats, all its numbers shifted; a text with words more or less.
+    names, or with a list full of another input's value, at times as long as such a number; and one with a list or a
+    value changed, at times on top of an earlier change: a list shortened, emptied, in another order, with repeats or
+    what is nearly one, all its numbers shifted; a text with words more or less.
     """
     random = Random(f"{seed}/{task.id}")
     fits = validator(task.inputs)
@@ -34,10 +37,11 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
     texts += [value for value in reading.constants if isinstance(value, str)]
     texts = list(dict.fromkeys(texts))
     single = [change for case in cases for change in _exchanges(case, numbers, texts, random)]
-    near = dict.fromkeys(number + off for number in numbers for off in (0, -1, 1))
+    near = list(dict.fromkeys(number + off for number in numbers for off in (0, -1, 1)))
     bounded = [
         change for case in cases for limit in near for side in (min, max) for change in _bounded(case, limit, side)
     ]
+    bounded += [change for case in cases for change in _all_alike(case, cases, near)]
     for queue in (single, bounded):
         random.shuffle(queue)
     changed = [*cases]
@@ -104,6 +108,7 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
         mixed = "".join(random.sample(value, len(value)))
         other = random.choice([*texts, value])
         several = [f"{value} {other}", f"{other} {value}", *_reworded(value, other, random)]
+        several.append(f" {value} ".replace(" ", "  "))
         return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed, *several])
     if isinstance(value, list):
         return _list_changed(cast(list[Any], value), others, numbers, texts, random)
@@ -134,7 +139,7 @@ def _list_changed(
     value: list[Any], others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random
 ) -> list[Any]:
     pool = [part for other in others if isinstance(other, list) for part in cast(list[Any], other)]
-    kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift", "repeat"))
+    kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift", "repeat", "nearly"))
     held = list(value)
     if kind == "less" and held:
         held.pop(random.randrange(len(held)))
@@ -155,7 +160,39 @@ def _list_changed(
     elif kind == "repeat" and held:
         part = random.choice(held)
         held = [part if random.random() < 0.5 else one for one in held]
+    elif kind == "nearly" and held:
+        part = random.choice(held)
+        held = [_respelt(part, random) if random.random() < 0.7 else one for one in held]
     return held
+
+
+def _respelt(value: Any, random: Random) -> Any:
+    """A value with some characters of its texts, one or up to half of them, exchanged."""
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        return {key: _respelt(part, random) for key, part in held.items()}
+    if not isinstance(value, str) or not value:
+        return value
+    letters = list(value)
+    for place in random.sample(range(len(letters)), random.randint(1, max(1, len(letters) // 2))):
+        letters[place] = random.choice("aeinorstxz")
+    return "".join(letters)
+
+
+def _all_alike(
+    case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], sizes: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """An input with a list, as long as it is or of such a size, that holds nothing but the value of another input."""
+    single = [value for value in case.values() if not isinstance(value, list | dict)]
+    for name, held in case.items():
+        if not isinstance(held, list):
+            continue
+        lists = (one.get(name) for one in cases)
+        parts = [part for one in lists if isinstance(one, list) for part in cast(list[Any], one)]
+        lengths = dict.fromkeys([len(cast(list[Any], held)), *(size for size in sizes if 0 < size <= LONG)])
+        for value in single:
+            if parts and all(type(part) is type(value) for part in parts):
+                yield from ({**case, name: [value] * length} for length in lengths)
 
 
 def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Iterator[Any]:
