@@ -18,7 +18,10 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from experiments.golds import demonstration
 from flowmind.checking import check
 from flowmind.executor.running import run_batch
+from flowmind.induction.conditions import Candidate, negated
+from flowmind.induction.deciding import Parted, share
 from flowmind.induction.inducing import Draft, induce
+from flowmind.induction.planning import Decision
 from flowmind.induction.probing import inputs_like
 from flowmind.induction.reading import read
 from flowmind.induction.replaying import straight
@@ -27,6 +30,7 @@ from flowmind.induction.telling import Question, evidence, questions
 from flowmind.task import Example, Task
 from flowmind.trace import ToolStep, Trace
 from flowmind.workflow import ToolNode, Workflow
+from tools_registry.expressions import evaluate
 from tools_registry.sandbox import FunctionSandbox
 from tools_registry.schema import json_equal, validator
 from tools_registry.spec import Observation, ToolCall
@@ -239,6 +243,19 @@ LESSONS: dict[str, Lesson] = {
         [{"article": "desk", "wanted": 17}, {"article": "desk", "wanted": 16}, {"article": "glue", "wanted": 3},
          {"article": "pad", "wanted": 12}],
         "If fewer are left of the article than are wanted, they come by truck, else by mail.",
+    ),
+    "a multiple that is compared": Lesson(
+        sketch(
+            [call("left", "left_of", article="article"), condition("c", "3 * left > wanted"),
+             call("t", "by_truck", "r", pieces="wanted"), call("m", "by_mail", "r", pieces="wanted"), end("r")],
+            "start left c.true t end", "c.false m end", article="string", wanted="integer",
+        ),
+        [{"article": article, "wanted": wanted} for article, wanted in (
+            ("pen", 35), ("pen", 37), ("lamp", 40), ("desk", 47), ("glue", 49), ("ink", 30), ("lamp", 48), ("pad", 36)
+        )],
+        [{"article": "ink", "wanted": 36}, {"article": "desk", "wanted": 48}, {"article": "desk", "wanted": 38},
+         {"article": "glue", "wanted": 47}, {"article": "pad", "wanted": 35}, {"article": "pencil", "wanted": 70}],
+        "If 3 times what is left of the article is more than is wanted, it comes by truck, else by mail.",
     ),
     "three ways": Lesson(
         sketch(
@@ -702,6 +719,57 @@ def test_texts_of_our_own_have_words_more_and_less() -> None:
     notes = {case["note"] for case in inputs_like(task, read(task.query))}
     assert {"two boats", "urgent two red boats", "kite"} <= notes
     assert any("two urgent" in note for note in notes)
+
+
+def test_inputs_of_our_own_have_lists_of_nothing_but_another_input_and_texts_nearly_alike() -> None:
+    inputs = sketch([end("names")], "start end", names=NAMES, member="string")["inputs"]
+    examples = (
+        Example(input={"names": ["Ferry late on Monday", "Storm warning lifted"], "member": "Ines"}, output=[]),
+        Example(input={"names": [], "member": "Omar"}, output=[]),
+    )
+    task = Task(id="t", query="A member may stand in the list 4 times.", inputs=inputs, examples=examples)
+    made = list(inputs_like(task, read(task.query)))
+    assert {"names": ["Omar"] * 4, "member": "Omar"} in made and {"names": ["Ines"] * 5, "member": "Ines"} in made
+
+    def alike(one: str, other: str) -> bool:
+        return len(one) == len(other) > 8 and 0 < sum(a != b for a, b in zip(one, other, strict=True)) < len(one) / 2
+
+    assert any(alike(one, other) for case in made for one in case["names"] for other in case["names"])
+
+
+# What decides
+
+
+def parted(rows: Sequence[dict[str, Any]], wanted: Sequence[bool], *found: Candidate) -> Parted:
+    return Parted(Decision([(list(found), ("site", "x"))], ("end",), solved=bool(found)), rows, wanted)
+
+
+def chosen(one: Parted) -> str:
+    return one.decision.ways[0][0][0].expr
+
+
+def test_a_condition_that_serves_two_places_is_taken_in_both() -> None:
+    here = [{"place": place, "size": 3, "price": price} for place, price in ((0, 5), (1, 6), (2, 9))]
+    there = [{"place": 3, "size": 3, "price": 2}, {"place": 1, "size": 3, "price": 8}]
+    only_here, both = Candidate("price < 9", 2.0, frozenset(["price"])), Candidate("place + 1 < size", 2.5, frozenset())
+    one = parted(here, [True, True, False], only_here, both)
+    other = parted(there, [True, False], Candidate("price < 8", 3.0, frozenset(["price"])))
+    unsolved = parted([*there, here[0]], [True, False, False])
+    lone = parted(here, [False, True, False], Candidate("price == 6", 4.0, frozenset(["price"])))
+    share([one, other, unsolved, lone])
+    assert [chosen(place) for place in (one, other, unsolved)] == ["place + 1 < size"] + 2 * ["not (place + 1 < size)"]
+    assert chosen(lone) == "price == 6", "the shared condition does not serve here"
+    assert unsolved.decision.solved and one.price == 2.5 and other.price < 2.5
+    assert [candidate.expr for candidate in one.decision.ways[0][0]] == ["place + 1 < size", "price < 9"]
+
+
+@pytest.mark.parametrize(
+    "expr", ["n > 3", "not fragile", "fragile", "a < b and c", "(a or b) and (c or d)", "not (a) or (b)"]
+)
+def test_the_opposite_of_the_opposite_is_the_condition(expr: str) -> None:
+    env = {"n": 4, "fragile": False, "a": 1, "b": 0, "c": True, "d": 0}
+    assert bool(evaluate(negated(expr), env)) is not bool(evaluate(expr, env))
+    assert negated(negated(expr)) == expr
 
 
 # Programs at random

@@ -63,13 +63,25 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
 
 
 def negated(expr: str) -> str:
-    """The opposite of a condition, without `not (…)` where it is one comparison."""
+    """The opposite of a condition, without `not (…)` where it is one comparison, or where it is that already."""
+    if expr.startswith("not (") and _closes(expr, len("not ")) == len(expr) - 1:
+        return expr[len("not (") : -1]
     simple = re.fullmatch(r"(\S+) (==|!=|<=|>=|<|>|in|not in) (\S+)", expr)
     if simple is not None:
         return f"{simple[1]} {_OPPOSITE[simple[2]]} {simple[3]}"
     if re.fullmatch(r"not \S+", expr):
         return expr.removeprefix("not ")
     return f"not {expr}" if re.fullmatch(r"\w+", expr) else f"not ({expr})"
+
+
+def _closes(expr: str, opening: int) -> int:
+    """Where the parenthesis closes that opens there; brackets in quoted texts would be counted, and are rare."""
+    depth = 0
+    for place in range(opening, len(expr)):
+        depth += (expr[place] == "(") - (expr[place] == ")")
+        if not depth:
+            return place
+    return -1
 
 
 def separate(

@@ -33,7 +33,7 @@ def decide(
     constants = [*constants, *_seen(bound)]
     unused, unread = set(bound.unused()), set(inputs) - bound.read()
     waiting = unused | unread
-    parted: list[_Parted] = []
+    parted: list[Parted] = []
     for key, ways in bound.walk.layout.edges().items():
         if len(ways) < 2:
             continue
@@ -45,8 +45,8 @@ def decide(
         decision.samples = tuple(samples)
         made.decisions[key] = decision
         waiting -= decision.uses
-        parted.append(_Parted(decision, rows, [label == decision.ways[0][1] for label in labels]))
-    _share([one for one in parted if len(one.decision.ways) == 1])
+        parted.append(Parted(decision, rows, [label == decision.ways[0][1] for label in labels]))
+    share([one for one in parted if len(one.decision.ways) == 1])
     waiting = unused | unread
     for one in parted:
         waiting -= one.decision.uses
@@ -56,7 +56,7 @@ def decide(
 
 
 @dataclass(frozen=True)
-class _Parted:
+class Parted:
     """A place that has two ways: the variables at each visit, and whether it went the first of them."""
 
     decision: Decision
@@ -83,7 +83,7 @@ class _Parted:
         self.decision.solved = True
 
 
-def _share(parted: Sequence[_Parted]) -> None:
+def share(parted: Sequence[Parted]) -> None:
     """Takes conditions that decide in several places, where that is likelier than another one in each.
 
     The same question is asked again and again: whether there is another element, on every way through a round.
@@ -95,23 +95,25 @@ def _share(parted: Sequence[_Parted]) -> None:
             served[expr, place] = parted[place].serving(expr)
         return served[expr, place]
 
+    left = set(range(len(parted)))
     while True:
         best: tuple[float, int, Candidate] | None = None
-        for place, one in enumerate(parted):
-            for candidate in one.decision.ways[0][0][:SHARING]:
-                gain = one.price - candidate.cost
-                for other, rival in enumerate(parted):
-                    if other != place and rival.price > SHARED and serving(candidate.expr, other) is not None:
-                        gain += rival.price - SHARED
-                if gain > (best[0] if best is not None else 0.01):
-                    best = (gain, place, candidate)
+        for place in sorted(left):
+            for one in parted[place].decision.ways[0][0][:SHARING]:
+                others = [other for other in left - {place} if parted[other].price > SHARED]
+                gains = [parted[other].price - SHARED for other in others if serving(one.expr, other) is not None]
+                gain = parted[place].price - one.cost + sum(gains)
+                if gains and gain > (best[0] if best is not None else 0.0):
+                    best = (gain, place, one)
         if best is None:
             return
-        _, place, candidate = best
-        parted[place].take(candidate)
-        for other, rival in enumerate(parted):
-            if other != place and rival.price > SHARED and (expr := serving(candidate.expr, other)) is not None:
-                rival.take(Candidate(expr, SHARED, candidate.uses))
+        _, place, one = best
+        parted[place].take(one)
+        left.remove(place)
+        for other in sorted(left):
+            if parted[other].price > SHARED and (expr := serving(one.expr, other)) is not None:
+                parted[other].take(Candidate(expr, SHARED, one.uses))
+                left.remove(other)
 
 
 def _seen(bound: Bound) -> list[Any]:
