@@ -203,6 +203,24 @@ def test_a_worked_question_has_an_answer_that_tells_its_records_apart(number: in
             assert evaluate(expr, {name: values[record - 1] for name, values in columns.items()}) is wanted
 
 
+def test_a_worked_question_about_a_way_reads_the_result_and_holds_in_no_record() -> None:
+    for parts in examples("ask_arm"):
+        rows = re.findall(r"^- (\w+)(?: \(.*\))?: (.*)$", parts[0].content, re.MULTILINE)
+        columns = {name: [parse_json(text) for text in values.split(" | ")] for name, values in rows}
+        unread = re.search(r"Nothing reads the result of (\w+)", parts[0].content)
+        answers = re.search(r"^The answers: (.*)$", parts[0].content, re.MULTILINE)
+        assert unread is not None and answers is not None and unread[1] in columns
+        reply = read_object(parts[1].content, "expr", "answer")
+        if not reply["expr"]:
+            assert reply["answer"] == "" and "otherwise" not in parts[0].content
+            continue
+        assert unread[1] in reply["expr"]
+        for record, told in enumerate(answers[1].split(" | ")):
+            env = {name: values[record] for name, values in columns.items()}
+            assert evaluate(reply["expr"], env) is False
+            assert evaluate(reply["answer"], env).keys() == parse_json(told).keys()
+
+
 def test_the_last_worked_example_of_each_conversation_is_a_line_with_a_constant() -> None:
     for name in ("summarize_react", "summarize_build", "single_react", "single_step"):
         calls = [read_action(part.content)[0].call for part in examples(name)[-1] if part.role == "assistant"]

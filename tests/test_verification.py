@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference_interpreter import Document, call, condition, end, sketch
+from reference_interpreter import Document, call, compute, condition, end, sketch
 from tiny import FIRST_TEST, Row, called, records
 
 from experiments import runner
@@ -384,6 +384,50 @@ def test_an_open_condition_is_one_question_and_its_answer_counts_if_it_agrees(
     found = how(solution)
     assert (found.asked, found.right, found.mends) == (1, 2, ("execute", "question") if taken else ("execute",))
     assert (gives(solution, NUMBERS, {"n": 7}, {"n": 8}) == [21, 15]) == taken
+
+
+@pytest.mark.parametrize(
+    ("reply", "taken"),
+    [
+        ('{"expr": "multiply > 400", "answer": "0"}', True),
+        ('So: {"expr": "multiply >= 401", "answer": "n - n"}', True),
+        ('{"expr": "multiply > 100", "answer": "0"}', False),
+        ('{"expr": "n > 33", "answer": "0"}', False),
+        ('{"expr": "multiply > 400", "answer": "\'none\'"}', False),
+        ('{"expr": "multiply > 400", "answer": "{\'n\': 0}"}', False),
+        ('{"expr": "multiply > 400", "answer": "rest"}', False),
+        ('{"expr": "multiply + 400", "answer": "0"}', False),
+        ('{"expr": "multiply > ", "answer": "0"}', False),
+        ('{"expr": "multiply > 400", "answer": 0}', False),
+        ('{"expr": "", "answer": ""}', False),
+        ('{"expr": "multiply > 400"}', False),
+        (ModelFailure("cut off"), False),
+    ],
+)
+def test_a_way_that_no_trace_took_is_one_question_and_a_guess(reply: str | Exception, taken: bool) -> None:
+    gold = sketch(
+        [call("much", "multiply", first="n", second={"value": 12}), condition("c", "much > 400"),
+         compute("none", "0", "r"), call("all", "add", "r", first="n", second="n"), end("r")],
+        "start much c.true none end", "c.false all end", n="integer",
+    )  # fmt: skip
+    query = "Add n and n; but where 12 times n is more than 400 the answer is 0."
+    task = Task(id="cut", query=query, inputs=NUMBER, examples=(example_of(4, 8), example_of(25, 50)))
+    chat = ScriptedChat([reply])
+    settings = Settings(mode="induction", summarizer="guided", traces="gold")
+    solution = asyncio.run(solve(task, NUMBERS, chat, settings, None, demonstrating(gold, [])))
+    asked = told(chat.requests[-1])
+    assert query in asked and "- multiply (result of multiply): 48 | 300" in asked and "The answers: 8 | 50" in asked
+    found = how(solution)
+    assert (found.asked, found.right, found.mends) == (1, 2, ("question",) if taken else ())
+    assert gives(solution, NUMBERS, {"n": 33}, {"n": 34}) == [66, 0 if taken else 68]
+    assert solution.workflow is not None
+    guesses = [one.guess for one in solution.workflow.evidence if one.guess.startswith("no trace goes this way")]
+    assert len(guesses) == (2 if taken else 0)
+    assert any(one.startswith("what was multiply called for?") for one in found.open) is not taken
+
+
+def example_of(n: int, output: int) -> Example:
+    return Example(input={"n": n}, output=output)
 
 
 def test_induction_asks_nobody() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from flowmind import prompts
@@ -50,6 +51,7 @@ HIDDEN = (ALL, VISITS)
 """Variables that a question does not list."""
 RECORDS = 3
 """Visits of each kind that a question shows."""
+REPLY_TOKENS = 120
 OPEN = 1.5
 """How much dearer the second condition may be for the first one to be asked about."""
 
@@ -57,12 +59,31 @@ OPEN = 1.5
 async def _question(work: Work, draft: Draft, place: Key, decision: Decision, number: int) -> str | None:
     """Asks a model for one condition; None if the answer cannot be used."""
     text, names = _asked(draft, place, decision, number)
-    text = f"Task:\n{work.task.query.strip()}\n\n{text}"
-    parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("ask_condition")]
+    found = await reply_to(work, "ask_condition", f"Task:\n{work.task.query.strip()}\n\n{text}", ("expr",))
+    expr = str(found["expr"]) if found is not None else ""
+    try:
+        return expr if expr and set(names_in(expr)) <= set(names) else None
+    except ExpressionError:
+        return None
+
+
+async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
+    """Asks a model one question.
+
+    Args:
+        work: Keeps the reply, with how it was read.
+        prompt: The name of the conversation that comes before.
+        text: The question.
+        keys: What the reply's object has.
+
+    Returns:
+        The object; None if the model failed or its reply has none.
+    """
+    parts = [Message(role=part.role, content=part.content) for part in prompts.conversation(prompt)]
     request = ChatRequest(
         messages=(*parts, Message(role="user", content=text)),
         reply="text",
-        max_tokens=120,
+        max_tokens=REPLY_TOKENS,
         temperature=work.settings.temperature,
         seed=work.settings.seed,
     )
@@ -71,7 +92,7 @@ async def _question(work: Work, draft: Draft, place: Key, decision: Decision, nu
         reply = await work.summarizer.complete(request)
     except ModelFailure:
         return None
-    expr, parse = _read(reply)
+    found, parse = _read(reply, keys)
     work.turns.append(
         Turn(
             text=reply.text,
@@ -81,10 +102,7 @@ async def _question(work: Work, draft: Draft, place: Key, decision: Decision, nu
             seconds=round(reply.seconds or 0.0, 3),
         )
     )
-    try:
-        return expr if expr and set(names_in(expr)) <= set(names) else None
-    except ExpressionError:
-        return None
+    return found
 
 
 def _asked(draft: Draft, place: Key, decision: Decision, number: int) -> tuple[str, list[str]]:
@@ -100,8 +118,8 @@ def _asked(draft: Draft, place: Key, decision: Decision, number: int) -> tuple[s
     sides = [[visit for visit in visits if (visit[1] == way) is wanted] for wanted in (True, False)]
     shown = [visit for side in sides for visit in side[:RECORDS]]
     rows = [row for row, _ in shown]
+    lines = listed(rows)
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
-    lines = [f"- {name}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}" for name in names]
     count = len(sides[0][:RECORDS])
     yes, no = (", ".join(map(str, numbers)) for numbers in (range(1, count + 1), range(count + 1, len(shown) + 1)))
     other = tell(sides[1][0][1] if sides[1] else decision.last)
@@ -110,12 +128,27 @@ def _asked(draft: Draft, place: Key, decision: Decision, number: int) -> tuple[s
     return "\n".join(["Variables and their values in the records:", *lines, step, asked]), names
 
 
-def _read(reply: Reply) -> tuple[str, Literal["clean", "recovered", "failed"]]:
-    """The expression of a reply, empty if there is none, and how it was read."""
+def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None = None) -> list[str]:
+    """The variables with their values in some rows, a line for each.
+
+    Args:
+        rows: Variables and their values.
+        results: The tools that some of them are results of.
+    """
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    tools = {name: f" (result of {tool})" for name, tool in (results or {}).items()}
+    return [
+        f"- {name}{tools.get(name, '')}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}"
+        for name in names
+    ]
+
+
+def _read(reply: Reply, keys: tuple[str, ...]) -> tuple[dict[str, Any] | None, Literal["clean", "recovered", "failed"]]:
+    """The object of a reply, if there is one, and how it was read."""
     try:
-        found = str(read_object(reply.text, "expr")["expr"])
+        found = read_object(reply.text, *keys)
     except Unreadable:
-        return "", "failed"
+        return None, "failed"
     try:
         return found, "clean" if isinstance(parse_json(reply.text), dict) else "recovered"
     except ValueError:

@@ -39,6 +39,8 @@ class Best:
     """Traces of probes to whose answers it does not come."""
     loops: Sequence[Loops] = ()
     """Of the likeliest drafts."""
+    read: tuple[str, ...] = ()
+    """The calls behind which a model read a way in the task that no trace took."""
 
     @property
     def rank(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from flowmind.record import Derivation
 from flowmind.stages import Settings, Solution, Summarizer, is_complete, rounds_of, solution_of, summarizer_of
 from flowmind.task import Task
 from flowmind.trace import Trace
+from flowmind.verification.arms import ask_arms
 from flowmind.verification.asking import ask
 from flowmind.verification.candidates import Best, choose
 from flowmind.verification.checks import influence, leaks
@@ -61,6 +62,8 @@ async def derive(
     # an agent's executions cost: what fails on examples is mended, not probed
     if settings.probe and (gold is not None or (best is not None and not best.failures)):
         best = await probe(work, best, settings.probe)
+    if best is not None and who == "guided":
+        best = await ask_arms(work, best)
     if best is not None and best.failures and who == "guided" and rounds:
         best = await edit(work, best)
     return await _closed(work, best, who, used)
@@ -118,8 +121,10 @@ async def _closed(work: Work, best: Best | None, who: Summarizer, rounds: int) -
     workflow = best.workflow if best else None
     if best is not None and workflow is not None:
         if best.emitter is not None:
-            workflow = workflow.model_copy(update={"evidence": evidence(best.emitter, workflow)})
+            shown = (*evidence(best.emitter, workflow), *workflow.evidence)
+            workflow = workflow.model_copy(update={"evidence": shown})
             asked = list(questions(best.emitter, workflow, work.writing(workflow)))
+            asked = [one for one in asked if one.kind != "arm" or one.node not in best.read]
             found["open"] = tuple(question.tell() for question in asked)
             found["guesses"] = sum(question.kind == "condition" for question in asked)
         idle, unsettled = await influence(work, workflow)
