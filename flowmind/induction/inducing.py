@@ -153,13 +153,14 @@ def drafts(
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     tried = [list(runs)]
     for leave_out, price in _WAYS:
-        if leave_out is not _less_repeats and not _loose(found):
+        repeats = leave_out is _less_repeats
+        if not repeats and not _loose(found):
             break
         less = leave_out(runs, writing)
         if less in tried or not any(run.calls for run in less):
             continue
         tried.append(less)
-        gone = _missing(runs, less) if leave_out is not _less_repeats else ()
+        gone = () if repeats else _missing(runs, less)
         for one in plans(less, inputs, reading, among):
             one.cost += price * max(len(gone), 1)
             one.left_out = gone
