@@ -17,7 +17,7 @@ from flowmind.induction.runs import Run
 Key = tuple[str, ...]
 START: Key = ("start",)
 END: Key = ("end",)
-MAX_LAYOUTS = 60
+MAX_LAYOUTS = 100
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,13 @@ class Header(NamedTuple):
     """A call of one of these."""
     twice: bool = False
     """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
+    ahead: bool = False
+    """The call before one of the tool: what is called there is called elsewhere in the round, too."""
 
     @property
     def name(self) -> str:
         """Of the loop."""
-        return "+".join(sorted(self.tools) * (2 if self.twice else 1))
+        return ("before " if self.ahead else "") + "+".join(sorted(self.tools) * (2 if self.twice else 1))
 
 
 def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
@@ -125,7 +127,8 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
     """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
-        yield _straight(runs, spans, region, apart=True), ()
+        yield _straight(runs, spans, region, apart=0), ()
+        yield _straight(runs, spans, region, apart=1), ()
     if depth == 0:
         return
     yield from _in_turn([_begun_by(runs, spans, region, header, depth) for header in _headers(runs, spans)])
@@ -149,11 +152,12 @@ def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
                 yield part
 
 
-def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: bool = False) -> list[list[Event]]:
+def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: int | None = None) -> list[list[Event]]:
     """The calls of parts of runs without loops.
 
     Args:
-        apart: Ways that have parted stay apart to the end; otherwise they join in calls of the same tool.
+        apart: Ways that have parted stay apart to the end, and part so many calls before their tools differ; without
+            it they join in calls of the same tool.
     """
     ways: dict[tuple[str, ...], int] = {}
     paths: list[list[Event]] = []
@@ -164,8 +168,8 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: bo
         for place, tool in enumerate(tools, begin):
             counts[tool] = counts.get(tool, 0) + 1
             name = str(counts[tool])
-            if apart:
-                way = ways.setdefault(tools[: place - begin], len(ways))
+            if apart is not None:
+                way = ways.setdefault(tools[: place - begin + (2 * apart)], len(ways))
                 name = f"{name}.{way}"
             path.append(Event(("site", region, tool, name), place))
         paths.append(path)
@@ -180,7 +184,8 @@ def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
 def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     """The tools that a round may begin with: those that some run calls more than once, the first one first.
 
-    Rounds may also begin with either of two tools, where no single one begins them all, or with two calls of one.
+    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, or with
+    the call before one.
     """
     first: dict[str, int] = {}
     often: dict[str, int] = {}
@@ -194,14 +199,33 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     single = [Header(frozenset([tool])) for tool in repeated]
     double = [Header(frozenset([tool]), True) for tool in repeated]
     double = [header for header in double if max(len(_places(runs, span, header)) for span in spans) > 1]
+    ahead = [Header(frozenset([tool]), ahead=True) for tool in repeated[:4] if _led(runs, spans, tool)]
     pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
-    return [*single, *double, *list(dict.fromkeys(pairs))[:6]]
+    return [*single, *double, *ahead, *list(dict.fromkeys(pairs))[:6]]
+
+
+def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
+    """Whether each call of a tool follows one of another, always the same, that is called elsewhere, too."""
+    leading: set[str] = set()
+    elsewhere: set[str] = set()
+    for number, begin, end in spans:
+        tools = runs[number].tools
+        for place in range(begin, end):
+            if place + 1 < end and tools[place + 1] == tool:
+                leading.add(tools[place])
+            else:
+                elsewhere.add(tools[place])
+        if begin < end and tools[begin] == tool:
+            return False
+    return len(leading) == 1 and tool not in leading and leading <= elsewhere
 
 
 def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
     number, begin, end = span
     tools = runs[number].tools
     places = [place for place in range(begin, end) if tools[place] in header.tools]
+    if header.ahead:
+        return [place - 1 for place in places]
     if not header.twice:
         return places
     return [one for one in places if one + 1 in places and one - 1 not in places]
@@ -276,7 +300,9 @@ def _looped(
     if max(map(len, rounds)) < 2:
         return
     every = [span for spans_ in rounds for span in spans_]
-    head = _straight(runs, before, f"{region}<")
+    heads = [_straight(runs, before, f"{region}<")]
+    if region and _several(runs, before):
+        heads.append(_straight(runs, before, f"{region}<", apart=1))
     for body, inner in _parts(runs, every, name, depth - 1):
         laps = iter(body)
         held = [[next(laps) for _ in spans_] for spans_ in rounds]
@@ -290,8 +316,9 @@ def _looped(
                 path.append(Event(junction(name)))
             middle.append(path)
         for tail, later in _parts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
-            paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
-            yield paths, (name, *inner, *later)
+            for head in heads:
+                paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
+                yield paths, (name, *inner, *later)
 
 
 def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
