@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from typing import NamedTuple
 
 from flowmind.induction.runs import Run
@@ -17,7 +17,7 @@ from flowmind.induction.runs import Run
 Key = tuple[str, ...]
 START: Key = ("start",)
 END: Key = ("end",)
-MAX_LAYOUTS = 100
+MAX_LAYOUTS = 120
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,14 @@ class Header(NamedTuple):
     """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
     ahead: bool = False
     """The call before one of the tool: what is called there is called elsewhere in the round, too."""
+    led_by: str = ""
+    """Any number of calls of this tool in a row, and then the one: a loop that gathers what the call reads."""
 
     @property
     def name(self) -> str:
         """Of the loop."""
-        return ("before " if self.ahead else "") + "+".join(sorted(self.tools) * (2 if self.twice else 1))
+        before = "before " if self.ahead else f"{self.led_by}*+" if self.led_by else ""
+        return before + "+".join(sorted(self.tools) * (2 if self.twice else 1))
 
 
 def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
@@ -127,8 +130,8 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
     """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
-        yield _straight(runs, spans, region, apart=0), ()
         yield _straight(runs, spans, region, apart=1), ()
+        yield _straight(runs, spans, region, apart=0), ()
     if depth == 0:
         return
     yield from _in_turn([_begun_by(runs, spans, region, header, depth) for header in _headers(runs, spans)])
@@ -184,8 +187,8 @@ def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
 def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     """The tools that a round may begin with: those that some run calls more than once, the first one first.
 
-    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, or with
-    the call before one.
+    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, with the
+    call before one, or with a row of calls of one tool, which may be empty, before the call of another.
     """
     first: dict[str, int] = {}
     often: dict[str, int] = {}
@@ -200,8 +203,9 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     double = [Header(frozenset([tool]), True) for tool in repeated]
     double = [header for header in double if max(len(_places(runs, span, header)) for span in spans) > 1]
     ahead = [Header(frozenset([tool]), ahead=True) for tool in repeated[:4] if _led(runs, spans, tool)]
+    rows = [Header(frozenset([tool]), led_by=row) for tool in repeated[:4] for row in _rows(runs, spans, tool)]
     pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
-    return [*single, *double, *ahead, *list(dict.fromkeys(pairs))[:6]]
+    return [*rows, *single, *double, *ahead, *list(dict.fromkeys(pairs))[:6]]
 
 
 def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
@@ -220,15 +224,47 @@ def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
     return len(leading) == 1 and tool not in leading and leading <= elsewhere
 
 
+def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
+    """The tool, if there is one, that is called before a tool only, at times in a row and at times not at all."""
+    lengths: dict[str, set[int]] = {}
+    calls = 0
+    for number, begin, end in spans:
+        tools = runs[number].tools[begin:end]
+        calls += tools.count(tool)
+        for one, group in groupby(enumerate(tools), lambda pair: pair[1]):
+            places = [place for place, _ in group]
+            followed = places[-1] + 1 < len(tools) and tools[places[-1] + 1] == tool
+            lengths.setdefault(one, set()).add(len(places) if followed else -1)
+    return [
+        one for one, found in lengths.items()
+        if one != tool and -1 not in found and max(found) > 1 and _times(runs, spans, one, tool) < calls
+    ]  # fmt: skip
+
+
+def _times(runs: Sequence[Run], spans: Sequence[Span], one: str, other: str) -> int:
+    """How often a call of one tool stands right before a call of another."""
+    parts = (runs[number].tools[begin:end] for number, begin, end in spans)
+    return sum(pair == (one, other) for tools in parts for pair in pairwise(tools))
+
+
 def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
     number, begin, end = span
     tools = runs[number].tools
     places = [place for place in range(begin, end) if tools[place] in header.tools]
     if header.ahead:
         return [place - 1 for place in places]
+    if header.led_by:
+        return [_back(tools, place, begin, header.led_by) for place in places]
     if not header.twice:
         return places
     return [one for one in places if one + 1 in places and one - 1 not in places]
+
+
+def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
+    """Where the row of calls of a tool begins that ends before a place; the place without such a row."""
+    while place > begin and tools[place - 1] == row:
+        place -= 1
+    return place
 
 
 def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
