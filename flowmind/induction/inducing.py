@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -91,11 +92,13 @@ def plans(
     every = [layout for layout in layouts(runs) if among is None or layout.loops in among]
     every.sort(key=lambda layout: len(layout.sites))
     looped: list[Bound] = []
-    least = math.inf
+    # with more loops more stands behind one, which is not explained yet: only equally many are held against each other
+    least = defaultdict[int, float](lambda: math.inf)
     for layout in every:
-        if layout.loops and (found := bound(layout, least + MARGIN, False)) is not None:
+        count = len(layout.loops)
+        if count and (found := bound(layout, least[count] + MARGIN, False)) is not None:
             looped.append(found)
-            least = min(least, found.cost)
+            least[count] = min(least[count], found.cost)
     looped.sort(key=lambda one: one.cost + 4.5 * len(one.walk.layout.loops))
     again = [one if one.settled else bound(one.walk.layout) for one in looped[:FILLED]]
     made: list[Plan] = []

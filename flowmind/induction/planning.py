@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from flowmind.induction.binding import Bound, Edge, Slot, finish
 from flowmind.induction.conditions import Candidate
 from flowmind.induction.keeping import Kept, Summed
 from flowmind.induction.runs import UNSET
-from flowmind.induction.structure import END, Key, junction
+from flowmind.induction.structure import END, Event, Key, junction
 from flowmind.induction.terms import Term
 from flowmind.induction.walking import ELEMENT, Sample, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
@@ -306,13 +307,28 @@ def fill(bound: Bound) -> Plan:
 
 
 def _regular(bound: Bound) -> float:
-    """A loop that makes the same number of rounds in every run may be no loop."""
+    """A loop that makes the same number of rounds whenever it is entered may be no loop."""
     cost = 0.0
-    for loop in bound.walk.layout.loops:
-        counts = [sum(event.key == junction(loop) for event in path) for path in bound.walk.layout.paths]
+    loops = bound.walk.layout.loops
+    for loop in loops:
+        within = any(loop != other and loop.startswith(other) for other in loops)
+        entered = [_rounds(path, loop) or ([] if within else [0]) for path in bound.walk.layout.paths]
+        counts = [count for one in entered for count in one]
         if len(set(counts)) == 1 and len(counts) > 1:
             cost += 5.0
     return cost
+
+
+def _rounds(path: Sequence[Event], loop: str) -> list[int]:
+    """How often the junction of a loop is passed each time that it is entered."""
+    found: list[int] = []
+    for one, other in pairwise(path):
+        if other.key == junction(loop):
+            if inside(one.key, loop):
+                found[-1] += 1
+            else:
+                found.append(1)
+    return found
 
 
 Rows = list[list[dict[str, Any]]]
