@@ -18,7 +18,7 @@ from typing import Any, cast
 from flowmind.induction.pool import Pool
 from flowmind.induction.runs import UNSET
 from flowmind.induction.terms import Term, is_number, key_of
-from flowmind.induction.walking import ROUND
+from flowmind.induction.walking import ROUND, VISITS
 
 MOST = 24
 """Candidates that are kept."""
@@ -291,8 +291,8 @@ def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
         for value in named:
             scaled = [value * number for number in one.values]
             for other in (*numbers[:14], *longer):
-                if other.expr != one.expr:
-                    cost = one.cost + other.cost + 1.2
+                if other.expr != one.expr and not other.expr.startswith((ROUND, VISITS)):
+                    cost = one.cost + other.cost + 2.4
                     for op, holds in _beside(scaled, other.values, (1 << len(scaled)) - 1)[:4]:
                         yield _Atom(f"{value} * {one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
 
