@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,7 @@ from flowmind.executor.running import run_batch
 from flowmind.induction.conditions import Candidate, negated
 from flowmind.induction.deciding import Parted, share
 from flowmind.induction.inducing import Draft, induce
-from flowmind.induction.planning import Decision
+from flowmind.induction.planning import Decision, Set, simulate
 from flowmind.induction.probing import inputs_like
 from flowmind.induction.reading import read
 from flowmind.induction.replaying import straight
@@ -77,6 +78,11 @@ def scaled(numbers: list[int], factor: int) -> list[int]:
     return [number * factor for number in numbers]
 
 
+def joined(numbers: list[int], number: int) -> list[int]:
+    """Numbers with one more behind them."""
+    return [*numbers, number]
+
+
 def price_of(article: str) -> int:
     """What an article costs."""
     return PRICES[article]
@@ -114,8 +120,8 @@ def by_ship(pieces: int) -> str:
 
 
 TOOLS: list[Callable[..., Any]] = [
-    add, multiply, larger, halve, total, turned, scaled, price_of, left_of, fetch_order, quote, by_mail, by_truck,
-    by_ship,
+    add, multiply, larger, halve, total, turned, scaled, joined, price_of, left_of, fetch_order, quote, by_mail,
+    by_truck, by_ship,
 ]  # fmt: skip
 SANDBOX = FunctionSandbox(TOOLS)
 
@@ -433,6 +439,53 @@ LESSONS: dict[str, Lesson] = {
         [lines(("a", 1, False), ("b", 8, True)), lines(("c", 4, False)), lines(("d", 9, True), ("e", 2, False))],
         "Take the square of each count times 3 and 5 more; what is above 60 counts double. Find the largest.",
     ),
+    "rounds that begin with a row of calls, the first with none": Lesson(
+        sketch(
+            [compute("none", "[]", "held"), BEGIN, condition("more", "place < len(numbers)"),
+             compute("e", "numbers[place]"),
+             each("sums", "held", "h", "sum", call("sum", "add", first="e", second="h")),
+             call("all", "total", numbers="sums"), condition("c", "all > 60"),
+             call("sent", "by_truck", pieces="e"), call("hold", "joined", "held", numbers="held", number="e"), NEXT,
+             end("held")],
+            "start none from more.true e sums all c.true sent next more:99", "c.false hold next", "more.false end",
+            numbers=LIST,
+        ),
+        numbered("numbers", [14, 9, 30, 22, 5], [41, 17, 33], [8], [25, 36, 11, 3]),
+        numbered("numbers", [20, 40, 21, 1], [60, 2, 3], [7, 7, 7, 7]),
+        "Go through the numbers and add each one to all that are held. If the sums come to more than 60 in total it "
+        "goes by truck; else it is held, too. Which are held in the end?",
+    ),
+    "rounds that begin with the call before one": Lesson(
+        sketch(
+            [compute("none", "0", "load"), compute("no", "0", "left"), BEGIN, condition("more", "place < len(numbers)"),
+             compute("e", "numbers[place]"), call("tried", "add", first="load", second="e"),
+             call("half", "halve", number="tried"), condition("c", "half > 20"),
+             call("left", "add", first="left", second="e"), compute("take", "tried", "load"), NEXT,
+             end({"object": {"load": {"var": "load"}, "left": {"var": "left"}}})],
+            "start none no from more.true e tried half c.true left next more:99", "c.false take next", "more.false end",
+            numbers=LIST,
+        ),
+        numbered("numbers", [31, 22, 9, 40, 1], [12, 19, 50], [44, 13, 60, 8, 7, 15]),
+        numbered("numbers", [40, 1, 1, 5], [42], [9, 9, 9, 9, 9, 9]),
+        "Load the numbers one after the other. What would bring half of the load above 20 is left.",
+    ),
+    "arms that begin with the same tool": Lesson(
+        sketch(
+            [compute("n0", "[]", "held"), compute("n1", "[]", "sent"), compute("n2", "[]", "twice"), BEGIN,
+             condition("more", "place < len(numbers)"), compute("e", "numbers[place]"),
+             each("sums", "twice", "h", "sum", call("sum", "add", first="e", second="h")),
+             call("all", "total", numbers="sums"), condition("c", "all > 60"),
+             call("sent", "joined", numbers="sent", number="e"), call("held", "joined", numbers="held", number="e"),
+             compute("d", "e + 10"), call("twice", "joined", numbers="twice", number="d"), NEXT,
+             end({"object": {"held": {"var": "held"}, "sent": {"var": "sent"}}})],
+            "start n0 n1 n2 from more.true e sums all c.true sent next more:99", "c.false held d twice next",
+            "more.false end", numbers=LIST,
+        ),
+        numbered("numbers", [14, 9, 30, 22, 5], [41, 17, 33], [8], [25, 36, 11, 3]),
+        numbered("numbers", [20, 40, 21, 1], [60, 2, 3], [7, 7, 7, 7]),
+        "Add each number to all that were held before and to the 10 that each of these counts more. If the sums come "
+        "to more than 60 in total it is sent; else it is held, too.",
+    ),
     "an entry under a name": Lesson(
         sketch([compute("p", "prices[article]"), call("r", "multiply", first="p", second="count"), end("r")],
                "start p r end", prices={"type": "object"}, article="string", count="integer"),
@@ -746,6 +799,19 @@ def parted(rows: Sequence[dict[str, Any]], wanted: Sequence[bool], *found: Candi
 
 def chosen(one: Parted) -> str:
     return one.decision.ways[0][0][0].expr
+
+
+def test_what_cannot_be_computed_on_a_way_is_not_in_a_list_either() -> None:
+    lesson = LESSONS["a loop that carries the result of a call"]
+    gold = Workflow.model_validate(lesson.gold)
+    draft = derived(traces_of(gold, lesson.shown), gold.inputs, lesson.query)
+    assert draft is not None
+    odd = [Set("odd", None, "number // round_no"), Set("all", None, "[odd, number]")]
+    edges = {edge: odd for path in draft.plan.bound.walk.layout.paths for edge in pairwise(one.key for one in path)}
+    rows = [row for run in simulate(replace(draft.plan, on_way=edges))[0] for row in run]
+    assert all(("all" in row) == ("odd" in row) for row in rows)
+    assert {row.get("odd") for row in rows} > {None, 25 // 1}
+    assert all(row["all"] == [row["odd"], row["number"]] for row in rows if "odd" in row)
 
 
 def test_a_condition_that_serves_two_places_is_taken_in_both() -> None:

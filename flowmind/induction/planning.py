@@ -348,7 +348,12 @@ def simulate(made: Plan) -> tuple[Rows, Rows]:
 
             def put(sets: Sequence[Set], env: dict[str, Any] = env, kept: dict[str, Any] = kept) -> None:
                 for one in sets:
-                    kept[one.name] = env[one.name] = one.value(env)
+                    value = one.value(env)
+                    for held in (kept, env):
+                        if value is UNSET:
+                            held.pop(one.name, None)  # a list with it in it would be no value either
+                        else:
+                            held[one.name] = value
 
             if place:
                 edge = (path[place - 1].key, event.key)
