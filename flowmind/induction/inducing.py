@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +13,7 @@ from flowmind.checking import check
 from flowmind.induction.binding import Bound, bind
 from flowmind.induction.deciding import decide
 from flowmind.induction.emitting import Emitter
-from flowmind.induction.planning import Plan, fill, simulate
+from flowmind.induction.planning import Plan, fill, outlay, simulate
 from flowmind.induction.reading import Reading, read
 from flowmind.induction.refining import refined
 from flowmind.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
@@ -32,10 +32,8 @@ IDLE = 1.5
 """What it costs to leave out the calls of a tool whose results nobody reads."""
 MARGIN = 16.0
 """How much dearer than the cheapest a layout may become before it is given up."""
-FILLED = 24
+FILLED = 26
 """Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
-ALIKE = 4
-"""Of them those with the same loops, which differ only in what stands behind these."""
 SURELY = 4
 """Of them those that are explained even if another one is cheaper already."""
 SLACK = 4.0
@@ -101,14 +99,8 @@ def plans(
         if count and (found := bound(layout, least[count] + MARGIN, False)) is not None:
             looped.append(found)
             least[count] = min(least[count], found.cost)
-    looped.sort(key=lambda one: one.cost + 4.5 * len(one.walk.layout.loops))
-    alike = Counter[Loops]()
-    likely: list[Bound] = []
-    for one in looped:
-        alike[one.walk.layout.loops] += 1
-        if alike[one.walk.layout.loops] <= ALIKE:
-            likely.append(one)
-    again = [one if one.settled else bound(one.walk.layout) for one in likely[:FILLED]]
+    looped.sort(key=lambda one: one.cost + outlay(one.walk.layout))
+    again = [one if one.settled else bound(one.walk.layout) for one in looped[:FILLED]]
     made: list[Plan] = []
     for one in sorted((one for one in again if one is not None), key=lambda one: one.cost):
         if len(made) < SURELY or one.cost < min(plan.cost for plan in made) + SLACK:

@@ -12,7 +12,7 @@ from flowmind.induction.binding import Bound, Edge, Slot, finish
 from flowmind.induction.conditions import Candidate
 from flowmind.induction.keeping import Kept, Summed
 from flowmind.induction.runs import UNSET
-from flowmind.induction.structure import END, Event, Key, junction
+from flowmind.induction.structure import END, Event, Key, Layout, junction
 from flowmind.induction.terms import Term
 from flowmind.induction.walking import ELEMENT, Sample, inside
 from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
@@ -21,6 +21,8 @@ from tools_registry.runtime import CaseError
 
 UNDECIDED = 16.0
 """What a place costs whose ways nothing tells apart."""
+LOOP = 4.5
+APART = 5.0
 CLOSE = 1.5
 """How much dearer a term may be that explains a value about as well."""
 
@@ -302,8 +304,13 @@ def variants(made: Plan) -> Iterator[Plan]:
 def fill(bound: Bound) -> Plan:
     """The plan of a bound layout, without its conditions."""
     made = _Planner(bound).fill()
-    made.cost = bound.cost + 4.5 * len(bound.walk.layout.loops) + _regular(bound)
+    made.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
     return made
+
+
+def outlay(layout: Layout) -> float:
+    """What the loops of a layout cost, and ways that part early: the call before could have been one for all."""
+    return LOOP * len(layout.loops) + (APART if layout.early else 0.0)
 
 
 def _regular(bound: Bound) -> float:

@@ -18,6 +18,8 @@ Key = tuple[str, ...]
 START: Key = ("start",)
 END: Key = ("end",)
 MAX_LAYOUTS = 120
+EARLY = ":"
+"""Stands in the names of sites of ways that part before their tools differ."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Layout:
         """The sites, in the order of their first visits."""
         keys = (event.key for path in self.paths for event in path if event.call is not None)
         return list(dict.fromkeys(keys))
+
+    @property
+    def early(self) -> bool:
+        """Whether ways part in it before their tools differ."""
+        return any(EARLY in key[3] for key in self.sites)
 
     def edges(self) -> dict[Key, list[Key]]:
         """For each place the places that were reached from it, in the order in which they were seen."""
@@ -130,7 +137,8 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
     """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
-        yield _straight(runs, spans, region, apart=1), ()
+        if "/" in region:  # in a round of a loop, as the heads below
+            yield _straight(runs, spans, region, apart=1), ()
         yield _straight(runs, spans, region, apart=0), ()
     if depth == 0:
         return
@@ -173,7 +181,7 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: in
             name = str(counts[tool])
             if apart is not None:
                 way = ways.setdefault(tools[: place - begin + (2 * apart)], len(ways))
-                name = f"{name}.{way}"
+                name = f"{name}{EARLY if apart else '.'}{way}"
             path.append(Event(("site", region, tool, name), place))
         paths.append(path)
     return paths
