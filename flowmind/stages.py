@@ -229,7 +229,8 @@ def solution_of(
 
     Args:
         task, traces, workflow, problems, summary, coerced, derivation: As in `Solution`.
-        worked: Which example each trace worked on; without it the rollouts went round.
+        worked: Which example each trace worked on, -1 for none that it could be right on; without it the rollouts
+            went round.
     """
     numbers = [rollout % len(task.examples) for rollout in range(len(traces))] if worked is None else worked
     complete = [is_complete(trace) for trace in traces]

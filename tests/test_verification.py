@@ -298,6 +298,18 @@ def test_an_execution_that_fails_twice_is_given_up() -> None:
     assert (found.executions, found.mends, found.right) == (4, ("execute",) * 2, 1)
 
 
+@pytest.mark.parametrize("honest", [True, False])
+def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> None:
+    repeated = [action("shout", text="abc"), action("finish", answer=shout(mirror("abc")))]
+    again = working("abc") if honest else repeated
+    chat = ScriptedChat([*forgetting("abc"), *forgetting("Ann"), *again])
+    solution = solved(loud("abc", "Ann"), TEXTS, chat, "induction", verify=2)
+    assert 'ended with "ABC!", but the right answer is "CBA!"' in told(chat.requests[4])
+    assert [trace.answer for trace in solution.traces] == ["ABC!", "ANN!", "CBA!"]
+    assert solution.exec_correct is honest
+    assert (gives(solution, TEXTS, {"text": "xy"}) == ["YX!"]) is honest
+
+
 # By hand: a branch whose limit neither text nor examples show
 
 

@@ -155,4 +155,7 @@ async def _closed(work: Work, best: Best | None, who: Summarizer, rounds: int) -
         **found,
     )
     problems = check(workflow, work.business.specs) if workflow is not None else []
-    return solution_of(task, work.traces, workflow, problems, summary, 0, work.worked, derivation)
+    worked = [
+        example if work.right(place) or place not in work.told else -1 for place, example in enumerate(work.worked)
+    ]
+    return solution_of(task, work.traces, workflow, problems, summary, 0, worked, derivation)

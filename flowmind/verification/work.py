@@ -14,6 +14,7 @@ from flowmind.induction.reading import Reading
 from flowmind.induction.runs import Run, run_of
 from flowmind.induction.structure import Key
 from flowmind.protocols import Brief, ChatModel
+from flowmind.provenance import has_holes, with_origins
 from flowmind.rehearsal import RecordedSandbox
 from flowmind.stages import Settings, budget_left, execute_brief, is_complete, letters_of, make_agent
 from flowmind.task import Task
@@ -67,6 +68,8 @@ class Work:
     traces: list[Trace] = field(default_factory=list[Trace])
     worked: list[int] = field(default_factory=list[int])
     """The example that each trace worked on; -1 for a probe."""
+    told: set[int] = field(default_factory=set[int])
+    """Traces of executions that were told what is right."""
     spare: set[int] = field(default_factory=set[int])
     """Traces of probes that nothing is derived from: workflows are only tried on them."""
     turns: list[Turn] = field(default_factory=list[Turn])
@@ -86,6 +89,7 @@ class Work:
         else:
             brief = execute_brief(self.task, example, self.business.specs)
             if before is not None:
+                self.told.add(len(self.traces))
                 brief = brief.model_copy(update={"task": f"{brief.task}\n\n{_again(before, given.output)}"})
             trace = await self._agent(brief)
         self.traces.append(trace)
@@ -116,11 +120,19 @@ class Work:
         return await agent.execute(brief, self.business)
 
     def right(self, place: int) -> bool:
-        """Whether a trace came to the example's answer; a probe's is taken at its word."""
+        """Whether a trace came to the example's answer; a probe's is taken at its word.
+
+        Who was told the answer has to come to it by tools: to repeat it is no execution.
+        """
         trace, example = self.traces[place], self.worked[place]
         if example < 0:
             return True
-        return trace.executed and json_equal(trace.answer, self.task.examples[example].output)
+        if not trace.executed or not json_equal(trace.answer, self.task.examples[example].output):
+            return False
+        if place not in self.told:
+            return True
+        origin = with_origins([trace], self.task.query)[0].origin
+        return origin is not None and not has_holes(origin)
 
     def runs(self) -> list[Run]:
         """What is derived from: the right traces, each example once; without any, the calls of wrong ones.
