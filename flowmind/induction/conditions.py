@@ -28,7 +28,7 @@ ALIKE = 4
 """Halves of conditions that hold at the same visits."""
 TEXTS = 80
 DATES = 32
-PLAIN = 4.0
+SIMPLE = 4.0
 """A comparison that costs no more is taken without looking for one with a multiple."""
 WAITING = 0.5
 """What a term costs at most if nothing else reads it."""
@@ -103,7 +103,7 @@ def separate(
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
     found = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
-    if min((one.cost for one in found.values()), default=99.0) > PLAIN:
+    if min((one.cost for one in found.values()), default=99.0) > SIMPLE:
         found |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)

@@ -65,6 +65,7 @@ class Parted:
 
     @property
     def price(self) -> float:
+        """What its likeliest condition costs."""
         return self.decision.cost
 
     def serving(self, expr: str) -> str | None:

@@ -125,19 +125,19 @@ def _with_arm(workflow: Workflow, node: ToolNode, expr: str, answer: str) -> Wor
     if len(ways) != 1:
         return None
     taken = {*workflow.by_id, *(one.output for one in workflow.nodes if isinstance(one, ToolNode | Assign))}
-    check_, made, end = (_free(name, taken) for name in (f"if_{node.id}", "read_answer", "end_read"))
+    asks, made, end = (_free(name, taken) for name in (f"if_{node.id}", "read_answer", "end_read"))
     nodes = (
-        Condition(id=check_, expr=expr),
+        Condition(id=asks, expr=expr),
         Assign(id=f"set_{made}", expr=answer, output=made),
         End(id=end, output=Var(var=made)),
     )
     edges = (
-        Edge.model_validate({"from": node.id, "to": check_}),
-        Edge.model_validate({"from": check_, "to": f"set_{made}", "when": True}),
-        Edge.model_validate({"from": check_, "to": ways[0].target, "when": False, "bound": ways[0].bound}),
+        Edge.model_validate({"from": node.id, "to": asks}),
+        Edge.model_validate({"from": asks, "to": f"set_{made}", "when": True}),
+        Edge.model_validate({"from": asks, "to": ways[0].target, "when": False, "bound": ways[0].bound}),
         Edge.model_validate({"from": f"set_{made}", "to": end}),
     )
-    told = Evidence(node=check_, field="expr", guess=READ), Evidence(node=end, field="output", guess=READ)
+    told = Evidence(node=asks, field="expr", guess=READ), Evidence(node=end, field="output", guess=READ)
     kept = [edge for edge in workflow.edges if edge is not ways[0]]
     return workflow.model_copy(
         update={"nodes": (*workflow.nodes, *nodes), "edges": (*kept, *edges), "evidence": (*workflow.evidence, *told)}
