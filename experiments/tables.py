@@ -122,7 +122,8 @@ def _group(name: str, group: Group) -> tuple[str, ...]:
 
 
 def _rate(found: Rate) -> str:
-    return f"{found.percent:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]"
+    exact = 100 * found.count / found.of if found.of else 0.0  # `percent` is rounded already
+    return f"{exact:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -12,8 +12,9 @@ from experiments.analyses import ANALYSES, analyse, compare
 from experiments.grid import Grid, cells, folders
 from experiments.loading import Loaded
 from experiments.runner import RunOptions
-from experiments.tables import Table
+from experiments.tables import Table, shown
 from flowmind.errors import InputError
+from flowmind.evaluation.statistics import rate
 from flowmind.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 
 CONFIGS = Path(__file__).resolve().parents[1] / "experiments" / "configs"
@@ -78,6 +79,10 @@ def test_the_main_results_leave_out_what_the_infrastructure_failed() -> None:
     ]  # fmt: skip
     assert ("paper: qwen3-8b es-pe", "141", "21.3", "25.9", "88.7", "87.2", "78.7", "–") in theirs(table)
     assert len(theirs(table)) == len(paper.rows("table1_main"))
+
+
+def test_a_rate_is_rounded_once() -> None:
+    assert shown(rate(10, 117)) == "8.5 (10/117) [5, 15]"  # 8.547 %: 8.55 in a summary, and no 8.6 made of that
 
 
 def test_a_lead_that_chance_explains_is_called_so() -> None:
