@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -23,6 +24,8 @@ from flowmind.checking import check
 from flowmind.errors import FlowMindError, InputError
 from flowmind.executor.running import run_many
 from flowmind.files import dump_json, write_text
+from flowmind.induction.inducers import Inducers
+from flowmind.induction.inducing import Inducer, drafts_in_thread
 from flowmind.pipeline import Settings, Solution, solve
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.testing import ScriptedChat
@@ -207,7 +210,12 @@ class Spoiled(Record):
 
 
 async def outcome(
-    kind: Kind, task: Task, traces: Sequence[Trace], tests: Sequence[Example], sandbox: Sandbox
+    kind: Kind,
+    task: Task,
+    traces: Sequence[Trace],
+    tests: Sequence[Example],
+    sandbox: Sandbox,
+    inducer: Inducer = drafts_in_thread,
 ) -> Spoiled:
     """Induces a task's workflow from the traces of its examples, and runs it on tests.
 
@@ -217,6 +225,7 @@ async def outcome(
         traces: One for each of its examples, in their order.
         tests: Which induction never sees.
         sandbox: The task's tools.
+        inducer: Who induces.
     """
     known = {dump_json(example.input): trace for example, trace in zip(task.examples, traces, strict=True)}
 
@@ -224,7 +233,7 @@ async def outcome(
         return known[dump_json(inputs)]
 
     settings = Settings(mode="induction", traces="gold")
-    solution = await solve(task, sandbox, ScriptedChat([]), settings, demonstrate=shown)
+    solution = await solve(task, sandbox, ScriptedChat([]), settings, demonstrate=shown, inducer=inducer)
     derivation = solution.derivation
     assert derivation is not None
     return Spoiled(
@@ -247,17 +256,23 @@ def _passes(solution: Solution, tests: Sequence[Example], sandbox: Sandbox) -> b
 
 
 async def measured(
-    task: Task, gold: Workflow, tests: Sequence[Example], sandbox: Sandbox, kinds: Sequence[Kind], seed: int
+    task: Task,
+    gold: Workflow,
+    tests: Sequence[Example],
+    sandbox: Sandbox,
+    kinds: Sequence[Kind],
+    seed: int,
+    inducer: Inducer = drafts_in_thread,
 ) -> list[Spoiled]:
-    """What comes of one task with each kind of noise that its traces can have."""
+    """What comes of one task with each kind of noise that its traces can have, in their order."""
     demonstrate = demonstration(gold, sandbox)
     clean = [await demonstrate(example.input) for example in task.examples]
-    found: list[Spoiled] = []
+    made: dict[Kind, list[Trace] | None] = {}
     for kind in kinds:
-        traces = await spoiled(kind, clean, Random(f"{seed}/{task.id}/{kind}"), sandbox)
-        if traces is not None:
-            found.append(await outcome(kind, task, traces, tests, sandbox))
-    return found
+        made[kind] = await spoiled(kind, clean, Random(f"{seed}/{task.id}/{kind}"), sandbox)
+    return await asyncio.gather(
+        *(outcome(kind, task, traces, tests, sandbox, inducer) for kind, traces in made.items() if traces is not None)
+    )
 
 
 def in_turn(tasks: Sequence[Task], limit: int | None) -> list[Task]:
@@ -289,13 +304,14 @@ def analysis(
     if not tasks:
         have = ", ".join(sorted({task.control_flow for task in benchmark.tasks if task.id in golds})) or "none"
         raise InputError(f"{bench / 'gold.jsonl'}: no gold workflow of such a task; control flows with one: {have}")
-    with WorkerPool(1) as pool:
+    processes = min(os.cpu_count() or 1, len(kinds))
+    with WorkerPool(1) as pool, Inducers(processes) as inducers:
         for task in tasks:
             sandbox = LocalSandbox(_tools(task, tools, bench), pool)
             gold, tests = golds[task.id], benchmark.tests[task.id]
             if problems := check(gold, sandbox.specs):
                 raise InputError(f"{bench / 'gold.jsonl'}: the workflow of {task.id!r}: {problems[0]}")
-            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, kinds, seed))
+            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, kinds, seed, inducers.drafts))
 
 
 def _tools(task: Task, tools: Any, bench: Path) -> list[ToolSource]:

@@ -7,8 +7,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -27,6 +27,8 @@ from flowmind.evaluation.metrics import Summary, failure_mode, integrity
 from flowmind.executor.running import run_batch
 from flowmind.files import dump_json, write_text
 from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.induction.inducers import Inducers
+from flowmind.induction.inducing import Inducer, drafts_in_thread
 from flowmind.llm.choosing import model_named
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import Endpoint, reach
@@ -48,7 +50,7 @@ from flowmind.record import (
     TaskFacts,
 )
 from flowmind.sandboxes import Sandboxes, SandboxKind
-from flowmind.stages import require_consistent
+from flowmind.stages import require_consistent, summarizer_of
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.trace import Trace
 from flowmind.workflow import Workflow
@@ -60,7 +62,7 @@ from tools_registry.spec import Record, ToolSpec
 LOST = 5
 """Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
 WORTH_A_PROCESS = 8
-"""Cases for which `search` is given one more process to think in: it takes about a second to start."""
+"""Cases for which one more process thinks or induces: it takes about a second to start."""
 
 
 class RunOptions(Record):
@@ -215,12 +217,13 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         tools, benchmark = _materials(options.bench)
         run = Run(out)
         tasks = _chosen(benchmark.tasks, options.limit, options.pick)
-        with run.locked(), _thinkers(options, tools, len(tasks)) as thinkers:
+        count = _processes(_most(options), len(tasks))
+        with run.locked(), _thinkers(options, tools, count) as thinkers, _inducing(settings, count) as inducer:
             models = connect(options, sandboxes.thinking(list(tools.values())), thinkers)
             made = manifest(options.chosen(), settings, options.bench, models.servers)
             run.begin({**made, "isolation": sandboxes.isolation().model_dump(mode="json")})
             golds = read_golds(options.bench)
-            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, golds, options.reuse)
+            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, golds, options.reuse, inducer=inducer)
             with _shown(bar) as shown:
                 try:
                     run_to_end(cases.work(tasks, shown, settings.mode))
@@ -242,13 +245,27 @@ def _tell(sandboxes: Sandboxes, run: Run) -> None:
         tqdm.tqdm.write(f"{path}: {sandboxes.found.summary()}", file=sys.stderr)
 
 
+def _processes(at_once: int, cases: int) -> int:
+    """How many processes help with so many cases, if there are enough cores and cases for more than one."""
+    return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
+
+
 def _thinkers(
-    options: RunOptions, tools: Mapping[str, ToolSource], cases: int
+    options: RunOptions, tools: Mapping[str, ToolSource], count: int
 ) -> AbstractContextManager[Thinkers | None]:
-    """Processes for `search` to think in, where there are enough cores and cases for more than one."""
-    count = min(_most(options), os.cpu_count() or 1, cases // WORTH_A_PROCESS)
+    """Processes for `search` to think in."""
     thinks = options.model == "search" and options.sandbox != "monty" and count > 1
     return Thinkers(list(tools.values()), count) if thinks else nullcontext()
+
+
+@contextmanager
+def _inducing(settings: Settings, count: int) -> Generator[Inducer]:
+    """Who induces: processes, where that is what a run does."""
+    if count > 1 and summarizer_of(settings) in ("induction", "guided"):
+        with Inducers(count) as inducers:
+            yield inducers.drafts
+    else:
+        yield drafts_in_thread
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
@@ -284,7 +301,8 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
                 for task in _chosen(benchmark.tasks, chosen["limit"], chosen.get("pick", "first"))
                 if cases.timing(task)
             ]
-            with _shown(bar) as shown:
+            count = _processes(models.limit.current, len(tasks))
+            with _shown(bar) as shown, _inducing(settings, count) as cases.inducer:
                 records = run_to_end(cases.rebuild(tasks, shown))
             run.put_in_order(records)
             return settle(run, tasks)
@@ -356,6 +374,7 @@ class _Cases:
     golds: Mapping[str, Workflow]
     reuse: tuple[Path, ...]
     replay_of: Path | None = None
+    inducer: Inducer = drafts_in_thread
     lost: int = 0
     """Cases in a row that the endpoint failed."""
 
@@ -469,7 +488,7 @@ class _Cases:
         summarize = exchanges.of(self.models.summarize, self.models.subject)
         gold = self.golds.get(task.id) if self.settings.traces == "gold" else None
         shown = demonstration(gold, business) if gold is not None else None
-        solution = await solve(task, business, execute, self.settings, summarize, shown)
+        solution = await solve(task, business, execute, self.settings, summarize, shown, self.inducer)
         error, tests = _endpoint_failure(solution), self.tests(task)
         if error is None and solution.graph_valid and solution.workflow is not None:
             cases = [test.input for test in tests]

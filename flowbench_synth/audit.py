@@ -16,7 +16,7 @@ from flowbench_synth.filtering import TaskAudit, audit_task
 from flowbench_synth.instance import Gold
 from flowmind.errors import InputError
 from flowmind.files import parse_json, read_lines, read_text, validate
-from flowmind.llm.search.thinkers import collect_seldom
+from flowmind.helpers import collect_seldom
 from flowmind.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow import Workflow
 

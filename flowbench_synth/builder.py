@@ -25,7 +25,7 @@ from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
 from flowmind import __version__
 from flowmind.files import dump_json, write_text
-from flowmind.llm.search.thinkers import collect_seldom
+from flowmind.helpers import collect_seldom
 from flowmind.task import Example, HeldOut, Task
 from flowmind.workflow import Workflow
 from tools_registry import catalog

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowmind.errors import InputError
 from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.induction.inducing import Inducer, drafts_in_thread
 from flowmind.protocols import ChatModel
 from flowmind.stages import (
     MODES,
@@ -47,6 +48,7 @@ async def solve(
     settings: Settings,
     summarizer: ChatModel | None = None,
     demonstrate: Demonstrate | None = None,
+    inducer: Inducer = drafts_in_thread,
 ) -> Solution:
     """Solves a task: executes it on its examples, and turns what happened into a workflow.
 
@@ -57,6 +59,7 @@ async def solve(
         settings: How.
         summarizer: Who summarizes.
         demonstrate: Makes the right trace of an input, for settings with `traces="gold"`.
+        inducer: Who induces, where the settings say so: in a thread, or in processes of its own.
 
     Raises:
         InputError: If the task has no examples, or a business tool bears a graph tool's name.
@@ -76,7 +79,7 @@ async def solve(
         return await _single_stage(task, business, model, settings)
     who = summarizer_of(settings)
     if who not in ("react", "plan") or rounds_of(settings):
-        return await derive(task, business, model, settings, summarizer or model, demonstrate)
+        return await derive(task, business, model, settings, summarizer or model, demonstrate, inducer)
     traces: list[Trace] = []
     for rollout in range(settings.rollouts):
         if settings.traces == "gold" and demonstrate is not None:

@@ -106,6 +106,10 @@ class Binder:
         default_factory=dict[tuple[tuple[Sample, ...], bool], Pool]
     )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was looked up so far: it goes by the identity of objects, and would be most of what is sent."""
+        return {**vars(self), "_indexes": {}, "_pools": {}}
+
     def pool(self, samples: Sequence[Sample], after: bool = False) -> Pool:
         """The terms before (or after) some visits."""
         key = (tuple(samples), after)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from flowmind.checking import check
 from flowmind.induction.binding import Bound, bind
@@ -174,6 +175,32 @@ def drafts(
         workflow = emitter.write()
         made.setdefault(workflow.document, Draft(workflow, one, emitter, not check(workflow, specs)))
     return sorted(made.values(), key=lambda one: one.cost)
+
+
+class Inducer(Protocol):
+    """Finds what `drafts` finds, without keeping the event loop waiting."""
+
+    def __call__(
+        self,
+        runs: Sequence[Run],
+        specs: Mapping[str, ToolSpec],
+        inputs: JSONSchema,
+        reading: Reading,
+        name: str,
+        among: Collection[Loops] | None = None,
+    ) -> Awaitable[list[Draft]]: ...
+
+
+async def drafts_in_thread(
+    runs: Sequence[Run],
+    specs: Mapping[str, ToolSpec],
+    inputs: JSONSchema,
+    reading: Reading,
+    name: str,
+    among: Collection[Loops] | None = None,
+) -> list[Draft]:
+    """As `drafts`, in a thread: the event loop goes on, if slowly."""
+    return await asyncio.to_thread(drafts, runs, specs, inputs, reading, name, among)
 
 
 def _less_repeats(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:

@@ -20,6 +20,9 @@ class Unset:
     def __repr__(self) -> str:
         return "UNSET"
 
+    def __reduce__(self) -> str:
+        return "UNSET"  # the one there is, in another process too
+
 
 UNSET = Unset()
 

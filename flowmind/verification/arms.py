@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -10,7 +9,6 @@ from typing import Any, cast
 from flowmind.checking import check
 from flowmind.files import dump_json
 from flowmind.induction.emitting import Emitter
-from flowmind.induction.inducing import drafts
 from flowmind.induction.planning import simulate
 from flowmind.induction.telling import questions
 from flowmind.verification.asking import HIDDEN, RECORDS, listed, reply_to
@@ -52,10 +50,7 @@ async def ask_arms(work: Work, best: Best) -> Best:
 
 async def _whole(work: Work, best: Best) -> Best:
     """The likeliest draft that leaves out no call and solves as many examples; as it was, if there is none."""
-    made = await asyncio.to_thread(
-        drafts, work.runs(), work.business.specs, work.task.inputs, work.reading, work.task.id, best.loops or None
-    )
-    for draft in made:
+    for draft in await work.drafts(best.loops or None):
         if draft.sound and not draft.plan.left_out:
             failures = await work.failures(draft.workflow)
             if len(failures) <= len(best.failures):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from flowmind.checking import check
 from flowmind.induction.conditions import negated
 from flowmind.induction.emitting import Emitter
-from flowmind.induction.inducing import Draft, Loops, drafts
+from flowmind.induction.inducing import Draft, Loops
 from flowmind.induction.structure import Key
 from flowmind.stages import rounds_of
 from flowmind.verification.work import CounterExample, Work
@@ -67,13 +66,10 @@ async def choose(work: Work, before: Best | None = None) -> Best | None:
 
 
 async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
-    runs = work.runs()
-    work.built_from = len(runs)
-    if not runs:
+    work.built_from = len(work.runs())
+    if not work.built_from:
         return None
-    made = await asyncio.to_thread(
-        drafts, runs, work.business.specs, work.task.inputs, work.reading, work.task.id, among
-    )
+    made = await work.drafts(among)
     likely = tuple(dict.fromkeys(draft.plan.loops for draft in made[:LIKELY]))
     best: Best | None = None
     first: int | None = None

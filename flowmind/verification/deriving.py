@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowmind.checking import check
+from flowmind.induction.inducing import Inducer, drafts_in_thread
 from flowmind.induction.reading import read
 from flowmind.induction.replaying import straight
 from flowmind.induction.runs import run_of
@@ -35,14 +36,15 @@ async def derive(
     settings: Settings,
     summarizer: ChatModel,
     demonstrate: Demonstrate | None = None,
+    inducer: Inducer = drafts_in_thread,
 ) -> Solution:
     """Executes a task's examples and derives the workflow.
 
     Args:
-        task, business, model, settings, summarizer, demonstrate: As for `flowmind.pipeline.solve`.
+        task, business, model, settings, summarizer, demonstrate, inducer: As for `flowmind.pipeline.solve`.
     """
     gold = demonstrate if settings.traces == "gold" else None
-    work = Work(task, business, model, settings, summarizer, gold, read(task.query))
+    work = Work(task, business, model, settings, summarizer, gold, read(task.query), inducer)
     who, rounds = summarizer_of(settings), rounds_of(settings)
     if who in ("react", "plan", "replay"):
         for rollout in range(settings.rollouts if who != "replay" else 1):

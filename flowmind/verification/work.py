@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from flowmind import prompts
 from flowmind.executor.running import Ran, arun, needs_waiting, run_many
 from flowmind.files import dump_json
+from flowmind.induction.inducing import Draft, Inducer, Loops, drafts_in_thread
 from flowmind.induction.reading import Reading
 from flowmind.induction.runs import Run, run_of
 from flowmind.induction.structure import Key
@@ -65,6 +66,7 @@ class Work:
     summarizer: ChatModel
     demonstrate: Demonstrate | None = None
     reading: Reading = field(default_factory=Reading)
+    inducer: Inducer = drafts_in_thread
     traces: list[Trace] = field(default_factory=list[Trace])
     worked: list[int] = field(default_factory=list[int])
     """The example that each trace worked on; -1 for a probe."""
@@ -151,6 +153,10 @@ class Work:
                     known = Run(run.inputs, run.calls, self.task.examples[example].output, place, run.steps)
                     return [known]
         return list(found.values())
+
+    async def drafts(self, among: Collection[Loops] | None = None) -> list[Draft]:
+        """The likeliest workflows that `runs` may come from; `among` as for `inducing.plans`."""
+        return await self.inducer(self.runs(), self.business.specs, self.task.inputs, self.reading, self.task.id, among)
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
         """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""

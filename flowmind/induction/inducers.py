@@ -1,0 +1,65 @@
+"""Processes that induce workflows: the search is Python from end to end, of which a process does one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from flowmind.helpers import HelperEnded, Helpers, answer_questions
+from flowmind.induction.inducing import Draft, Loops, drafts
+from flowmind.induction.reading import Reading
+from flowmind.induction.runs import Run
+from tools_registry.schema import JSONSchema
+from tools_registry.spec import ToolSpec
+
+
+class Inducers(Helpers):
+    """Processes that induce workflows. One starts when it is first needed.
+
+    Args:
+        count: How many processes.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(__name__, None, count)
+        # threads of our own: who waits for a process must not keep the loop's others from running tools
+        self._threads = ThreadPoolExecutor(count)
+
+    async def drafts(
+        self,
+        runs: Sequence[Run],
+        specs: Mapping[str, ToolSpec],
+        inputs: JSONSchema,
+        reading: Reading,
+        name: str,
+        among: Collection[Loops] | None = None,
+    ) -> list[Draft]:
+        """As `inducing.drafts`, in one of the processes.
+
+        Raises:
+            RuntimeError: If the process has ended, or the induction raised something.
+        """
+        question = (list(runs), dict(specs), inputs, reading, name, among)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, question)
+        except HelperEnded as ended:
+            raise RuntimeError(f"induction: its process has ended ({ended})") from None
+
+    def close(self) -> None:
+        """Ends the processes for good, whatever they do."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        super().close()
+        self._threads.shutdown()
+
+
+@contextmanager
+def _prepared(_: None) -> Generator[Callable[[Any], list[Draft]]]:
+    yield lambda question: drafts(*question)
+
+
+def main() -> None:
+    """Induces from what comes in by standard input, until it is closed."""
+    answer_questions(_prepared)
