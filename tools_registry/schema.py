@@ -48,11 +48,16 @@ def type_name(value: Any) -> str:
     return names.get(kind) or ("array" if isinstance(value, list) else "object")
 
 
+_SIMPLE: frozenset[type_[Any]] = frozenset([str, int, float, bool, type_of(None)])
+
+
 def json_equal(left: Any, right: Any) -> bool:
     """JSON equality: an int equals a float of the same value, a bool equals only a bool.
 
     Lists are ordered, objects are not. No tolerance. This is the exact match of every evaluation.
     """
+    if type_of(left) is type_of(right) and type_of(left) in _SIMPLE:
+        return bool(left == right)
     if isinstance(left, bool) or isinstance(right, bool):
         return isinstance(left, bool) and isinstance(right, bool) and left == right
     if isinstance(left, list) and isinstance(right, list):

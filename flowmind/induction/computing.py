@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.induction.runs import UNSET
 from flowmind.induction.spelling import written
-from flowmind.induction.terms import Term, is_number, is_whole, same
+from flowmind.induction.terms import Term, all_are, is_number, is_whole, same
 from flowmind.induction.walking import ROUND, VISITS
 from tools_registry.schema import json_equal
 
@@ -145,24 +145,25 @@ def _on_a_line(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> I
 
 def look_up(pool: Pool) -> Iterator[Term]:
     """Entries of objects under a name that another variable holds, elements of lists at a counted place."""
-    names = [term for term in pool.plain if all(isinstance(value, str) for value in term.values)]
-    counts = [term for term in pool.plain if all(map(is_whole, term.values))]
+    names = [term for term in pool.plain if all_are(str, term.values)][:24]
+    counts = [term for term in pool.plain if is_whole(term.values[0]) and all(map(is_whole, term.values))]
+    counts = [term for term in counts if term.expr.startswith((VISITS, ROUND)) or term.uses & pool.wanted][:8]
+    names, counts = ([term for term in keys if len({*term.values}) > 1] for keys in (names, counts))
     for box in pool.plain:
         if box.cost > BOX:
             continue
-        if all(isinstance(value, dict) for value in box.values):
-            keys = names[:24]
-        elif all(isinstance(value, list) for value in box.values):
-            keys = [term for term in counts if term.expr.startswith((VISITS, ROUND)) or term.uses & pool.wanted][:8]
+        if all_are(dict, box.values):
+            keys = names
+        elif all_are(list, box.values):
+            keys = counts
         else:
             continue
         for key in keys:
-            if key.uses == box.uses or len({*key.values}) < 2:
+            if key.uses == box.uses:
                 continue
             for back in (0, 1) if key.expr.startswith(VISITS) else (0,):
-                places = [value - back if back else value for value in key.values]
-                values = tuple(_entry(held, at) for held, at in zip(box.values, places, strict=True))
-                if UNSET not in values:
+                places = [value - back for value in key.values] if back else key.values
+                if (values := _entries(box.values, places)) is not None:
                     cost = box.cost + key.cost + 0.4 + 0.2 * back
                     expr = f"{box.expr}[{key.expr}{' - 1' if back else ''}]"
                     yield Term(values, cost, None, expr, box.uses | key.uses)
@@ -200,11 +201,14 @@ def fields(term: Term) -> Iterator[Term]:
             yield Term(values, term.cost + 0.3, None, f"{term.expr}[{key!r}]", term.uses)
 
 
-def _entry(held: Any, key: Any) -> Any:
-    """Of an object or a list; UNSET if there is none."""
-    if isinstance(held, dict):
-        return cast(dict[str, Any], held).get(key, UNSET)
-    return held[key] if 0 <= key < len(held) else UNSET
+def _entries(boxes: Sequence[Any], keys: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Of objects or lists; None if there is none in one of them."""
+    found: list[Any] = []
+    for held, key in zip(boxes, keys, strict=True):
+        if not (key in held if isinstance(held, dict) else 0 <= key < len(held)):
+            return None
+        found.append(held[key])
+    return tuple(found)
 
 
 def _in_order(value: Any) -> Any:

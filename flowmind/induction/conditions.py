@@ -170,19 +170,15 @@ def _numbers(terms: Sequence[Term]) -> list[Term]:
 
 
 def _mask(holds: Iterable[bool]) -> int:
-    mask, bit = 0, 1
-    for one in holds:
-        if one:
-            mask |= bit
-        bit <<= 1
-    return mask
+    """One bit for each, the first in the lowest place."""
+    return sum([1 << place for place, one in enumerate(holds) if one])
 
 
 def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
     for term in terms:
         if all(isinstance(value, bool) for value in term.values):
             yield _Atom(term.expr, term.cost, term.uses, _mask(term.values))
-            yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask(not value for value in term.values))
+            yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask([not value for value in term.values]))
 
 
 def _cuts(
@@ -208,7 +204,7 @@ def _cuts(
     masks: dict[float, tuple[int, int]] = {}
     for op, value in options:
         if value not in masks:
-            masks[value] = (_mask(one < value for one in values), _mask(one == value for one in values))
+            masks[value] = (_mask([one < value for one in values]), _mask([one == value for one in values]))
         holds = _holds(op, *masks[value], everything)
         if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
@@ -270,7 +266,7 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
 def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
     """Where values compare so with others."""
     pairs = list(zip(left, right, strict=True))
-    less, equal = _mask(one < other for one, other in pairs), _mask(one == other for one, other in pairs)
+    less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
     above = everything ^ less ^ equal
     return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
 
@@ -317,7 +313,7 @@ def _texts(
     for term in texts:
         values = cast(tuple[str, ...], term.values)
         for value in dict.fromkeys([*values, *named, ""]):
-            holds = _mask(one == value for one in values)
+            holds = _mask([one == value for one in values])
             if holds in (0, everything):
                 continue
             # a text that nothing else reads is there to be told apart
@@ -326,7 +322,7 @@ def _texts(
             yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
             yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
         for value in [*named, " "]:
-            holds = _mask(value in one for one in values)
+            holds = _mask([value in one for one in values])
             if holds not in (0, everything):
                 price = 1.8 if value == " " else 1.2
                 yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
@@ -368,7 +364,7 @@ def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
         for term, values in zip(simple, keys, strict=True):
             if term.uses == box.uses:
                 continue
-            holds = _mask(value in inside for value, inside in zip(values, held, strict=True))
+            holds = _mask([value in inside for value, inside in zip(values, held, strict=True)])
             everything = (1 << len(held)) - 1
             if holds not in (0, everything):
                 cost = term.cost + box.cost + 0.5

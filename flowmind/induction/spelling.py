@@ -23,8 +23,11 @@ def written(pool: Pool, targets: Sequence[str]) -> Iterator[Term]:
         return
     inside: dict[tuple[str, ...], Term] = {}
     for term in pool.plain:
+        if not isinstance(term.values[0], str | int):
+            continue
         for form, price, spell in _SPELLINGS:
-            if not 0 < len(spell(term.values[0])) <= len(targets[0]):
+            # most are not in the first text: the others need not be made
+            if not (first := spell(term.values[0])) or first not in targets[0]:
                 continue
             values = tuple(map(spell, term.values))
             held = all(part and part in text for part, text in zip(values, targets, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, cast
 
 from flowmind.induction.runs import UNSET
@@ -54,27 +55,12 @@ def variable(name: str, values: tuple[Any, ...], cost: float) -> Term:
     return Term(values, cost, Var(var=name), name, frozenset([name]))
 
 
-def _step(term: Term, key: str | int, cost: float) -> Term | None:
-    """The path one key further; None if it leads nowhere at some sample that has a value."""
-    found: list[Any] = []
-    for value in term.values:
-        if value is UNSET:
-            found.append(UNSET)
-        elif isinstance(key, str) and isinstance(value, dict) and key in value:
-            found.append(cast(dict[str, Any], value)[key])
-        elif (
-            isinstance(key, int)
-            and isinstance(value, list)
-            and -len(cast(list[Any], value)) <= key < len(cast(list[Any], value))
-        ):
-            found.append(cast(list[Any], value)[key])
-        else:
-            return None
+def _part(term: Term, key: str | int, cost: float) -> Term:
+    """The path one key further, which is there wherever the term has a value."""
     assert isinstance(term.binding, Var)
-    binding = (
-        Var(var=term.binding.var, path=(*term.binding.path, key)) if not (isinstance(key, int) and key < 0) else None
-    )
-    return Term(tuple(found), term.cost + cost, binding, f"{term.expr}[{key!r}]", term.uses)
+    binding = None if isinstance(key, int) and key < 0 else Var(var=term.binding.var, path=(*term.binding.path, key))
+    values = tuple([UNSET if value is UNSET else value[key] for value in term.values])
+    return Term(values, term.cost + cost, binding, f"{term.expr}[{key!r}]", term.uses)
 
 
 def paths(term: Term, depth: int = 3) -> Iterator[Term]:
@@ -84,19 +70,23 @@ def paths(term: Term, depth: int = 3) -> Iterator[Term]:
     held = [value for value in term.values if value is not UNSET]
     if not held:
         return
-    if all(isinstance(value, dict) for value in held):
-        shared = set[str].intersection(*(set(cast(dict[str, Any], value)) for value in held))
-        for key in [key for key in cast(dict[str, Any], held[0]) if key in shared][:20]:
-            if (found := _step(term, key, 0.3)) is not None:
-                yield found
-                yield from paths(found, depth - 1)
-    elif all(isinstance(value, list) and bool(cast(list[Any], value)) for value in held):
-        shortest = min(len(cast(list[Any], value)) for value in held)
+    if all_are(dict, held):
+        for key in [key for key in held[0] if all(key in value for value in held)][:20]:
+            found = _part(term, key, 0.3)
+            yield found
+            yield from paths(found, depth - 1)
+    elif all_are(list, held) and all(held):
+        shortest = min(map(len, held))
         for index in [*range(min(shortest, 4)), -1]:
-            if (found := _step(term, index, 1.2 if index == 0 else 1.4)) is not None:
-                yield found
-                if index >= 0:
-                    yield from paths(found, depth - 1)
+            found = _part(term, index, 1.2 if index == 0 else 1.4)
+            yield found
+            if index >= 0:
+                yield from paths(found, depth - 1)
+
+
+def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
+    """Whether all values, one at least, are of a kind; the first seldom is, and that is seen at once."""
+    return isinstance(values[0], kind) and all(isinstance(value, kind) for value in values)
 
 
 def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
@@ -118,8 +108,10 @@ def length_of(value: Any) -> int | None:
 
 def key_of(value: Any) -> Any:
     """A value as a key: equal ones (`json_equal`) have the same."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value if not isinstance(value, bool) else ("bool", value)
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, bool):
+        return ("bool", value)
     if isinstance(value, int | float):
         return value
     if isinstance(value, list):

@@ -1,0 +1,182 @@
+"""Processes that induce: what they find is what is found in one process, and can be gone on with here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_induction import LESSONS, TOOLS, Lesson, traces_of
+from test_thinkers import workflows
+from test_verified import branching_benchmark
+
+from experiments import runner
+from experiments.runner import RunOptions, replay, run_experiment
+from flowmind.helpers import HelperEnded, Helpers
+from flowmind.induction.inducers import Inducers
+from flowmind.induction.inducing import Draft, drafts
+from flowmind.induction.planning import variants
+from flowmind.induction.reading import read
+from flowmind.induction.runs import UNSET, Run, run_of
+from flowmind.induction.telling import evidence, questions
+from flowmind.pipeline import Settings
+from flowmind.workflow import Workflow
+from tools_registry.sandbox import FunctionSandbox
+
+SPECS = FunctionSandbox(TOOLS).specs
+
+
+def runs_of(lesson: Lesson) -> list[Run]:
+    traces = traces_of(Workflow.model_validate(lesson.gold), lesson.shown)
+    return [run_of(trace, number) for number, trace in enumerate(traces)]
+
+
+def told(found: list[Draft]) -> list[Any]:
+    """All that is done with drafts where they are tried."""
+    return [
+        (
+            one.workflow.model_dump(),
+            one.cost,
+            one.sound,
+            [str(question) for question in questions(one.emitter, one.workflow)],
+            [str(line) for line in evidence(one.emitter, one.workflow)],
+            [[candidate.expr for candidate in found] for way in one.plan.decisions.values() for found, _ in way.ways],
+            [one.scope(place) for place in one.plan.decisions],
+            [(plan.args, plan.on_way, plan.answer) for plan in variants(one.plan)],
+        )
+        for one in found
+    ]
+
+
+@pytest.fixture(scope="module")
+def inducers() -> Iterator[Inducers]:
+    with Inducers(2) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "linear, with a literal and paths",
+        "arms that only set a value",
+        "a value that a loop keeps until it is set again",
+        "a run without a round",
+    ],
+)
+def test_another_process_finds_what_this_one_finds(inducers: Inducers, name: str) -> None:
+    lesson = LESSONS[name]
+    given = runs_of(lesson), SPECS, lesson.gold["inputs"], read(lesson.query), "workflow"
+    here, there = drafts(*given), asyncio.run(inducers.drafts(*given))
+    assert here and told(there) == told(here)
+
+
+def test_what_is_not_set_is_the_same_everywhere() -> None:
+    assert pickle.loads(pickle.dumps({"left": UNSET}))["left"] is UNSET
+
+
+def test_a_process_that_ends_is_the_failure_of_one_derivation(inducers: Inducers) -> None:
+    lesson = LESSONS["linear, with a literal and paths"]
+    given = runs_of(lesson), SPECS, lesson.gold["inputs"], read(lesson.query), "workflow"
+    asyncio.run(inducers.drafts(*given))
+    killed = inducers.pids
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    for _ in killed:
+        with pytest.raises(RuntimeError, match="induction: its process has ended"):
+            asyncio.run(inducers.drafts(*given))
+    assert asyncio.run(inducers.drafts(*given))
+
+
+def test_a_run_that_induces_in_processes_leaves_the_same_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, asked = branching_benchmark(tmp_path / "bench"), list[int]()
+    summaries: list[dict[str, Any]] = []
+
+    class Counted(Inducers):
+        def __init__(self, count: int) -> None:
+            asked.append(count)
+            super().__init__(count)
+
+    monkeypatch.setattr(runner, "Inducers", Counted)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    for name, worth in (("one", 8), ("two", 2)):
+        monkeypatch.setattr(runner, "WORTH_A_PROCESS", worth)
+        options = RunOptions(model="search", bench=bench)
+        settings = Settings(mode="induction", traces="gold")
+        summaries.append(run_experiment(options, settings, tmp_path / name).model_dump())
+    assert asked == [2]
+    summaries.append(replay(tmp_path / "two", tmp_path / "three", bench).model_dump())
+    assert asked == [2, 2]
+    for summary in summaries:
+        summary.pop("wall_s")
+    assert summaries[0] == summaries[1] == summaries[2]
+    assert summaries[0]["cases"] == 9 and summaries[0]["case_pass_rate"] > 80
+    assert workflows(tmp_path / "one") == workflows(tmp_path / "two") == workflows(tmp_path / "three")
+
+
+HELPER = """
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from flowmind.helpers import answer_questions
+
+def answer(question):
+    if question == "long":
+        Path(__file__).with_suffix(".begun").touch()
+        time.sleep(600)
+    return (lambda: 0) if question == "odd" else question * 2
+
+def main():
+    answer_questions(lambda about: nullcontext(answer))
+"""
+
+
+@pytest.fixture
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Helpers]:
+    (tmp_path / "helper_of_a_test.py").write_text(HELPER)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with Helpers("helper_of_a_test", None, 1) as found:
+        yield found
+
+
+def test_closing_ends_a_process_in_the_middle_of_its_work_for_good(helper: Helpers, tmp_path: Path) -> None:
+    ended = list[str]()
+
+    def ask() -> None:
+        try:
+            helper.ask("long")
+        except HelperEnded as error:
+            ended.append(str(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    last = time.monotonic() + 30
+    while not (tmp_path / "helper_of_a_test.begun").exists() and time.monotonic() < last:
+        time.sleep(0.02)
+    (pid,) = helper.pids
+    helper.close()
+    asking.join(30)
+    assert ended and not helper.pids and not Path(f"/proc/{pid}").exists()
+    with pytest.raises(HelperEnded):
+        helper.ask("short")
+    assert not helper.pids
+
+
+def test_what_cannot_be_sent_is_the_askers_error_and_the_process_goes_on(helper: Helpers) -> None:
+    assert helper.ask("one") == "oneone"
+    pids = helper.pids
+    with pytest.raises((AttributeError, TypeError), match="lambda"):
+        helper.ask(lambda: 0)
+    with pytest.raises(RuntimeError, match="lambda"):
+        helper.ask("odd")
+    assert helper.ask("two") == "twotwo"
+    assert helper.pids == pids
