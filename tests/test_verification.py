@@ -448,7 +448,47 @@ def test_induction_asks_nobody() -> None:
     assert found.asked == 0 and found.guesses == 1 and found.open[0].startswith("when does the call of ")
 
 
+@pytest.mark.parametrize(
+    ("limit", "requests", "executions", "asked"),
+    [
+        ({"turn_limit": 2}, 2, 1, 0),
+        ({"turn_limit": 3}, 3, 2, 0),
+        ({"turn_limit": 4}, 4, 2, 0),
+        ({"turn_limit": 5}, 5, 2, 1),
+        ({"token_limit": 1}, 1, 1, 0),
+        ({"token_limit": 10_000}, 5, 2, 1),
+    ],
+)
+def test_the_limits_of_a_case_hold_over_executions_and_questions(
+    limit: Row, requests: int, executions: int, asked: int
+) -> None:
+    chat = ScriptedChat([*branching(4), *branching(25), '{"expr": "n < 8"}'])
+    found = how(solved(counted("branch", 4, 25), NUMBERS, chat, "es-react+verify", **limit))
+    assert (len(chat.requests), found.executions, found.asked) == (requests, executions, asked)
+    assert found.mends.count("question") == asked and found.mends.count("execute") == executions - 1
+
+
+def test_the_limits_of_a_case_hold_over_edits() -> None:
+    script = [*forgetting("abc"), *forgetting("Ann"), *forgetting("abc"), *forgetting("Ann")]
+    chat = ScriptedChat(script)
+    solution = solved(loud("abc", "Ann"), TEXTS, chat, "es-react+verify", turn_limit=len(script))
+    assert len(chat.requests) == len(script) and how(solution).executions == 4
+    assert solution.summary is None, "an agent that would edit is not asked any more"
+
+
 # Probes
+
+
+@pytest.mark.parametrize("limit", [4, 5, 6, 7])
+def test_an_agent_probes_within_the_limits_of_a_case(limit: int) -> None:
+    settings: Row = {"verify": 3, "probe": 12}
+    free = solved(counted("branch", 4, 25), NUMBERS, Able(), "induction", **settings)
+    bound = solved(counted("branch", 4, 25), NUMBERS, Able(), "induction", **settings, turn_limit=limit)
+    spent = [len(trace.turns) for trace in bound.traces]
+    assert sum(len(trace.turns) for trace in free.traces) > limit == sum(spent) and all(spent)
+    found = how(bound)
+    assert found.executions == len(spent) and found.mends.count("probe") == limit // 2 - 2
+    assert found.right == 2, "what an agent began and did not end is kept for its price, and derived from nowhere"
 
 
 def test_an_agent_executes_only_inputs_on_which_candidates_differ() -> None:

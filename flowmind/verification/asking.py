@@ -77,8 +77,10 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
         keys: What the reply's object has.
 
     Returns:
-        The object; None if the model failed or its reply has none.
+        The object; None if the model failed or its reply has none, or if nothing is left of the case's limits.
     """
+    if not work.may_ask:
+        return None
     parts = [Message(role=part.role, content=part.content) for part in prompts.conversation(prompt)]
     request = ChatRequest(
         messages=(*parts, Message(role="user", content=text)),

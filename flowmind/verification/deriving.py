@@ -48,16 +48,18 @@ async def derive(
     who, rounds = summarizer_of(settings), rounds_of(settings)
     if who in ("react", "plan", "replay"):
         for rollout in range(settings.rollouts if who != "replay" else 1):
-            await work.execute(rollout % len(task.examples))
+            if work.may_execute:
+                await work.execute(rollout % len(task.examples))
         best = await _replayed(work) if who == "replay" else await build(work, who)
         used = 0
-        while best is not None and best.failures and used < rounds and who != "replay":
+        while best is not None and best.failures and used < rounds and who != "replay" and work.may_ask:
             used += 1
             best = await edit(work, best)
         return await _closed(work, best, who, used)
     first = 1 if rounds and settings.rollouts == 1 else max(settings.rollouts, len(task.examples))
     for rollout in range(first):
-        await work.execute(rollout % len(task.examples))
+        if work.may_execute:
+            await work.execute(rollout % len(task.examples))
     best, used = await _mended(work, rounds)
     if best is not None and who == "guided":
         best = await ask(work, best)
@@ -66,7 +68,7 @@ async def derive(
         best = await probe(work, best, settings.probe)
     if best is not None and who == "guided":
         best = await ask_arms(work, best)
-    if best is not None and best.failures and who == "guided" and rounds:
+    if best is not None and best.failures and who == "guided" and rounds and work.may_ask:
         best = await edit(work, best)
     return await _closed(work, best, who, used)
 
@@ -103,7 +105,9 @@ async def _mended(work: Work, rounds: int) -> tuple[Best | None, int]:
 
 
 async def _execute_more(work: Work, best: Best | None) -> bool:
-    """Executes the first example that fails and has no right trace; False if there is none."""
+    """Executes the first example that fails and has no right trace; False if there is none, or nothing is left."""
+    if not work.may_execute:
+        return False
     failing = [failure.example for failure in best.failures] if best else list(range(len(work.task.examples)))
     for attempt in range(ATTEMPTS):
         for example in failing:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from flowmind.agents.turns import Budget
 from flowmind.checking import check
-from flowmind.stages import budget_left, make_agent, select_traces, shown
+from flowmind.stages import make_agent, select_traces, shown
 from flowmind.summarizer.brief import summarize_brief
 from flowmind.summarizer.draft import DraftSandbox
 from flowmind.verification.candidates import Best
@@ -23,7 +23,7 @@ async def build(work: Work, who: Literal["react", "plan"]) -> Best | None:
         return None
     draft = _draft(work)
     brief = summarize_brief(shown(work.task, 0), chosen, work.business.specs)
-    budget = budget_left(work.settings.summarize_budget, work.settings, work.traces)
+    budget = work.left(work.settings.summarize_budget)
     agent = make_agent("p" if who == "plan" else "r", work.summarizer, budget, work.settings, 0)
     work.edits.append(await agent.execute(brief, draft))
     work.built_from = len(chosen)
@@ -48,7 +48,7 @@ async def edit(work: Work, best: Best) -> Best:
         *(failure.tell() for failure in best.failures[:2]),
         "Change the graph so that these come out right, with as few calls as you can, then finish.",
     ]
-    budget = budget_left(Budget(turns=EDIT_TURNS), work.settings, [*work.traces, *work.edits])
+    budget = work.left(Budget(turns=EDIT_TURNS))
     agent = make_agent("r", work.summarizer, budget, work.settings, 0)
     work.edits.append(await agent.execute(brief.model_copy(update={"task": "\n".join(told)}), draft))
     edited = draft.workflow

@@ -50,7 +50,9 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
             done += await _executed(work, inputs)
         if work.demonstrate is not None:
             best = await _derived_again(work, best)
-        while best is not None and done < most and (inputs := await dispute.next(best)) is not None:
+        while (
+            best is not None and done < most and work.may_execute and (inputs := await dispute.next(best)) is not None
+        ):
             if await _executed(work, inputs):
                 done += 1
                 best = await _derived_again(work, best)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from flowmind import prompts
+from flowmind.agents.turns import Budget
 from flowmind.executor.running import Ran, arun, needs_waiting, run_many
 from flowmind.files import dump_json
 from flowmind.induction.inducing import Draft, Inducer, Loops, drafts_in_thread
@@ -74,6 +75,8 @@ class Work:
     """Traces of executions that were told what is right."""
     spare: set[int] = field(default_factory=set[int])
     """Traces of probes that nothing is derived from: workflows are only tried on them."""
+    failed: set[int] = field(default_factory=set[int])
+    """Traces of probes that an agent came to no answer of: they are kept for what they cost."""
     turns: list[Turn] = field(default_factory=list[Turn])
     """Of the questions."""
     edits: list[Trace] = field(default_factory=list[Trace])
@@ -103,8 +106,9 @@ class Work:
             trace = await self.demonstrate(inputs, self.budget)
         else:
             trace = await self._agent(execute_brief(self.task, 0, self.business.specs, inputs))
-        if is_complete(trace) or (self.demonstrate is not None and trace.ok):
-            self.spare.add(len(self.traces))
+        done = is_complete(trace) or (self.demonstrate is not None and trace.ok)
+        if done or trace.turns:
+            (self.spare if done else self.failed).add(len(self.traces))
             self.traces.append(trace)
             self.worked.append(-1)
         return trace
@@ -115,9 +119,25 @@ class Work:
         longest = max((len(trace.tool_steps) for trace in self.traces), default=0)
         return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
 
+    def left(self, budget: Budget) -> Budget:
+        """A budget within what executions, questions and edits have left of the case's limits."""
+        questions = Trace(stop="finish", turns=tuple(self.turns))
+        return budget_left(budget, self.settings, [*self.traces, *self.edits, questions])
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether anything is left of the case's limits."""
+        left = self.left(Budget())
+        return left.turns > 0 and left.output_tokens != 0 and left.seconds != 0
+
+    @property
+    def may_execute(self) -> bool:
+        """The same for an execution, if an agent makes it."""
+        return self.demonstrate is not None or self.may_ask
+
     async def _agent(self, brief: Brief) -> Trace:
         letter = letters_of(self.settings.mode)[0]
-        budget = budget_left(self.settings.execute_budget, self.settings, self.traces)
+        budget = self.left(self.settings.execute_budget)
         agent = make_agent(letter, self.model, budget, self.settings, len(self.traces))
         return await agent.execute(brief, self.business)
 
@@ -128,7 +148,7 @@ class Work:
         """
         trace, example = self.traces[place], self.worked[place]
         if example < 0:
-            return True
+            return place not in self.failed
         if not trace.executed or not json_equal(trace.answer, self.task.examples[example].output):
             return False
         if place not in self.told:
@@ -204,7 +224,7 @@ class Work:
 
     async def missed(self, workflow: Workflow) -> list[int]:
         """The traces of probes to whose answers a sound workflow does not come."""
-        places = [place for place, example in enumerate(self.worked) if example < 0]
+        places = [place for place, example in enumerate(self.worked) if example < 0 and self.right(place)]
         runs = await self.ran(workflow, [self.traces[place].inputs for place in places])
         return [
             place
