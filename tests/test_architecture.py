@@ -22,7 +22,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ),
     (
         "tools_registry.classes", "tools_registry.rewriting", "tools_registry.runtime", "tools_registry.seccomp",
-        "flowmind.faults",
+        "flowmind.faults", "flowmind.helpers",
     ),
     (
         "tools_registry.expressions", "tools_registry.guards", "tools_registry.spec", "tools_registry.frames",
