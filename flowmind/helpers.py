@@ -82,7 +82,7 @@ class _Process:
     def ask(self, question: Any) -> Any:
         try:
             answer, problem = self._exchange(self._start(), question)
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:  # ValueError: the pipe was closed
             self.stop()
             raise HelperEnded(type(error).__name__) from None
         if problem is not None:
@@ -95,7 +95,7 @@ class _Process:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._ended:
-                raise EOFError
+                raise HelperEnded("closed")
             if self._running is not None:
                 return self._running
             self._running = subprocess.Popen(

@@ -22,10 +22,10 @@ from experiments import runner
 from experiments.runner import RunOptions, replay, run_experiment
 from flowmind.helpers import HelperEnded, Helpers
 from flowmind.induction.inducers import Inducers
-from flowmind.induction.inducing import Draft, drafts
+from flowmind.induction.inducing import Draft, Given, drafts
 from flowmind.induction.planning import variants
 from flowmind.induction.reading import read
-from flowmind.induction.runs import UNSET, Run, run_of
+from flowmind.induction.runs import UNSET, run_of
 from flowmind.induction.telling import evidence, questions
 from flowmind.pipeline import Settings
 from flowmind.workflow import Workflow
@@ -34,9 +34,10 @@ from tools_registry.sandbox import FunctionSandbox
 SPECS = FunctionSandbox(TOOLS).specs
 
 
-def runs_of(lesson: Lesson) -> list[Run]:
+def given(lesson: Lesson) -> Given:
     traces = traces_of(Workflow.model_validate(lesson.gold), lesson.shown)
-    return [run_of(trace, number) for number, trace in enumerate(traces)]
+    runs = [run_of(trace, number) for number, trace in enumerate(traces)]
+    return Given(runs, SPECS, lesson.gold["inputs"], read(lesson.query), "workflow")
 
 
 def told(found: list[Draft]) -> list[Any]:
@@ -73,9 +74,16 @@ def inducers() -> Iterator[Inducers]:
 )
 def test_another_process_finds_what_this_one_finds(inducers: Inducers, name: str) -> None:
     lesson = LESSONS[name]
-    given = runs_of(lesson), SPECS, lesson.gold["inputs"], read(lesson.query), "workflow"
-    here, there = drafts(*given), asyncio.run(inducers.drafts(*given))
+    here, there = drafts(given(lesson)), asyncio.run(inducers.drafts(given(lesson)))
     assert here and told(there) == told(here)
+
+
+def test_what_goes_by_the_identity_of_objects_stays_where_it_is() -> None:
+    binder = drafts(given(LESSONS["linear, with a literal and paths"]))[0].plan.bound.binder
+    caches = "_pools", "_indexes"
+    assert all(vars(binder)[name] for name in caches)
+    sent = pickle.loads(pickle.dumps(binder))
+    assert not any(vars(sent)[name] for name in caches)
 
 
 def test_what_is_not_set_is_the_same_everywhere() -> None:
@@ -84,15 +92,14 @@ def test_what_is_not_set_is_the_same_everywhere() -> None:
 
 def test_a_process_that_ends_is_the_failure_of_one_derivation(inducers: Inducers) -> None:
     lesson = LESSONS["linear, with a literal and paths"]
-    given = runs_of(lesson), SPECS, lesson.gold["inputs"], read(lesson.query), "workflow"
-    asyncio.run(inducers.drafts(*given))
+    asyncio.run(inducers.drafts(given(lesson)))
     killed = inducers.pids
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
     for _ in killed:
         with pytest.raises(RuntimeError, match="induction: its process has ended"):
-            asyncio.run(inducers.drafts(*given))
-    assert asyncio.run(inducers.drafts(*given))
+            asyncio.run(inducers.drafts(given(lesson)))
+    assert asyncio.run(inducers.drafts(given(lesson)))
 
 
 def test_a_run_that_induces_in_processes_leaves_the_same_records(

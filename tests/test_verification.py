@@ -15,6 +15,7 @@ from reference_interpreter import Document, call, compute, condition, end, sketc
 from tiny import FIRST_TEST, Row, called, records
 
 from experiments import runner
+from flowmind.agents.turns import Budget
 from flowmind.errors import InputError, ModelFailure
 from flowmind.executor.running import run_batch
 from flowmind.files import dump_json
@@ -24,7 +25,7 @@ from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.record import Derivation
 from flowmind.task import Example, Task
 from flowmind.testing import FaultyServer, ScriptedChat, action
-from flowmind.trace import Trace
+from flowmind.trace import Trace, Turn
 from flowmind.verification.checks import influence, leaks
 from flowmind.verification.work import Demonstrate, Work
 from flowmind.workflow import Workflow
@@ -474,6 +475,27 @@ def test_the_limits_of_a_case_hold_over_edits() -> None:
     solution = solved(loud("abc", "Ann"), TEXTS, chat, "es-react+verify", turn_limit=len(script))
     assert len(chat.requests) == len(script) and how(solution).executions == 4
     assert solution.summary is None, "an agent that would edit is not asked any more"
+
+
+def test_executions_questions_and_edits_count_for_the_limits_of_a_case() -> None:
+    settings, chat = Settings(mode="es-react+verify", turn_limit=4, token_limit=40), ScriptedChat([])
+    work = Work(loud("abc", "Ann"), TEXTS, chat, settings, chat)
+    said = Trace(stop="finish", turns=(Turn(text="", parse="clean", output_tokens=10),))
+    for number, told_by in enumerate((work.traces.append, work.edits.append, lambda one: work.turns.extend(one.turns))):
+        left = work.left(Budget())
+        assert (left.turns, left.output_tokens, work.may_ask) == (4 - number, 40 - 10 * number, True)
+        told_by(said)
+    work.turns.extend(said.turns)
+    assert not work.may_ask and not work.may_execute
+
+
+def test_neither_rollouts_nor_edits_go_on_after_the_limits_of_a_case() -> None:
+    chat = ScriptedChat(branching(4))
+    found = how(solved(counted("branch", 4, 5, 25), NUMBERS, chat, "induction", turn_limit=2))
+    assert (found.executions, len(chat.requests)) == (1, 2)
+    script = [*working("abc"), *building("shout")]
+    found = how(solved(loud("abc", "otto"), TEXTS, ScriptedChat(script), "es-react", verify=2, turn_limit=len(script)))
+    assert (found.executions, found.rounds, found.mends, found.right) == (1, 0, (), 1)
 
 
 # Probes

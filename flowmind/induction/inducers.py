@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from contextlib import nullcontext
 
 from flowmind.helpers import HelperEnded, Helpers, answer_questions
-from flowmind.induction.inducing import Draft, Loops, drafts
-from flowmind.induction.reading import Reading
-from flowmind.induction.runs import Run
-from tools_registry.schema import JSONSchema
-from tools_registry.spec import ToolSpec
+from flowmind.induction.inducing import Draft, Given, drafts
 
 
 class Inducers(Helpers):
@@ -28,23 +22,14 @@ class Inducers(Helpers):
         # threads of our own: who waits for a process must not keep the loop's others from running tools
         self._threads = ThreadPoolExecutor(count)
 
-    async def drafts(
-        self,
-        runs: Sequence[Run],
-        specs: Mapping[str, ToolSpec],
-        inputs: JSONSchema,
-        reading: Reading,
-        name: str,
-        among: Collection[Loops] | None = None,
-    ) -> list[Draft]:
+    async def drafts(self, given: Given) -> list[Draft]:
         """As `inducing.drafts`, in one of the processes.
 
         Raises:
             RuntimeError: If the process has ended, or the induction raised something.
         """
-        question = (list(runs), dict(specs), inputs, reading, name, among)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, question)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, given)
         except HelperEnded as ended:
             raise RuntimeError(f"induction: its process has ended ({ended})") from None
 
@@ -55,11 +40,6 @@ class Inducers(Helpers):
         self._threads.shutdown()
 
 
-@contextmanager
-def _prepared(_: None) -> Generator[Callable[[Any], list[Draft]]]:
-    yield lambda question: drafts(*question)
-
-
 def main() -> None:
     """Induces from what comes in by standard input, until it is closed."""
-    answer_questions(_prepared)
+    answer_questions(lambda _: nullcontext(drafts))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from flowmind.checking import check
 from flowmind.induction.binding import Bound, bind
@@ -139,21 +139,31 @@ def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
     return tuple(tuple(event.key for event in path) for path in layout.paths)
 
 
-def drafts(
-    runs: Sequence[Run],
-    specs: Mapping[str, ToolSpec],
-    inputs: JSONSchema,
-    reading: Reading,
-    name: str,
-    among: Collection[Loops] | None = None,
-) -> list[Draft]:
-    """The workflows of the likeliest plans, sound ones first, then the cheapest; `among` as for `plans`.
+@dataclass(frozen=True)
+class Given:
+    """What workflows are induced from."""
+
+    runs: Sequence[Run]
+    specs: Mapping[str, ToolSpec]
+    inputs: JSONSchema
+    """Of the workflow."""
+    reading: Reading
+    """Of the task's text."""
+    name: str
+    """Of the workflow."""
+    among: Collection[Loops] | None = None
+    """As for `plans`."""
+
+
+def drafts(given: Given) -> list[Draft]:
+    """The workflows of the likeliest plans, sound ones first, then the cheapest.
 
     The traces are read as they are; with calls left out that repeat the one before, if there are such; and, where
     something stays open, with calls left out whose results nobody needs, at first those of tools that not all traces
     call. What is left out has its price: a call that feeds a condition only is missed there.
     """
-    found = plans(runs, inputs, reading, among)
+    runs, specs, inputs = given.runs, given.specs, given.inputs
+    found = plans(runs, inputs, given.reading, given.among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     tried = [list(runs)]
     for leave_out, price in _WAYS:
@@ -165,42 +175,25 @@ def drafts(
             continue
         tried.append(less)
         gone = () if repeats else _missing(runs, less)
-        for one in plans(less, inputs, reading, among):
+        for one in plans(less, inputs, given.reading, given.among):
             one.cost += price * max(len(gone), 1)
             one.left_out = gone
             found.append(one)
     made: dict[str, Draft] = {}
     for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
-        emitter = Emitter(one, inputs, name)
+        emitter = Emitter(one, inputs, given.name)
         workflow = emitter.write()
         made.setdefault(workflow.document, Draft(workflow, one, emitter, not check(workflow, specs)))
     return sorted(made.values(), key=lambda one: one.cost)
 
 
-class Inducer(Protocol):
-    """Finds what `drafts` finds, without keeping the event loop waiting."""
-
-    def __call__(
-        self,
-        runs: Sequence[Run],
-        specs: Mapping[str, ToolSpec],
-        inputs: JSONSchema,
-        reading: Reading,
-        name: str,
-        among: Collection[Loops] | None = None,
-    ) -> Awaitable[list[Draft]]: ...
+Inducer = Callable[[Given], Awaitable[list[Draft]]]
+"""Finds what `drafts` finds, without keeping the event loop waiting."""
 
 
-async def drafts_in_thread(
-    runs: Sequence[Run],
-    specs: Mapping[str, ToolSpec],
-    inputs: JSONSchema,
-    reading: Reading,
-    name: str,
-    among: Collection[Loops] | None = None,
-) -> list[Draft]:
+async def drafts_in_thread(given: Given) -> list[Draft]:
     """As `drafts`, in a thread: the event loop goes on, if slowly."""
-    return await asyncio.to_thread(drafts, runs, specs, inputs, reading, name, among)
+    return await asyncio.to_thread(drafts, given)
 
 
 def _less_repeats(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
@@ -244,4 +237,4 @@ def induce(
         name: The workflows' name.
     """
     runs = [run_of(trace, number) for number, trace in enumerate(traces)]
-    return drafts(runs, specs, inputs, read(query), name) if runs else []
+    return drafts(Given(runs, specs, inputs, read(query), name)) if runs else []

@@ -26,7 +26,7 @@ def written(pool: Pool, targets: Sequence[str]) -> Iterator[Term]:
         if not isinstance(term.values[0], str | int):
             continue
         for form, price, spell in _SPELLINGS:
-            # most are not in the first text: the others need not be made
+            # seldom in the first text: then the other values need not be spelled
             if not (first := spell(term.values[0])) or first not in targets[0]:
                 continue
             values = tuple(map(spell, term.values))

@@ -11,7 +11,7 @@ from flowmind import prompts
 from flowmind.agents.turns import Budget
 from flowmind.executor.running import Ran, arun, needs_waiting, run_many
 from flowmind.files import dump_json
-from flowmind.induction.inducing import Draft, Inducer, Loops, drafts_in_thread
+from flowmind.induction.inducing import Draft, Given, Inducer, Loops, drafts_in_thread
 from flowmind.induction.reading import Reading
 from flowmind.induction.runs import Run, run_of
 from flowmind.induction.structure import Key
@@ -176,7 +176,8 @@ class Work:
 
     async def drafts(self, among: Collection[Loops] | None = None) -> list[Draft]:
         """The likeliest workflows that `runs` may come from; `among` as for `inducing.plans`."""
-        return await self.inducer(self.runs(), self.business.specs, self.task.inputs, self.reading, self.task.id, among)
+        specs = dict(self.business.specs)
+        return await self.inducer(Given(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
         """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
