@@ -513,6 +513,25 @@ def test_an_agent_probes_within_the_limits_of_a_case(limit: int) -> None:
     assert found.right == 2, "what an agent began and did not end is kept for its price, and derived from nowhere"
 
 
+class GivesUp(Able):
+    """Able, but it ends its work on the third input at once."""
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        reply = await super().complete(request)
+        if len(self.worked) == 3 and f'{{"n":{self.worked[2]}}}' in told(request):
+            return Reply(text=action("finish", answer=None), input_tokens=1, output_tokens=1)
+        return reply
+
+
+def test_a_probe_that_came_to_nothing_is_counted_and_derived_from_nowhere() -> None:
+    solution = solved(counted("branch", 4, 25), NUMBERS, GivesUp(), "induction", verify=3, probe=12)
+    found = how(solution)
+    assert [bool(trace.tool_steps) for trace in solution.traces[:4]] == [True, True, False, True]
+    assert found.executions == len(solution.traces) == 3 + found.mends.count("probe")
+    assert found.right == 2 and found.built_from <= found.executions - 1
+    assert gives(solution, NUMBERS, {"n": 4}, {"n": 25}) == [12, 32]
+
+
 def test_an_agent_executes_only_inputs_on_which_candidates_differ() -> None:
     model = Able()
     plain = how(solved(counted("sum", 4, 25), NUMBERS, model, "induction", verify=3, probe=5))

@@ -63,7 +63,7 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
 
 async def _executed(work: Work, inputs: dict[str, Any]) -> bool:
     """Executes an input; False if that came to nothing."""
-    if not (await work.probe(inputs)).ok:
+    if not await work.probe(inputs):
         return False
     work.mends.append("probe")
     return True

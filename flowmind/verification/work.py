@@ -100,8 +100,8 @@ class Work:
         self.traces.append(trace)
         self.worked.append(example)
 
-    async def probe(self, inputs: dict[str, Any]) -> Trace:
-        """Executes an input of our own making: nobody knows its answer but who executes it."""
+    async def probe(self, inputs: dict[str, Any]) -> bool:
+        """Executes an input of our own making: nobody knows its answer but who executes it. False if there is none."""
         if self.demonstrate is not None:
             trace = await self.demonstrate(inputs, self.budget)
         else:
@@ -111,7 +111,7 @@ class Work:
             (self.spare if done else self.failed).add(len(self.traces))
             self.traces.append(trace)
             self.worked.append(-1)
-        return trace
+        return done
 
     @property
     def budget(self) -> int:
