@@ -12,17 +12,17 @@ from typing import Any, cast
 
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded
-from flowmind.describing import describe
+from flowmind.evaluation.record import CaseRecord, Derivation, Score
 from flowmind.formats.svg import to_svg
-from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.provenance import describe as describe_origin
-from flowmind.provenance import has_holes
-from flowmind.record import CaseRecord, Derivation, Score
-from flowmind.task import Task
-from flowmind.trace import Origin, PlanStep, Step, ToolStep, Trace
-from flowmind.workflow import Workflow
+from flowmind.trace.events import Called, Event, Origin, Planned, Trace
+from flowmind.trace.origins import describe as describe_origin
+from flowmind.trace.origins import has_holes
+from flowmind.trace.task import Task
+from flowmind.workflow.describing import describe
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry import catalog
-from tools_registry.schema import json_equal, type_label
+from tools_registry.specs.schema import json_equal, type_label
 
 Marked = list[str]
 """A text in parts: every second one, from the second on, is marked."""
@@ -284,7 +284,7 @@ class _Book:
                 [turn.parse, turn.input_tokens, turn.output_tokens, turn.seconds, self._cut(turn.text)]
                 for turn in trace.turns
             ],
-            "steps": [self._step(step, trace) for step in trace.steps],
+            "steps": [self._step(step, trace) for step in trace.events],
         }
         if trace.inputs:
             told["input"] = self._value(trace.inputs)
@@ -301,11 +301,11 @@ class _Book:
         told = self._cut(describe_origin(origin, trace, value))
         return [told, 1] if has_holes(origin) else [told]
 
-    def _step(self, step: Step, trace: Trace) -> dict[str, Any]:
-        if isinstance(step, PlanStep):
+    def _step(self, step: Event, trace: Trace) -> dict[str, Any]:
+        if isinstance(step, Planned):
             plan = [self._cut(line) for line in step.steps]
             return {"turn": step.turn, "analysis": self._cut(step.analysis), "plan": plan}
-        if isinstance(step, ToolStep):
+        if isinstance(step, Called):
             told: dict[str, Any] = {
                 "turn": step.turn,
                 "phase": step.phase,

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowmind.cli import MODES, derivation_arguments, sandbox_argument
-from flowmind.command import Command
+from flowmind.cli.command import Command
+from flowmind.cli.main import MODES, derivation_arguments, sandbox_argument
 
 if TYPE_CHECKING:
     from experiments.grid import Grid
@@ -131,8 +131,8 @@ def _experiment(options: argparse.Namespace) -> int:
     from experiments.runner import run_experiment
     from experiments.tables import summary_table
     from flowmind.agents.turns import Budget
-    from flowmind.errors import InputError
-    from flowmind.pipeline import Settings, mode_of
+    from flowmind.api.pipeline import Settings, mode_of
+    from flowmind.base.errors import InputError
 
     try:
         budget = Budget(turns=options.max_turns, reply_tokens=options.reply_tokens)
@@ -268,7 +268,7 @@ def _report(options: argparse.Namespace) -> int:
 def _grid_folders(grid: Grid, options: argparse.Namespace) -> list[Path]:
     from experiments.grid import folders
     from experiments.runner import RunOptions
-    from flowmind.errors import InputError
+    from flowmind.base.errors import InputError
 
     every = folders(grid, RunOptions(model="search", bench=Path("bench")), options.root)
     found = [folder for folder in every if (folder / "records.jsonl").exists()]
@@ -318,7 +318,7 @@ def _worfbench(options: argparse.Namespace) -> int:
     from experiments.worfbench.asking import Asking
     from experiments.worfbench.running import Options, prepare, run
     from experiments.worfbench.summing import tables
-    from flowmind.errors import InputError
+    from flowmind.base.errors import InputError
 
     names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
     asked = ("gold_chain", "reply_tokens", "temperature", "seed")

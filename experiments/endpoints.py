@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from flowmind.errors import ModelUnavailable
+from flowmind.base.errors import ModelUnavailable
 from flowmind.llm.models import find, reach
 from flowmind.llm.serving import ServeOptions, Server, missing
 

@@ -17,8 +17,8 @@ from experiments import paper
 from experiments.analyses import FAILURES
 from experiments.loading import Loaded, cells
 from experiments.tables import share, shown, tests_passed
+from flowmind.evaluation.record import CaseRecord
 from flowmind.evaluation.statistics import Rate
-from flowmind.record import CaseRecord
 
 Element = ElementTree.Element
 Cells = Mapping[str, Sequence[CaseRecord]]

@@ -13,16 +13,17 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from experiments.naming import variant_of
-from flowmind import faults, store
-from flowmind.checking import Problem
-from flowmind.errors import InputError
+from flowmind.api.pipeline import Settings, Solution
+from flowmind.base import checksums as store
+from flowmind.base import crash_points as faults
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, read_model, sweep, validate, write_text
 from flowmind.evaluation.metrics import Summary, summarize_records
-from flowmind.files import dump_json, read_model, sweep, validate, write_text
-from flowmind.pipeline import Settings, Solution
-from flowmind.record import CaseRecord
-from flowmind.task import Task
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
+from flowmind.evaluation.record import CaseRecord
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Task
+from flowmind.workflow.checking import Problem
+from flowmind.workflow.document import Workflow
 
 
 class _Subject(BaseModel):

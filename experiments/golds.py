@@ -9,15 +9,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from flowmind.base.files import read_lines
+from flowmind.build.verification import Demonstrate
+from flowmind.evaluation.record import StructureFacts
 from flowmind.evaluation.structure import compare
-from flowmind.executor.running import run_batch
-from flowmind.files import read_lines
-from flowmind.record import StructureFacts
-from flowmind.trace import ToolStep, Trace
-from flowmind.verification import Demonstrate
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import DEFAULT_BUDGET, Sandbox
-from tools_registry.spec import ToolSpec
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Called, Trace
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment
+from tools_registry.specs.spec import ToolSpec
 
 _LINES = 20
 """Of a diff that are kept in a record."""
@@ -40,7 +40,7 @@ def read_golds(folder: Path) -> dict[str, Workflow]:
     return {row.id: row.workflow for row in read_lines(path, GoldRow)} if path.exists() else {}
 
 
-def demonstration(gold: Workflow, sandbox: Sandbox) -> Demonstrate:
+def demonstration(gold: Workflow, sandbox: Environment) -> Demonstrate:
     """Makes gold traces as an agent would leave them: the calls and the answer, and nothing of the gold workflow.
 
     Its nodes, conditions and assignments are left out; what it computes between two calls is unexplained in them.
@@ -48,8 +48,8 @@ def demonstration(gold: Workflow, sandbox: Sandbox) -> Demonstrate:
 
     async def demonstrate(inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Trace:
         trace = (await asyncio.to_thread(run_batch, gold, [inputs], sandbox, budget))[0]
-        steps = tuple(ToolStep(call=step.call, observation=step.observation) for step in trace.tool_steps)
-        return Trace(inputs=inputs, steps=steps, stop=trace.stop, answer=trace.answer, error=trace.error)
+        steps = tuple(Called(call=step.call, observation=step.observation) for step in trace.calls)
+        return Trace(inputs=inputs, events=steps, stop=trace.stop, answer=trace.answer, error=trace.error)
 
     return demonstrate
 

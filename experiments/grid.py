@@ -16,13 +16,13 @@ from experiments.endpoints import served, startable
 from experiments.naming import folder_part
 from experiments.runner import RunOptions, run_experiment
 from flowmind.agents.turns import Budget
-from flowmind.errors import InputError, ModelUnavailable
+from flowmind.api.pipeline import Mode, Settings, Summarizer, TraceSelection, TraceSource
+from flowmind.base.errors import InputError, ModelUnavailable
+from flowmind.base.files import read_text, validate
 from flowmind.evaluation.metrics import Summary
-from flowmind.files import read_text, validate
 from flowmind.llm.models import reach
-from flowmind.pipeline import Mode, Settings, Summarizer, TraceSelection, TraceSource
-from flowmind.task import Benchmark
-from tools_registry.spec import Record
+from flowmind.trace.task import Benchmark
+from tools_registry.specs.spec import Record
 
 
 class Choice(Record):

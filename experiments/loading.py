@@ -11,9 +11,9 @@ from typing import Any
 
 from experiments.folder import Run
 from experiments.naming import departs, is_gold, label, variant_of
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.metrics import Group, Summary, group
-from flowmind.record import CaseRecord
+from flowmind.evaluation.record import CaseRecord
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
 

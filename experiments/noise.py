@@ -20,20 +20,20 @@ from typing import Any, Literal, get_args
 import tqdm
 
 from experiments.golds import demonstration, read_golds
-from flowmind.checking import check
-from flowmind.errors import FlowMindError, InputError
-from flowmind.executor.running import run_many
-from flowmind.files import dump_json, write_text
-from flowmind.induction.inducers import Inducers
-from flowmind.induction.inducing import Inducer, drafts_in_thread
-from flowmind.pipeline import Settings, Solution, solve
-from flowmind.task import Benchmark, Example, Task, benchmark_tools
-from flowmind.testing import ScriptedChat
-from flowmind.trace import Step, ToolStep, Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox, Sandbox, ToolSource, WorkerPool
-from tools_registry.schema import json_equal
-from tools_registry.spec import Observation, Record, ToolCall, ToolSpec
+from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.files import dump_json, write_text
+from flowmind.build.induction.inducers import Inducers
+from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import run_many
+from flowmind.trace.events import Called, Event, Trace
+from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import Environment, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 
 Kind = Literal[
     "none", "failed calls", "duplicates", "useless call", "in the head: last, all", "in the head: last, one",
@@ -55,9 +55,9 @@ def failed_calls(trace: Trace, random: Random) -> Trace | None:
     if not places:
         return None
     chosen = [place for place in places if random.random() < SHARE] or [random.choice(places)]
-    steps: list[Step] = []
-    for place, step in enumerate(trace.steps):
-        if place in chosen and isinstance(step, ToolStep):
+    steps: list[Event] = []
+    for place, step in enumerate(trace.events):
+        if place in chosen and isinstance(step, Called):
             steps.append(_attempt(step, random))
         steps.append(step)
     return _with(trace, steps)
@@ -69,10 +69,10 @@ def duplicates(trace: Trace, random: Random) -> Trace | None:
     if not places:
         return None
     place = random.choice(places)
-    return _with(trace, [*trace.steps[: place + 1], *trace.steps[place:]])
+    return _with(trace, [*trace.events[: place + 1], *trace.events[place:]])
 
 
-async def useless_call(trace: Trace, random: Random, sandbox: Sandbox) -> Trace | None:
+async def useless_call(trace: Trace, random: Random, sandbox: Environment) -> Trace | None:
     """The trace with one more call, on values at hand, whose result nobody reads; None if no such call succeeds.
 
     A tool that the trace does not call is preferred.
@@ -80,19 +80,19 @@ async def useless_call(trace: Trace, random: Random, sandbox: Sandbox) -> Trace 
     Args:
         sandbox: Has the task's tools, and gives the result.
     """
-    called = {step.call.tool for step in trace.tool_steps}
+    called = {step.call.tool for step in trace.calls}
     others = [spec for spec in sandbox.specs.values() if spec.name not in called]
-    made = [step.call for step in trace.tool_steps]
+    made = [step.call for step in trace.calls]
     for specs in (others, list(sandbox.specs.values())):
         for _ in range(TRIES if specs else 0):
-            place = random.randint(0, len(trace.steps))
+            place = random.randint(0, len(trace.events))
             call = _call_on(random.choice(specs), _at_hand(trace, place), random)
             if call is None or call in made:
                 continue
             seen = await sandbox.call(call)
             if seen.ok:
-                step = ToolStep(call=call, observation=seen)
-                return _with(trace, [*trace.steps[:place], step, *trace.steps[place:]])
+                step = Called(call=call, observation=seen)
+                return _with(trace, [*trace.events[:place], step, *trace.events[place:]])
     return None
 
 
@@ -112,35 +112,35 @@ def in_the_head_middle(trace: Trace, random: Random) -> Trace | None:
 
 def _good(trace: Trace) -> list[int]:
     """The places of the calls that gave a value."""
-    return [place for place, step in enumerate(trace.steps) if isinstance(step, ToolStep) and step.observation.ok]
+    return [place for place, step in enumerate(trace.events) if isinstance(step, Called) and step.observation.ok]
 
 
-def _with(trace: Trace, steps: Iterable[Step]) -> Trace:
-    return trace.model_copy(update={"steps": tuple(steps)})
+def _with(trace: Trace, steps: Iterable[Event]) -> Trace:
+    return trace.model_copy(update={"events": tuple(steps)})
 
 
 def _without(trace: Trace, place: int) -> Trace:
-    return _with(trace, [*trace.steps[:place], *trace.steps[place + 1 :]])
+    return _with(trace, [*trace.events[:place], *trace.events[place + 1 :]])
 
 
-def _attempt(step: ToolStep, random: Random) -> ToolStep:
+def _attempt(step: Called, random: Random) -> Called:
     """A call that was meant to be this one."""
     args = dict(step.call.args)
     if not args:
         wrong = f"{step.call.tool}_"
         seen = Observation.failed("unknown_tool", f"there is no tool {wrong!r}")
-        return ToolStep(call=ToolCall(tool=wrong), observation=seen)
+        return Called(call=ToolCall(tool=wrong), observation=seen)
     name = random.choice(sorted(args))
     value = args.pop(name)
     if random.random() < 0.5:
         args[f"{name}_"] = value
     seen = Observation.failed("invalid_arguments", f"{name!r} is a required property")
-    return ToolStep(call=ToolCall(tool=step.call.tool, args=args), observation=seen)
+    return Called(call=ToolCall(tool=step.call.tool, args=args), observation=seen)
 
 
 def _at_hand(trace: Trace, place: int) -> list[Any]:
     """The inputs, and what the calls before a place gave."""
-    seen = [step.observation.value for step in trace.steps[:place] if isinstance(step, ToolStep)]
+    seen = [step.observation.value for step in trace.events[:place] if isinstance(step, Called)]
     return [*trace.inputs.values(), *seen]
 
 
@@ -152,7 +152,7 @@ def _call_on(spec: ToolSpec, values: Sequence[Any], random: Random) -> ToolCall 
     return ToolCall(tool=spec.name, args=args) if spec.check(args) is None else None
 
 
-async def spoiled(kind: Kind, traces: Sequence[Trace], random: Random, sandbox: Sandbox) -> list[Trace] | None:
+async def spoiled(kind: Kind, traces: Sequence[Trace], random: Random, sandbox: Environment) -> list[Trace] | None:
     """Traces of one task with noise of one kind, in all of them or in one; None if none of them can have it."""
     made = [await _spoiled(kind, trace, random, sandbox) for trace in traces]
     places = [place for place, trace in enumerate(made) if trace is not None]
@@ -163,7 +163,7 @@ async def spoiled(kind: Kind, traces: Sequence[Trace], random: Random, sandbox: 
     return [made[place] or trace if place in places else trace for place, trace in enumerate(traces)]
 
 
-async def _spoiled(kind: Kind, trace: Trace, random: Random, sandbox: Sandbox) -> Trace | None:
+async def _spoiled(kind: Kind, trace: Trace, random: Random, sandbox: Environment) -> Trace | None:
     match kind:
         case "none":
             return trace
@@ -214,7 +214,7 @@ async def outcome(
     task: Task,
     traces: Sequence[Trace],
     tests: Sequence[Example],
-    sandbox: Sandbox,
+    sandbox: Environment,
     inducer: Inducer = drafts_in_thread,
 ) -> Spoiled:
     """Induces a task's workflow from the traces of its examples, and runs it on tests.
@@ -248,7 +248,7 @@ async def outcome(
     )
 
 
-def _passes(solution: Solution, tests: Sequence[Example], sandbox: Sandbox) -> bool:
+def _passes(solution: Solution, tests: Sequence[Example], sandbox: Environment) -> bool:
     if solution.workflow is None or not solution.graph_valid:
         return False
     runs = run_many(solution.workflow, [test.input for test in tests], sandbox)
@@ -259,7 +259,7 @@ async def measured(
     task: Task,
     gold: Workflow,
     tests: Sequence[Example],
-    sandbox: Sandbox,
+    sandbox: Environment,
     kinds: Sequence[Kind],
     seed: int,
     inducer: Inducer = drafts_in_thread,

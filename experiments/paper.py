@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flowmind.files import parse_json, read_text
+from flowmind.base.files import parse_json, read_text
 
 _MODES = {
     "ReAct": "react", "ReAct (R)": "react", "P&E": "pe", "P&E (P)": "pe", "Plan-and-Execute": "pe",

@@ -20,10 +20,10 @@ from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
 from experiments.loading import Loaded, cells
 from experiments.tables import ABOUT_GOLD, PAPER, Table, share, shown, tests_passed
-from flowmind.errors import InputError
-from flowmind.files import write_text
+from flowmind.base.errors import InputError
+from flowmind.base.files import write_text
+from flowmind.evaluation.record import CaseRecord
 from flowmind.formats import svg
-from flowmind.record import CaseRecord
 
 MOST_BYTES = 5_000_000
 """Of a report on 141 cases in 4 modes, or fewer; on more cases as much more."""

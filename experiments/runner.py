@@ -21,25 +21,16 @@ from experiments.golds import demonstration, read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
-from flowmind.errors import FlowMindError, InputError, ModelUnavailable
+from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.api.sandboxes import Sandboxes, SandboxKind
+from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
+from flowmind.base.files import dump_json, write_text
+from flowmind.build.induction.inducers import Inducers
+from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.stages import require_consistent, summarizer_of
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
-from flowmind.executor.running import run_batch
-from flowmind.files import dump_json, write_text
-from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.induction.inducers import Inducers
-from flowmind.induction.inducing import Inducer, drafts_in_thread
-from flowmind.llm.choosing import model_named
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
-from flowmind.llm.models import Endpoint, reach
-from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.recorded import Exchanges, Stored, Timing
-from flowmind.llm.search.model import SearchModel
-from flowmind.llm.search.thinkers import Thinkers
-from flowmind.llm.serving import fingerprint
-from flowmind.pipeline import Settings, Solution, solve
-from flowmind.protocols import ChatModel, ChatRequest, Reply
-from flowmind.record import (
+from flowmind.evaluation.record import (
     CallCounts,
     CaseRecord,
     Integrity,
@@ -49,15 +40,24 @@ from flowmind.record import (
     StructureFacts,
     TaskFacts,
 )
-from flowmind.sandboxes import Sandboxes, SandboxKind
-from flowmind.stages import require_consistent, summarizer_of
-from flowmind.task import Benchmark, Example, Task, benchmark_tools
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
-from tools_registry.errors import SandboxUnavailable
-from tools_registry.isolation import Level
-from tools_registry.sandbox import Sandbox, ToolSource
-from tools_registry.spec import Record, ToolSpec
+from flowmind.llm.choosing import model_named
+from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.models import Endpoint, reach
+from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.recorded import Exchanges, Stored, Timing
+from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinkers import Thinkers
+from flowmind.llm.serving import fingerprint
+from flowmind.protocols import ChatModel, ChatRequest, Reply
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environments import Environment, ToolSource
+from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.sandbox.isolation import Level
+from tools_registry.specs.spec import Record, ToolSpec
 
 LOST = 5
 """Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
@@ -149,7 +149,7 @@ class Models:
                 await model.aclose()
 
 
-def connect(options: RunOptions, thinking: Sandbox, thinkers: Thinkers | None = None) -> Models:
+def connect(options: RunOptions, thinking: Environment, thinkers: Thinkers | None = None) -> Models:
     """The models of a run.
 
     Args:
@@ -531,7 +531,7 @@ def _unscored(tests: Sequence[Example], error: str) -> list[Score]:
 def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str | None) -> CaseRecord:
     traces = _stages(solution)
     passed = bool(scores) and all(score.passed for score in scores)
-    anything = any(step.observation.ok for trace in traces for step in trace.tool_steps)
+    anything = any(step.observation.ok for trace in traces for step in trace.calls)
     return CaseRecord(
         id=task.id,
         category=task.category,
@@ -572,7 +572,7 @@ def _integrity(traces: Sequence[Trace]) -> Integrity:
 
 
 def _calls(traces: Sequence[Trace]) -> CallCounts:
-    steps = [(step.call.tool in GRAPH_TOOLS, step.observation.ok) for trace in traces for step in trace.tool_steps]
+    steps = [(step.call.tool in GRAPH_TOOLS, step.observation.ok) for trace in traces for step in trace.calls]
     return CallCounts(
         business=sum(not graph for graph, _ in steps),
         business_failed=sum(not graph and not ok for graph, ok in steps),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from experiments.naming import GOLD, shown_mode, shown_model
 from flowmind.evaluation.metrics import Group, Summary
+from flowmind.evaluation.record import CaseRecord
 from flowmind.evaluation.statistics import Rate, rate
-from flowmind.record import CaseRecord
 
 Test = Callable[[CaseRecord], bool]
 PAPER = "paper: "

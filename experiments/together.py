@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from flowmind.errors import Terminated
+from flowmind.base.errors import Terminated
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from statistics import fmean
 from experiments import paper
 from experiments.loading import Loaded, cells, pooled
 from experiments.tables import PAPER, Table, number, share, shown
+from flowmind.evaluation.record import CaseRecord, Derivation, StageUsage
 from flowmind.evaluation.statistics import correlation, rate
-from flowmind.record import CaseRecord, Derivation, StageUsage
 
 Measure = Callable[[StageUsage], float | None]
 _SINGLE = ("react", "pe", "enhanced-react")

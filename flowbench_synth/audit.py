@@ -14,11 +14,11 @@ import tqdm
 from flowbench_synth.builder import FILES, own_pools
 from flowbench_synth.filtering import TaskAudit, audit_task
 from flowbench_synth.instance import Gold
-from flowmind.errors import InputError
-from flowmind.files import parse_json, read_lines, read_text, validate
-from flowmind.helpers import collect_seldom
-from flowmind.task import Benchmark, Example, Task, benchmark_tools
-from flowmind.workflow import Workflow
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, read_lines, read_text, validate
+from flowmind.base.processes import collect_seldom
+from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.workflow.document import Workflow
 
 Item = tuple[Task, tuple[Example, ...], dict[str, Any] | None]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from flowbench_synth.flow import Step
 from tools_registry.catalog import Category
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 Difficulty = Literal["easy", "medium", "hard"]
 ControlFlow = Literal["linear", "branch", "iteration", "branch+iteration"]

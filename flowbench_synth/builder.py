@@ -24,13 +24,13 @@ from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, s
 from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
 from flowmind import __version__
-from flowmind.files import dump_json, write_text
-from flowmind.helpers import collect_seldom
-from flowmind.task import Example, HeldOut, Task
-from flowmind.workflow import Workflow
+from flowmind.base.files import dump_json, write_text
+from flowmind.base.processes import collect_seldom
+from flowmind.trace.task import Example, HeldOut, Task
+from flowmind.workflow.document import Workflow
 from tools_registry import catalog
 from tools_registry.catalog import CATEGORIES, CatalogTool, Category
-from tools_registry.sandbox import WorkerPool
+from tools_registry.sandbox.environments import WorkerPool
 
 FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
 SOURCES = "tool_sources.jsonl"

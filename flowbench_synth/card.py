@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from flowbench_synth.floor import BUDGET
 from flowbench_synth.instance import TOOLS, Stage, stage_table
-from flowmind.task import Task
+from flowmind.trace.task import Task
 
 CANARY = "flowbench_synth canary 6f0d2c1e-7b0a-4a53-9c55-7f1f2f3b9a41"
 _TEXT = """\

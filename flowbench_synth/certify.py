@@ -21,22 +21,22 @@ import tqdm
 from pydantic import Field
 
 from flowbench_synth.instance import Gold
-from flowmind.checking import check
-from flowmind.errors import InputError
-from flowmind.executor.running import Ran, run_many
-from flowmind.files import read_lines
+from flowmind.base.errors import InputError
+from flowmind.base.files import read_lines
+from flowmind.cli.tool_server import ToolServer
 from flowmind.formats.arazzo import workflow_id
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.formats.langgraph import to_langgraph
 from flowmind.formats.pycode import tools_of
 from flowmind.formats.python import python_names
-from flowmind.task import Benchmark, benchmark_tools
-from flowmind.tool_server import ToolServer
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import json_equal
-from tools_registry.spec import Record
+from flowmind.run.running import Ran, run_many
+from flowmind.trace.task import Benchmark, benchmark_tools
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Record
 
 Runner = Callable[[dict[str, Any]], Any]
 """Gives the answer to an input; raises what it likes if there is none."""

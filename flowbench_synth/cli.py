@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flowmind.errors import InputError, ModelUnavailable
-from flowmind.files import dump_json, parse_json, read_text
-from tools_registry.errors import SandboxUnavailable
+from flowmind.base.errors import InputError, ModelUnavailable
+from flowmind.base.files import dump_json, parse_json, read_text
+from tools_registry.sandbox.errors import SandboxUnavailable
 
 SIZE = 141
 CATEGORIES = ("mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-from flowmind.trace import AssignStep, ConditionStep, Trace
-from flowmind.workflow import Map, ToolNode, Workflow
+from flowmind.trace.events import Assigned, Evaluated, Planned, Refused, Said, Trace
+from flowmind.workflow.document import Map, ToolNode, Workflow
 
 Part = tuple[str, str, object]
 
@@ -22,11 +22,11 @@ def tool_calls(workflow: Workflow) -> list[ToolNode]:
 
 def signature(trace: Trace) -> frozenset[Part]:
     """The arms that a run took, how often each node ran (one or many), and how long each collected list is."""
-    runs = Counter(step.node for step in trace.steps if not isinstance(step, ConditionStep) and step.kind != "plan")
-    parts: set[Part] = {("arm", step.node, step.value) for step in trace.steps if isinstance(step, ConditionStep)}
+    runs = Counter(step.node for step in trace.events if not isinstance(step, Evaluated | Planned | Said | Refused))
+    parts: set[Part] = {("arm", step.node, step.value) for step in trace.events if isinstance(step, Evaluated)}
     parts |= {("runs", str(node), "many" if count > 1 else "one") for node, count in runs.items()}
-    for step in trace.steps:
-        if isinstance(step, AssignStep) and isinstance(value := step.value, list):
+    for step in trace.events:
+        if isinstance(step, Assigned) and isinstance(value := step.value, list):
             length = len(cast(list[object], value))
             parts.add(("list", step.node, "many" if length > 1 else length))
     return frozenset(parts)

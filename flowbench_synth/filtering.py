@@ -17,16 +17,16 @@ from flowbench_synth.coverage import Part, signature, tool_calls
 from flowbench_synth.instance import TOOLS
 from flowbench_synth.mutants import mutants
 from flowbench_synth.structure import control_flow
-from flowmind.checking import check
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import run_batch
-from flowmind.files import dump_json
-from flowmind.task import Example, Task
-from flowmind.trace import Trace
-from flowmind.workflow import Condition, Workflow
-from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
-from tools_registry.schema import json_equal
-from tools_registry.spec import Record
+from flowmind.base.files import dump_json
+from flowmind.run.compiler import compile_workflow
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Condition, Workflow
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Record
 
 KILLED = 95.0
 """Percent of a gold workflow's mutants that its tests must tell from it."""
@@ -161,7 +161,7 @@ def mutant_budget(traces: Sequence[Trace]) -> int:
 
     It need not be exact, but it counts: what an endless loop collects grows with every round.
     """
-    return min(MUTANT_BUDGET, 100 + 4 * max((len(trace.steps) for trace in traces), default=0))
+    return min(MUTANT_BUDGET, 100 + 4 * max((len(trace.events) for trace in traces), default=0))
 
 
 def _mutants(

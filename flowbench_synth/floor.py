@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from flowmind.executor.running import run_batch
+from flowmind.api.pipeline import Settings, solve
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
-from flowmind.pipeline import Settings, solve
-from flowmind.task import Example, Task
-from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
-from tools_registry.schema import json_equal
+from flowmind.run.running import run_batch
+from flowmind.trace.task import Example, Task
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
+from tools_registry.specs.schema import json_equal
 
 BUDGET = 10_000
 """Tool calls that the search may try for one task: a sixth of what it may try in an experiment."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowmind.workflow import (
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -29,7 +29,7 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 
 def var(name: str, *path: str | int) -> Var:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from flowmind.task import Example, Task
-from tools_registry.spec import Record
+from flowmind.trace.task import Example, Task
+from tools_registry.specs.spec import Record
 
 NAME = "flowbench_synth"
 TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}

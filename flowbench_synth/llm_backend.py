@@ -25,19 +25,19 @@ from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, st
 from flowbench_synth.quality import check_tools
 from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import answer_schema, cover, parts_of
-from flowmind.errors import ModelFailure
-from flowmind.executor.running import run, run_batch
-from flowmind.files import dump_json
+from flowmind.agents.replies import Unreadable, read_object
+from flowmind.api.pipeline import Settings, solve
+from flowmind.base.errors import ModelFailure
+from flowmind.base.files import dump_json
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.pipeline import Settings, solve
 from flowmind.protocols import ChatModel, ChatRequest, Message
-from flowmind.replies import Unreadable, read_object
-from flowmind.task import Example, Task
-from flowmind.workflow import Workflow
+from flowmind.run.running import run, run_batch
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.document import Workflow
 from tools_registry.catalog import CatalogTool, Category, tools_in
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import SchemaError, json_equal, validator
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.specs.schema import SchemaError, json_equal, validator
 
 BATCH = 4
 """Tools that are asked for at once."""

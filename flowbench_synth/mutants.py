@@ -10,8 +10,8 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from flowmind.checking import check
-from flowmind.workflow import (
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -22,7 +22,7 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec
 
 _COMPARISONS: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(), ast.Eq: ast.NotEq(),

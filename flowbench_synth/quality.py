@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tools_registry.catalog import CatalogTool
-from tools_registry.policy import RefusedSource, compile_tools
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import json_equal
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.language.policy import RefusedSource, compile_tools
+from tools_registry.specs.schema import json_equal
 
 LEAST_EXAMPLES = 3
 

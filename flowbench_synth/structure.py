@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from flowbench_synth.blueprint import ControlFlow
-from flowmind.graph import analyse, loop_nodes
-from flowmind.workflow import Condition, Map, Workflow
+from flowmind.workflow.document import Condition, Map, Workflow
+from flowmind.workflow.graph import analyse, loop_nodes
 
 
 def control_flow(workflow: Workflow) -> ControlFlow:

@@ -17,16 +17,16 @@ from flowbench_synth.filtering import mutant_budget
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
-from flowmind.checking import check
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import run_batch
-from flowmind.files import dump_json
-from flowmind.task import Example, Task
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
+from flowmind.base.files import dump_json
+from flowmind.run.compiler import compile_workflow
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
 from tools_registry import catalog
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import JSONSchema, json_equal, type_of
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.specs.schema import JSONSchema, json_equal, type_of
 
 ATTEMPTS = 4
 """How often an instance is drawn before its blueprint counts as unsound."""
@@ -197,7 +197,7 @@ def idle_steps(trace: Trace) -> int:
     return sum(
         step.observation.value in ([], {}, "", 0)
         or any(json_equal(step.observation.value, value) for value in step.call.args.values())
-        for step in trace.tool_steps
+        for step in trace.calls
     )
 
 

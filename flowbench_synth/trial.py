@@ -17,14 +17,14 @@ from flowbench_synth.blueprint import Blueprint, Params
 from flowbench_synth.coverage import signature, tool_calls
 from flowbench_synth.flow import flow
 from flowbench_synth.structure import control_flow
-from flowmind.checking import check
-from flowmind.executor.running import run_batch
-from flowmind.files import dump_json
-from flowmind.trace import Trace
+from flowmind.base.files import dump_json
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Trace
+from flowmind.workflow.checking import check
 from tools_registry import catalog
-from tools_registry.sandbox import LocalSandbox, WorkerPool
-from tools_registry.schema import json_equal, validator
-from tools_registry.spec import ToolCall
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.specs.schema import json_equal, validator
+from tools_registry.specs.spec import ToolCall
 
 SAMPLES = 200
 
@@ -145,7 +145,7 @@ def _coverage(blueprint: Blueprint, traces: list[Trace]) -> list[str]:
 
 def _one_tool(blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Trace], pool: WorkerPool) -> list[str]:
     """Single calls on inputs alone that give every answer."""
-    used = sorted({step.call.tool for trace in traces for step in trace.tool_steps})
+    used = sorted({step.call.tool for trace in traces for step in trace.calls})
     names = [*used, *(name for name in blueprint.neighbours if name in catalog.load())]
     sandbox = LocalSandbox([catalog.load()[name] for name in names], pool)
     problems: list[str] = []

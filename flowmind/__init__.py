@@ -14,32 +14,32 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowmind.checking import Problem, check
-    from flowmind.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
+    from flowmind.api.pipeline import Settings
+    from flowmind.api.solving import ExecuteSummarize, Result, RunnableWorkflow
+    from flowmind.api.summarizing import Summarized, summarize
+    from flowmind.base.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
     from flowmind.llm.openai_chat import OpenAIChat
-    from flowmind.pipeline import Settings
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
-    from flowmind.solving import ExecuteSummarize, Result, RunnableWorkflow
-    from flowmind.summarizing import Summarized, summarize
-    from flowmind.task import Example, Task
-    from flowmind.trace import Trace
-    from flowmind.workflow import Workflow
-    from tools_registry.sandbox import ToolSource
-    from tools_registry.spec import tool
+    from flowmind.trace.events import Trace
+    from flowmind.trace.task import Example, Task
+    from flowmind.workflow.checking import Problem, check
+    from flowmind.workflow.document import Workflow
+    from tools_registry.sandbox.environments import ToolSource
+    from tools_registry.specs.spec import tool
 
 _HOMES = {
-    "flowmind.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),
-    "flowmind.summarizing": ("Summarized", "summarize"),
-    "flowmind.workflow": ("Workflow",),
-    "flowmind.checking": ("Problem", "check"),
-    "flowmind.trace": ("Trace",),
-    "flowmind.task": ("Example", "Task"),
-    "flowmind.pipeline": ("Settings",),
+    "flowmind.api.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),
+    "flowmind.api.summarizing": ("Summarized", "summarize"),
+    "flowmind.workflow.document": ("Workflow",),
+    "flowmind.workflow.checking": ("Problem", "check"),
+    "flowmind.trace.events": ("Trace",),
+    "flowmind.trace.task": ("Example", "Task"),
+    "flowmind.api.pipeline": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
-    "flowmind.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
-    "tools_registry.spec": ("tool",),
-    "tools_registry.sandbox": ("ToolSource",),
+    "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
+    "tools_registry.specs.spec": ("tool",),
+    "tools_registry.sandbox.environments": ("ToolSource",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 """The seams, on one screen: `ChatModel`, `Agent`, `Controller`, `Evaluator`, and what passes through them.
 
-The fifth seam, `Sandbox`, comes from below: `tools_registry.sandbox`.
+The fifth seam, `Environment`, comes from below: `tools_registry.sandbox.environments`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from flowmind.trace import Trace
-from tools_registry.sandbox import Sandbox
-from tools_registry.spec import Record, ToolCall, ToolSpec
+from flowmind.trace.events import Trace
+from tools_registry.sandbox.environments import Environment
+from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
 Stage = Literal["execute", "summarize", "single"]
 """What a conversation is for: business tools, graph tools, or both at once."""
@@ -91,7 +91,7 @@ class Brief(Record):
 class Agent(Protocol):
     """Works on a brief by calling a sandbox's tools."""
 
-    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+    async def execute(self, brief: Brief, sandbox: Environment) -> Trace:
         """Works until it finishes or a budget ends; the trace says which, nothing is lost."""
         ...
 

@@ -11,14 +11,14 @@ import pytest
 from flowmind.agents.plan_execute import PlanExecuteAgent
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
-from flowmind.errors import ModelFailure, ModelUnavailable
-from flowmind.files import dump_json, parse_json
+from flowmind.base.errors import ModelFailure, ModelUnavailable
+from flowmind.base.files import dump_json, parse_json
+from flowmind.build.draft import DraftEnvironment
+from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.protocols import Agent, Brief, Message, Reply
-from flowmind.summarizer.draft import DraftSandbox
-from flowmind.testing import ScriptedChat, action, plan
-from flowmind.trace import PlanStep, ToolStep, Trace, Turn
-from tools_registry.sandbox import LocalSandbox, Sandbox, ToolSource
-from tools_registry.spec import Observation, ToolCall, ToolError
+from flowmind.trace.events import Called, Planned, Trace, Turn
+from tools_registry.sandbox.environments import Environment, LocalSandbox, ToolSource
+from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 SOURCE = '''
 def add(a: int, b: int) -> int:
@@ -44,8 +44,8 @@ def tools() -> Iterator[LocalSandbox]:
         yield sandbox
 
 
-def draft() -> DraftSandbox:
-    return DraftSandbox({tool.spec.name: tool.spec for tool in ToolSource.parse_all(SOURCE)}, NUMBER)
+def draft() -> DraftEnvironment:
+    return DraftEnvironment({tool.spec.name: tool.spec for tool in ToolSource.parse_all(SOURCE)}, NUMBER)
 
 
 def edit(tool_: str, **args: Any) -> str:
@@ -53,7 +53,7 @@ def edit(tool_: str, **args: Any) -> str:
     return dump_json({"reasoning": "", "action": tool_, "action_input": args})
 
 
-def work(agent: Agent, sandbox: Sandbox, brief: Brief = BRIEF) -> Trace:
+def work(agent: Agent, sandbox: Environment, brief: Brief = BRIEF) -> Trace:
     return asyncio.run(agent.execute(brief, sandbox))
 
 
@@ -85,14 +85,14 @@ def test_a_react_run_leaves_a_whole_trace(tools: LocalSandbox) -> None:
     trace = work(ReActAgent(ScriptedChat([DOUBLED, ADDED, DONE])), tools)
     assert timeless(trace) == Trace(
         inputs={"n": 3},
-        steps=(
-            ToolStep(
+        events=(
+            Called(
                 call=ToolCall(tool="double", args={"n": 3}),
                 observation=Observation(value=6),
                 reasoning="twice",
                 turn=0,
             ),
-            ToolStep(
+            Called(
                 call=ToolCall(tool="add", args={"a": 6, "b": 1}),
                 observation=Observation(value=7),
                 reasoning="and one",
@@ -115,15 +115,15 @@ def test_a_plan_run_works_step_by_step_with_the_results_so_far(tools: LocalSandb
     trace = work(PlanExecuteAgent(chat), tools)
     assert timeless(trace) == Trace(
         inputs={"n": 3},
-        steps=(
-            PlanStep(analysis="two calls", steps=("Double n.", "Add 1."), turn=0),
-            ToolStep(
+        events=(
+            Planned(analysis="two calls", steps=("Double n.", "Add 1."), turn=0),
+            Called(
                 call=ToolCall(tool="double", args={"n": 3}),
                 observation=Observation(value=6),
                 reasoning="twice",
                 turn=1,
             ),
-            ToolStep(
+            Called(
                 call=ToolCall(tool="add", args={"a": 6, "b": 1}),
                 observation=Observation(value=7),
                 reasoning="and one",
@@ -147,7 +147,7 @@ def test_a_step_ends_with_a_call_that_worked_or_with_what_the_agent_says_is_its_
     wrong, decided = action("double", number=3), action("finish", answer=6)
     chat = ScriptedChat([outline, wrong, DOUBLED, decided, ADDED, action("double", n=7), action("finish", answer=14)])
     trace = work(PlanExecuteAgent(chat), tools)
-    assert [(step.call.tool, step.observation.ok, step.phase) for step in trace.tool_steps] == [
+    assert [(step.call.tool, step.observation.ok, step.phase) for step in trace.calls] == [
         ("double", False, 0), ("double", True, 0), ("add", True, 2), ("double", True, 2),
     ]  # fmt: skip
     assert (trace.stop, trace.answer) == ("finish", 14)
@@ -159,7 +159,7 @@ def test_a_step_ends_with_a_call_that_worked_or_with_what_the_agent_says_is_its_
 def test_where_an_agent_also_builds_a_step_may_take_several_calls(tools: LocalSandbox) -> None:
     chat = ScriptedChat([plan("Double n and add 1.", "Say it."), DOUBLED, ADDED, DONE, DONE])
     trace = work(PlanExecuteAgent(chat), tools, BRIEF.model_copy(update={"stage": "single"}))
-    assert [step.phase for step in trace.tool_steps] == [0, 0]
+    assert [step.phase for step in trace.calls] == [0, 0]
     assert said(chat, 2) == "Observation: 6"
     assert said(chat, 4).startswith("Result of step 1: 7\n\n")
 
@@ -188,7 +188,7 @@ def test_the_opening_request_shows_worked_examples_as_turns_and_offers_the_sandb
 def test_a_failed_call_is_answered_with_error_signature_and_count(tools: LocalSandbox) -> None:
     chat = ScriptedChat([action("add", a=1), action("parse_number", text="x"), action("double", n=1), DONE])
     trace = work(ReActAgent(chat), tools)
-    assert [step.observation.error.type if step.observation.error else None for step in trace.tool_steps] == [
+    assert [step.observation.error.type if step.observation.error else None for step in trace.calls] == [
         "invalid_arguments",
         "tool_error",
         None,
@@ -220,14 +220,14 @@ def test_a_success_sets_the_count_of_failures_back(tools: LocalSandbox) -> None:
 
 def test_five_failures_in_a_row_end_the_stage_and_keep_its_steps(tools: LocalSandbox) -> None:
     trace = work(ReActAgent(ScriptedChat([DOUBLED, *[action("parse_number", text="x")] * 5])), tools)
-    assert (trace.stop, trace.answer, len(trace.tool_steps)) == ("failures", None, 6)
-    assert trace.error is not None and trace.error == trace.tool_steps[-1].observation.error
+    assert (trace.stop, trace.answer, len(trace.calls)) == ("failures", None, 6)
+    assert trace.error is not None and trace.error == trace.calls[-1].observation.error
 
 
 def test_the_same_failing_graph_call_twice_ends_the_stage() -> None:
     wrong = edit("add_function_node", tool="triple", args={"n": "n"})
     trace = work(ReActAgent(ScriptedChat([wrong, wrong])), draft(), BUILD)
-    assert (trace.stop, len(trace.tool_steps)) == ("failures", 2)
+    assert (trace.stop, len(trace.calls)) == ("failures", 2)
     assert trace.error is not None and trace.error.type == "refused"
 
 
@@ -251,7 +251,7 @@ def test_an_unreadable_reply_is_asked_for_again_and_the_correction_is_not_kept(t
     chat = ScriptedChat(["I double it.", "Action: double", f"```\n{DOUBLED}\n```", DONE])
     trace = work(ReActAgent(chat), tools)
     assert [turn.parse for turn in trace.turns] == ["reprompted", "reprompted", "recovered", "clean"]
-    assert trace.tool_steps[0].turn == 2
+    assert trace.calls[0].turn == 2
     first, second, third, last = (request.messages for request in chat.requests)
     assert second[: len(first)] == first and third[: len(first)] == first
     assert second[len(first)] == Message(role="assistant", content="I double it.")
@@ -307,20 +307,20 @@ def test_a_budget_that_ends_is_a_stop_reason_and_keeps_the_steps(
     budget: Budget, stop: str, turns: int, tools: LocalSandbox
 ) -> None:
     trace = work(ReActAgent(ScriptedChat([DOUBLED, ADDED, DONE]), budget), tools)
-    assert (trace.stop, len(trace.turns), len(trace.tool_steps)) == (stop, turns, turns)
+    assert (trace.stop, len(trace.turns), len(trace.calls)) == (stop, turns, turns)
 
 
 def test_corrections_count_as_turns(tools: LocalSandbox) -> None:
     trace = work(ReActAgent(ScriptedChat([DOUBLED, "no", "no", "no"]), Budget(turns=3)), tools)
-    assert (trace.stop, len(trace.turns), len(trace.tool_steps)) == ("turns", 3, 1)
+    assert (trace.stop, len(trace.turns), len(trace.calls)) == ("turns", 3, 1)
 
 
 def test_a_failing_endpoint_ends_the_stage_with_what_was_reached(tools: LocalSandbox) -> None:
     trace = work(ReActAgent(ScriptedChat([DOUBLED, ModelFailure("HTTP 500")])), tools)
     assert (trace.stop, trace.error) == ("model_error", ToolError(type="model_error", message="HTTP 500"))
-    assert [step.call.tool for step in trace.tool_steps] == ["double"]
+    assert [step.call.tool for step in trace.calls] == ["double"]
     planless = work(PlanExecuteAgent(ScriptedChat([ModelFailure("HTTP 500")])), tools)
-    assert (planless.stop, planless.steps, planless.turns) == ("model_error", (), ())
+    assert (planless.stop, planless.events, planless.turns) == ("model_error", (), ())
 
 
 def test_a_model_that_cannot_serve_at_all_ends_more_than_the_stage(tools: LocalSandbox) -> None:
@@ -332,7 +332,7 @@ def test_an_answer_without_any_tool_call_is_sent_back_once(tools: LocalSandbox) 
     chat = ScriptedChat([DONE, DONE])
     trace = work(ReActAgent(chat), tools)
     assert "no tool has been used yet" in said(chat, 1)
-    assert (trace.stop, trace.answer, trace.steps) == ("finish", 7, ())
+    assert (trace.stop, trace.answer, trace.events) == ("finish", 7, ())
 
 
 def test_giving_up_without_an_answer_is_taken_at_once(tools: LocalSandbox) -> None:
@@ -377,7 +377,7 @@ def test_the_summarizer_ends_by_the_finish_of_its_draft() -> None:
     )
     trace = work(ReActAgent(chat), world, BUILD)
     assert (trace.stop, trace.answer, trace.error) == ("finish", None, None)
-    assert [step.observation.ok for step in trace.tool_steps] == [False, True, True, True]
+    assert [step.observation.ok for step in trace.calls] == [False, True, True, True]
     assert said(chat, 1).startswith("Observation: error: not finished yet.")
     assert chat.requests[0].tools == tuple(world.specs.values())
     assert world.finished
@@ -395,7 +395,7 @@ def test_plan_and_build_carries_its_plan_as_context_of_one_loop() -> None:
     )
     trace = work(PlanExecuteAgent(chat), world, BUILD)
     assert trace.stop == "finish"
-    assert [step.phase for step in trace.tool_steps] == [0, 0, 0]
+    assert [step.phase for step in trace.calls] == [0, 0, 0]
     assert said(chat, 1).startswith("Task:\nDouble n.\n\nPlan:\n1. Node double on n.\n2. End.\n\n")
     assert len(chat.requests[3].messages) == len(chat.requests[1].messages) + 4
 
@@ -403,16 +403,14 @@ def test_plan_and_build_carries_its_plan_as_context_of_one_loop() -> None:
 def test_a_conversation_that_outgrows_the_context_ends_the_stage_and_keeps_its_steps(tools: LocalSandbox) -> None:
     full = Reply(text="9,034 tokens are too many", finish="context")
     trace = work(ReActAgent(ScriptedChat([DOUBLED, full])), tools)
-    assert (trace.stop, len(trace.tool_steps), len(trace.turns)) == ("context", 1, 1)
+    assert (trace.stop, len(trace.calls), len(trace.turns)) == ("context", 1, 1)
     assert trace.error == ToolError(type="context", message="9,034 tokens are too many")
 
 
 def test_a_model_that_may_act_on_its_own_calls_tools_natively(tools: LocalSandbox) -> None:
     native = Reply(text="twice", calls=(ToolCall(tool="double", args={"n": 3}),))
     trace = work(ReActAgent(ScriptedChat([native, action("finish", answer=6)])), tools)
-    assert [(step.call, step.reasoning) for step in trace.tool_steps] == [
-        (ToolCall(tool="double", args={"n": 3}), "twice")
-    ]
+    assert [(step.call, step.reasoning) for step in trace.calls] == [(ToolCall(tool="double", args={"n": 3}), "twice")]
 
 
 @pytest.mark.parametrize("reply", ["NaN", "1e999", '"\\ud83d"', "{1, 2}"], ids=["nan", "huge", "half", "set"])
@@ -437,7 +435,7 @@ def test_a_plan_that_names_a_tool_that_is_not_there_is_sent_back_once(tools: Loc
     assert (trace.stop, [turn.parse for turn in trace.turns[:2]]) == ("finish", ["reprompted", "clean"])
     assert "There is no tool triple_number. The tools are: add, double, parse_number." in said(chat, 1)
     stubborn = work(PlanExecuteAgent(ScriptedChat([wrong, wrong, DOUBLED, DONE])), tools, brief)
-    assert (stubborn.stop, stubborn.tool_steps[0].call.tool) == ("finish", "double")
+    assert (stubborn.stop, stubborn.calls[0].call.tool) == ("finish", "double")
 
 
 def test_nothing_as_the_result_of_a_failed_call_is_sent_back_once_in_each_step(tools: LocalSandbox) -> None:

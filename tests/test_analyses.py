@@ -13,9 +13,9 @@ from experiments.grid import Grid, cells, folders
 from experiments.loading import Loaded
 from experiments.runner import RunOptions
 from experiments.tables import Table, shown
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
+from flowmind.evaluation.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 from flowmind.evaluation.statistics import rate
-from flowmind.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 
 CONFIGS = Path(__file__).resolve().parents[1] / "experiments" / "configs"
 BASE = RunOptions(model="search", bench=Path("bench"))

@@ -16,15 +16,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from test_random_workflows import SOURCES, SPECS, Maker, cases
 
-from flowmind.errors import InputError
-from flowmind.executor.running import run
+from flowmind.base.errors import InputError
+from flowmind.cli.tool_server import MAX_BODY, Operations, Refused, Runs, TakeUp, ToolServer
 from flowmind.formats.arazzo import START, to_arazzo, workflow_id
 from flowmind.formats.openapi import to_openapi
-from flowmind.testing import ScriptedChat
-from flowmind.tool_server import MAX_BODY, Operations, Refused, Runs, TakeUp, ToolServer
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.schema import json_equal
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import run
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.specs.schema import json_equal
 
 Document = dict[str, Any]
 Call = Callable[[str, Any], tuple[int, Any]]
@@ -183,7 +183,7 @@ def random_sandbox() -> Iterator[LocalSandbox]:
         yield made
 
 
-class Failed(Exception):
+class FailedRun(Exception):
     """A workflow of a description ended in failure."""
 
 
@@ -209,7 +209,7 @@ class Reader:
         body = self.filled(step["requestBody"]["payload"], known)
         status, answer = self.call(self.paths[step["operationId"]], body)
         if status != 200:
-            raise Failed(answer)
+            raise FailedRun(answer)
         for name, source in step.get("outputs", {}).items():
             known[f"$steps.{step['stepId']}.outputs.{name}"] = self.found(answer, source)
         for action in step.get("onSuccess", [{"type": "goto", "stepId": None}]):
@@ -233,7 +233,7 @@ class Reader:
         match payload:
             case str() if payload.startswith("$"):
                 if payload not in known:
-                    raise Failed(f"{payload} names nothing")
+                    raise FailedRun(f"{payload} names nothing")
                 return known[payload]
             case list():
                 return [self.filled(part, known) for part in payload]
@@ -279,7 +279,7 @@ def directly(operations: Operations) -> Call:
 def read(reader: Reader, inputs: Document) -> tuple[str, Any]:
     try:
         return "answer", reader.run(inputs)
-    except Failed:
+    except FailedRun:
         return "failed", None
 
 

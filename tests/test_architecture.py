@@ -17,41 +17,19 @@ PACKAGES = ("tools_registry", "flowmind", "flowbench_synth", "experiments")
 # that is one entry may.
 ROWS: tuple[tuple[str, ...], ...] = (
     (
-        "tools_registry", "tools_registry.schema", "tools_registry.errors", "tools_registry.closing",
-        "tools_registry.gate", "flowmind", "flowmind.errors", "flowmind.prompts", "flowmind.command",
+        "tools_registry", "tools_registry.specs", "flowmind", "flowmind.base.errors", "flowmind.cli.command",
+        "tools_registry.sandbox.errors", "tools_registry.sandbox.closing", "tools_registry.sandbox.seccomp",
     ),
-    (
-        "tools_registry.classes", "tools_registry.rewriting", "tools_registry.runtime", "tools_registry.seccomp",
-        "flowmind.faults", "flowmind.helpers",
-    ),
-    (
-        "tools_registry.expressions", "tools_registry.guards", "tools_registry.spec", "tools_registry.frames",
-        "tools_registry.confine",
-    ),
-    ("tools_registry.facades", "tools_registry.program"),
-    ("tools_registry.policy",),
-    ("tools_registry.worker", "tools_registry.workers"),
-    ("tools_registry.zygote", "tools_registry.isolation", "tools_registry.sandbox"),
-    (
-        "tools_registry.audit", "tools_registry.catalog", "tools_registry.monty", "flowmind.files",
-        "flowmind.graph_tools",
-    ),
-    (
-        "tools_registry.crosscheck", "tools_registry.determinism", "flowmind.task", "flowmind.trace",
-        "flowmind.workflow", "flowmind.record",
-        "flowmind.replies", "flowmind.store",
-    ),
-    ("flowmind.graph", "flowmind.describing", "flowmind.rehearsal", "flowmind.schemas", "flowmind.sandboxes"),
-    ("flowmind.checking", "flowmind.nesting", "flowmind.protocols", "flowmind.provenance"),
-    (
-        "flowmind.agents", "flowmind.summarizer", "flowmind.executor", "flowmind.evaluation",
-        "flowmind.formats", "flowmind.induction", "flowmind.llm", "flowmind.testing",
-    ),
-    ("flowmind.stages",),
-    ("flowmind.verification",),
-    ("flowmind.pipeline", "flowmind.tool_server"),
-    ("flowmind.converting", "flowmind.solving", "flowmind.diagnosis", "flowmind.scoring"),
-    ("flowmind.summarizing",),
+    ("tools_registry.sandbox.frames", "tools_registry.sandbox.confine", "flowmind.base"),
+    ("flowmind.workflow.expressions",),
+    ("flowmind.workflow.program", "tools_registry.sandbox.language"),
+    ("tools_registry.sandbox",),
+    ("tools_registry.catalog", "flowmind.workflow"),
+    ("tools_registry.sandbox.determinism", "flowmind.trace"),
+    ("flowmind.protocols",),
+    ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
+    ("flowmind.build",),
+    ("flowmind.api",),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments",),
 )  # fmt: skip
@@ -59,14 +37,14 @@ ROWS: tuple[tuple[str, ...], ...] = (
 # Who may import what is not ours and not the standard library's.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
-    "pydantic_core": ("flowmind.files", "tools_registry.sandbox", "tools_registry.spec"),
-    "docstring_parser": ("tools_registry.spec",),
-    "RestrictedPython": ("tools_registry.rewriting", "tools_registry.workers"),
-    "json_repair": ("flowmind.replies", "experiments.bench"),
+    "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.environments", "tools_registry.specs.spec"),
+    "docstring_parser": ("tools_registry.specs.spec",),
+    "RestrictedPython": ("tools_registry.sandbox.language.rewriting", "tools_registry.sandbox.workers"),
+    "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
-        "flowmind.graph",
-        "flowmind.nesting",
+        "flowmind.workflow.graph",
+        "flowmind.workflow.nesting",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",
@@ -76,13 +54,13 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
-    "tqdm": ("flowbench_synth", "experiments", "tools_registry.audit"),
+    "tqdm": ("flowbench_synth", "experiments", "tools_registry.sandbox.audit"),
     "jinja2": ("experiments.report",),
     "matplotlib": ("experiments.figures",),
 }
 
 # Command lines load what a command needs when it runs, so that --help answers at once.
-LAZY = {"flowmind.cli", "flowbench_synth.cli", "experiments.commands"}
+LAZY = {"flowmind.cli.main", "flowbench_synth.cli", "experiments.commands"}
 
 
 def module_name(path: Path) -> str:
@@ -185,8 +163,8 @@ def test_only_command_lines_import_ours_inside_a_function() -> None:
     ("code", "absent"),
     [
         ("import flowmind", {"langgraph", "openai", "networkx"}),
-        ("import flowmind.cli; flowmind.cli.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
-        ("import tools_registry.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind"}),
+        ("import flowmind.cli.main; flowmind.cli.main.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
+        ("import tools_registry.sandbox.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind"}),
     ],
 )
 def test_a_fresh_interpreter_loads_no_more_than_it_needs(code: str, absent: set[str]) -> None:
@@ -199,6 +177,6 @@ def test_flowmind_help_loads_neither_langgraph_nor_openai() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "flowmind.cli", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "flowmind.command" in loaded
+    assert "flowmind.cli.command" in loaded
     assert {"langgraph", "openai", "networkx"} & loaded == set()
     assert "solve one task of your own" in done.stdout

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tools_registry import audit
-from tools_registry.audit import Auditor, Report, Row
-from tools_registry.workers import Limits
+from tools_registry.sandbox import audit
+from tools_registry.sandbox.audit import Auditor, Report, Row
+from tools_registry.sandbox.workers import Limits
 
 BLOCKED = ["blocked-at-compile", "blocked-at-run", "killed-by-limit"]
 

@@ -45,15 +45,15 @@ from flowbench_synth.flow import (
 from flowbench_synth.quality import check_tools
 from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance, parts_of
-from flowmind.checking import check
-from flowmind.executor.running import run, run_batch
-from flowmind.task import Benchmark, Example, Task
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
+from flowmind.run.running import run, run_batch
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Benchmark, Example, Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
 from tools_registry import catalog
 from tools_registry.catalog import tools_in
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, WorkerPool
-from tools_registry.schema import json_equal
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, WorkerPool
+from tools_registry.specs.schema import json_equal
 
 Rows = list[dict[str, Any]]
 MODULES = sorted(path.stem for path in Path(blueprints.__path__[0]).glob("[a-z]*.py"))
@@ -189,7 +189,7 @@ import sys
 from flowbench_synth.builder import construct
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints
-from flowmind.files import dump_json
+from flowmind.base.files import dump_json
 for slot in plan(all_blueprints(), 0, 24):
     if slot.id in sys.argv[1:]:
         made = construct(slot, 0).instance
@@ -408,18 +408,18 @@ def double(a: int) -> int:
 
 
 @pytest.fixture
-def here() -> Iterator[FunctionSandbox]:
-    yield FunctionSandbox([double])
+def here() -> Iterator[FunctionEnvironment]:
+    yield FunctionEnvironment([double])
 
 
-def solved(steps: list[Any], inputs: dict[str, Any], sandbox: FunctionSandbox) -> Any:
+def solved(steps: list[Any], inputs: dict[str, Any], sandbox: FunctionEnvironment) -> Any:
     schema = {name: {"type": "array" if isinstance(value, list) else "integer"} for name, value in inputs.items()}
     trace = run(flow("task", schema, steps), inputs, sandbox)
     assert trace.ok, trace.error
     return trace.answer
 
 
-def test_loops_maps_templates_and_early_answers_run_as_written(here: FunctionSandbox) -> None:
+def test_loops_maps_templates_and_early_answers_run_as_written(here: FunctionEnvironment) -> None:
     doubling = [call("n", "double", a=var("n"))]
     assert solved([loop_while("n < 10", doubling), answer("n")], {"n": 20}, here) == 20
     assert solved([repeat_while("n < 10", doubling), answer("n")], {"n": 20}, here) == 40
@@ -475,7 +475,7 @@ def test_a_fork_is_linear() -> None:
     assert control_flow(Workflow.model_validate(document)) == "linear"
 
 
-def test_what_a_run_covers(here: FunctionSandbox) -> None:
+def test_what_a_run_covers(here: FunctionEnvironment) -> None:
     steps = [
         loop_while("n < 3", [call("n", "double", a=var("n"))]),
         each("m", "xs", "x", [call("y", "double", a=var("x"))], "y"),
@@ -632,7 +632,7 @@ def test_a_mutant_that_never_ends_is_killed_and_a_long_gold_gives_its_mutants_ti
         sandbox = LocalSandbox([catalog.load()["add"]], pool)
         few, many = run_batch(workflow, [{"n": 3}, {"n": 400}], sandbox)
         for trace, n in ((few, 3), (many, 400)):
-            assert len(trace.steps) < mutant_budget([trace]) <= 2_000
+            assert len(trace.events) < mutant_budget([trace]) <= 2_000
             parts, _ = parts_of(workflow, ([{"n": n}], [trace]), sandbox)
             killed = [str(part[1]) for part in parts[0] if part[0] == "kills"]
             assert "i: add dropped for first" in killed

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from tools_registry import catalog
-from tools_registry.sandbox import LocalSandbox
-from tools_registry.schema import json_equal
+from tools_registry.sandbox.environments import LocalSandbox
+from tools_registry.specs.schema import json_equal
 
 TOOLS = catalog.load()
 

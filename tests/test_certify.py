@@ -13,7 +13,7 @@ from tiny import tiny_benchmark
 from flowbench_synth.certify import certified_formats, certify
 from flowbench_synth.cli import main
 from flowmind.formats import own
-from flowmind.workflow import Workflow
+from flowmind.workflow.document import Workflow
 
 
 def golden(folder: Path) -> Path:
@@ -36,7 +36,7 @@ def golden(folder: Path) -> Path:
             )
         else:
             flow = sketch([*calls, end("p")], "start s p end", n="integer")
-        rows.append({"id": f"task_{number}", "workflow": flow, "trace": {"inputs": {}, "steps": [], "stop": "finish"}})
+        rows.append({"id": f"task_{number}", "workflow": flow, "trace": {"inputs": {}, "events": [], "stop": "finish"}})
     (bench / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return bench
 

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
-from flowmind.checking import Code, check
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import ToolSource
+from flowmind.workflow.checking import Code, check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import ToolSource
 
 TOOLS = '''
 def filter_even(items: list[int]) -> list[int]:

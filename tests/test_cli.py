@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 from flowbench_synth import cli as builder
-from flowmind import cli
+from flowmind.api.pipeline import MODES
+from flowmind.cli import main as cli
 from flowmind.formats.catalog import FORMATS
-from flowmind.pipeline import MODES
-from flowmind.testing import Fault, FaultyServer
-from flowmind.workflow import Workflow
-from tools_registry import isolation, workers
-from tools_registry.workers import WorkerPool
+from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox import isolation, workers
+from tools_registry.sandbox.workers import WorkerPool
 
 TOOLS = '''
 def keep_even(items: list[int]) -> list[int]:
@@ -183,7 +183,7 @@ def test_a_trace_is_printed_alike_every_time(tmp_path: Path, tools: Path) -> Non
     first, second = flowmind(*words), flowmind(*words)
     assert first.stdout == second.stdout
     trace = json.loads(first.stdout)
-    assert [step["node"] for step in trace["steps"]] == ["evens", "mean"]
+    assert [step["node"] for step in trace["events"]] == ["evens", "mean"]
     assert trace["answer"] == 3.0
 
 
@@ -524,7 +524,7 @@ def test_flags_can_be_set_in_the_environment(tmp_path: Path, tools: Path, monkey
     monkeypatch.setenv("FLOWMIND_TRACE", "0")
     assert called("run", path).stdout == "6.0\n"
     monkeypatch.setenv("FLOWMIND_TRACE", "yes")
-    assert '"steps"' in called("run", path).stdout
+    assert '"events"' in called("run", path).stdout
 
 
 def test_a_bad_value_in_the_environment_is_bad_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

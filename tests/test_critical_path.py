@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
-from flowmind.checking import check
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.critical_path import critical_path, node_durations, tool_seconds
-from flowmind.executor.running import run
-from flowmind.trace import ToolStep, Trace, Turn
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import FunctionSandbox
-from tools_registry.spec import Observation, ToolCall, tool
+from flowmind.run.running import run
+from flowmind.trace.events import Called, Trace, Turn
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import FunctionEnvironment
+from tools_registry.specs.spec import Observation, ToolCall, tool
 
 
 def add(a: int, b: int = 1) -> int:
@@ -33,7 +33,7 @@ def put(a: int) -> int:
     return a
 
 
-SANDBOX = FunctionSandbox([add, double, put])
+SANDBOX = FunctionEnvironment([add, double, put])
 
 
 def workflow(nodes: list[Document], *paths: str, **inputs: Any) -> Workflow:
@@ -143,11 +143,11 @@ def test_what_cannot_be_computed_is_one_clear_line() -> None:
 
 def agent(*said: tuple[str, float]) -> Trace:
     steps = [
-        ToolStep(call=ToolCall(tool=name, args={}), observation=Observation(value=1), turn=index)
+        Called(call=ToolCall(tool=name, args={}), observation=Observation(value=1), turn=index)
         for index, (name, _) in enumerate(said)
     ]
     turns = [Turn(text="", parse="clean", seconds=seconds) for _, seconds in said]
-    return Trace(steps=tuple(steps), stop="finish", turns=tuple(turns))
+    return Trace(events=tuple(steps), stop="finish", turns=tuple(turns))
 
 
 def test_an_agents_turns_give_the_durations() -> None:

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from tools_registry import determinism
+from tools_registry.sandbox import determinism
 
 
 def test_equal_calls_give_equal_results_in_any_worker_under_any_hash_seed() -> None:
-    command = [sys.executable, "-m", "tools_registry.determinism", "--cases", "300"]
+    command = [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", "300"]
     done = subprocess.run(command, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 9)

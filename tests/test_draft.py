@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from reference_interpreter import call, compute, condition, each, end, sketch
 
-from flowmind.checking import check
-from flowmind.executor.compiler import compile_workflow
-from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.summarizer.draft import DraftSandbox
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import ToolSource
-from tools_registry.spec import Observation, ToolCall
+from flowmind.build.draft import DraftEnvironment
+from flowmind.run.compiler import compile_workflow
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environments import ToolSource
+from tools_registry.specs.spec import Observation, ToolCall
 
 TOOLS = '''
 def filter_even(items: list[int]) -> list[int]:
@@ -48,18 +48,18 @@ INPUTS = {
 }
 
 
-def fresh() -> DraftSandbox:
-    return DraftSandbox(SPECS, INPUTS, "draft")
+def fresh() -> DraftEnvironment:
+    return DraftEnvironment(SPECS, INPUTS, "draft")
 
 
-def edit(draft: DraftSandbox, name: str, /, **args: Any) -> str:
+def edit(draft: DraftEnvironment, name: str, /, **args: Any) -> str:
     """The text of an edit that is accepted."""
     seen = draft.edit(ToolCall(tool=name, args=args))
     assert seen.error is None, seen.error
     return str(seen.value)
 
 
-def refused(draft: DraftSandbox, name: str, /, **args: Any) -> str:
+def refused(draft: DraftEnvironment, name: str, /, **args: Any) -> str:
     """The message of an edit that is refused and leaves the draft alone."""
     before, finished = draft.draft, draft.finished
     seen = draft.edit(ToolCall(tool=name, args=args))
@@ -69,7 +69,7 @@ def refused(draft: DraftSandbox, name: str, /, **args: Any) -> str:
     return seen.error.message
 
 
-def document(draft: DraftSandbox) -> dict[str, Any]:
+def document(draft: DraftEnvironment) -> dict[str, Any]:
     dumped = draft.draft.dump()
     return {key: dumped[key] for key in ("inputs", "nodes", "edges")}
 
@@ -378,7 +378,7 @@ def test_without_after_a_node_goes_to_the_only_loose_end() -> None:
 # Refusing
 
 
-def with_a_sum() -> DraftSandbox:
+def with_a_sum() -> DraftEnvironment:
     draft = fresh()
     edit(draft, "add_function_node", tool="add", args={"a": {"var": "n"}}, output="total")
     return draft
@@ -672,7 +672,7 @@ def test_calls_on_one_element_after_the_other_are_refused_with_the_map_for_all()
         edit(other, "add_function_node", tool="add", args=args)
 
 
-def fresh_with(expr: str) -> DraftSandbox:
+def fresh_with(expr: str) -> DraftEnvironment:
     draft = fresh()
     edit(draft, "add_condition_node", expr=expr)
     return draft

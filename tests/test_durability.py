@@ -35,12 +35,13 @@ from tiny import (
 
 from experiments import runner
 from experiments.folder import Run, Stages
-from flowmind import faults, store
-from flowmind.errors import InputError
+from flowmind.base import checksums as store
+from flowmind.base import crash_points as faults
+from flowmind.base.errors import InputError
+from flowmind.evaluation.record import CaseRecord
 from flowmind.llm import processes
 from flowmind.llm.recorded import Stored
-from flowmind.record import CaseRecord
-from flowmind.testing import Fault, FaultyServer
+from flowmind.llm.testing import Fault, FaultyServer
 
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))
 """Of one run, at random moments; FLOWMIND_KILLS=50 is for a thorough day."""

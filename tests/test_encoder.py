@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tiny import called
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 
 

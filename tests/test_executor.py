@@ -11,13 +11,20 @@ from typing import Any
 import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
-from flowmind.errors import InvalidWorkflow, ModelFailure
-from flowmind.executor.running import arun, needs_waiting, run, run_batch, run_many
-from flowmind.testing import ScriptedChat
-from flowmind.trace import AssignStep, ConditionStep, FailedStep, ModelStep, ToolStep, Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import FunctionSandbox, Limits, LocalSandbox, Sandbox, ToolSource, WorkerPool
-from tools_registry.spec import Observation, ToolCall, ToolError
+from flowmind.base.errors import InvalidWorkflow, ModelFailure
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import arun, needs_waiting, run, run_batch, run_many
+from flowmind.trace.events import Asked, Assigned, Called, Evaluated, Failed, Trace
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import (
+    Environment,
+    FunctionEnvironment,
+    Limits,
+    LocalSandbox,
+    ToolSource,
+    WorkerPool,
+)
+from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 
 def add(a: int, b: int = 1) -> int:
@@ -71,7 +78,7 @@ def line(*nodes: Document, **inputs: Any) -> Workflow:
 def ran(trace: Trace) -> str:
     """The nodes of a trace, in order."""
     assert trace.ok, trace.error
-    return " ".join(str(getattr(step, "node", "")) for step in trace.steps)
+    return " ".join(str(getattr(step, "node", "")) for step in trace.events)
 
 
 # The order of execution
@@ -85,10 +92,10 @@ def test_a_whole_trace(sandbox: LocalSandbox) -> None:
     )  # fmt: skip
     assert run(workflow, {"n": 2}, sandbox) == Trace(
         inputs={"n": 2},
-        steps=(
-            ToolStep(node="sum", call=ToolCall(tool="add", args={"a": 2, "b": 2}), observation=Observation(value=4)),
-            ConditionStep(node="big", expr="sum > 3", value=True),
-            AssignStep(node="twice", output="twice", value=8),
+        events=(
+            Called(node="sum", call=ToolCall(tool="add", args={"a": 2, "b": 2}), observation=Observation(value=4)),
+            Evaluated(node="big", expr="sum > 3", value=True),
+            Assigned(node="twice", output="twice", value=8),
         ),
         stop="finish",
         answer=8,
@@ -173,7 +180,7 @@ def test_a_loop_may_run_as_many_rounds_as_its_bound(sandbox: LocalSandbox) -> No
     stopped = run(counting(":3"), {"n": 4}, sandbox)
     assert stopped.error == ToolError(type="iteration_limit", message="the loop at c ran more than 3 rounds")
     assert (stopped.stop, stopped.answer) == ("error", None)
-    assert stopped.steps[-1] == FailedStep(node="c", error=stopped.error)
+    assert stopped.events[-1] == Failed(node="c", error=stopped.error)
 
 
 def test_the_bound_is_ten_thousand_if_the_workflow_gives_none(sandbox: LocalSandbox) -> None:
@@ -230,10 +237,10 @@ def test_a_loop_that_is_stopped_adds_no_call_to_the_trace() -> None:
         [compute("k", "0"), condition("c", "k < n"), call("note", "note", output="k", a="k"), end("k")],
         "start k c", "c.true note c:2", "c.false end",
     )  # fmt: skip
-    trace = run(workflow, {"n": 9}, FunctionSandbox([note]))
+    trace = run(workflow, {"n": 9}, FunctionEnvironment([note]))
     assert trace.error is not None
     assert trace.error.type == "iteration_limit"
-    assert [step.call.args["a"] for step in trace.tool_steps] == calls
+    assert [step.call.args["a"] for step in trace.calls] == calls
 
 
 def test_every_node_costs_one_step_of_the_budget(sandbox: LocalSandbox) -> None:
@@ -293,22 +300,22 @@ def test_an_error_is_typed_and_stands_at_its_node(
     assert trace.error is not None
     assert trace.error.type == kind
     assert reason in trace.error.message
-    assert trace.steps[0] == AssignStep(node="before", output="before", value=inputs.get("n", 1))
-    assert trace.steps[-1] == FailedStep(node=where, error=trace.error)
+    assert trace.events[0] == Assigned(node="before", output="before", value=inputs.get("n", 1))
+    assert trace.events[-1] == Failed(node=where, error=trace.error)
 
 
 def test_a_condition_that_cannot_be_evaluated_is_never_false(sandbox: LocalSandbox) -> None:
     workflow = draw([condition("c", "1 / n > 0"), end({"value": 1})], "start c", "c.true end", "c.false end")
     trace = run(workflow, {"n": 0}, sandbox)
     assert trace.error is not None
-    assert trace.steps == (FailedStep(node="c", error=trace.error),)
+    assert trace.events == (Failed(node="c", error=trace.error),)
     assert trace.error.type == "expression_error"
 
 
 def test_an_answer_that_is_not_there_is_an_error_of_the_end(sandbox: LocalSandbox) -> None:
     trace = run(line(end({"var": "o", "path": ["k"]}), o="object"), {"o": {}}, sandbox)
     assert trace.error is not None
-    assert trace.steps == (FailedStep(node="end", error=trace.error),)
+    assert trace.events == (Failed(node="end", error=trace.error),)
     assert trace.error.type == "missing_key"
 
 
@@ -316,8 +323,8 @@ def test_a_tool_that_fails_leaves_its_call_in_the_last_step(sandbox: LocalSandbo
     trace = run(line(call("q", "divide", a=1, b="n"), end("q")), {"n": 0}, sandbox)
     error = ToolError(type="tool_error", message="ZeroDivisionError: division by zero")
     assert trace.error == error
-    assert trace.steps == (
-        ToolStep(
+    assert trace.events == (
+        Called(
             node="q",
             call=ToolCall(tool="divide", args={"a": 1, "b": 0}),
             observation=Observation(error=error),
@@ -328,11 +335,11 @@ def test_a_tool_that_fails_leaves_its_call_in_the_last_step(sandbox: LocalSandbo
 def test_a_tool_that_fails_in_a_map_leaves_the_call_of_its_element(sandbox: LocalSandbox) -> None:
     node = each("m", "l", "x", "y", call("s", "divide", output="y", a=6, b="x"))
     trace = run(line(node, end("m"), l="array"), {"l": [3, 0, 1]}, sandbox)
-    assert [(step.node, step.call.args, step.observation.value) for step in trace.tool_steps] == [
+    assert [(step.node, step.call.args, step.observation.value) for step in trace.calls] == [
         ("m.s", {"a": 6, "b": 3}, 2.0),
         ("m.s", {"a": 6, "b": 0}, None),
     ]
-    assert trace.tool_steps[-1].observation.error == trace.error
+    assert trace.calls[-1].observation.error == trace.error
 
 
 def test_arguments_of_the_wrong_type_are_refused_at_the_call(sandbox: LocalSandbox) -> None:
@@ -343,7 +350,7 @@ def test_arguments_of_the_wrong_type_are_refused_at_the_call(sandbox: LocalSandb
     )
     assert trace.error is not None
     assert trace.error.type == "invalid_arguments"
-    assert trace.tool_steps[-1].call.args == {"a": "1"}
+    assert trace.calls[-1].call.args == {"a": "1"}
 
 
 BAD_INPUTS: dict[str, tuple[Any, str]] = {
@@ -360,7 +367,7 @@ def test_an_input_that_does_not_fit_is_an_error_before_the_first_step(
     sandbox: LocalSandbox, inputs: Any, reason: str
 ) -> None:
     trace = run(line(compute("a", "n"), end("a")), inputs, sandbox)
-    assert (trace.stop, trace.steps, trace.answer) == ("error", (), None)
+    assert (trace.stop, trace.events, trace.answer) == ("error", (), None)
     assert trace.error is not None
     assert trace.error.type == "invalid_input"
     assert reason in trace.error.message
@@ -413,7 +420,7 @@ def test_a_map_filters_runs_its_body_and_collects(sandbox: LocalSandbox) -> None
 def test_a_map_over_nothing_gives_nothing(sandbox: LocalSandbox) -> None:
     workflow = line(each("m", "l", "x", "y", compute("s", "x", "y")), end("m"), l="array")
     assert run(workflow, {"l": []}, sandbox) == Trace(
-        inputs={"l": []}, steps=(AssignStep(node="m", output="m", value=[]),), stop="finish", answer=[]
+        inputs={"l": []}, events=(Assigned(node="m", output="m", value=[]),), stop="finish", answer=[]
     )
 
 
@@ -463,7 +470,7 @@ CASES: list[Document] = [
 
 
 def test_traces_are_equal_in_the_worker_in_this_process_and_awaited(sandbox: LocalSandbox) -> None:
-    workflow, here = Workflow.model_validate(MIXED), FunctionSandbox(FUNCTIONS)
+    workflow, here = Workflow.model_validate(MIXED), FunctionEnvironment(FUNCTIONS)
     worker = run_batch(workflow, CASES, sandbox)
     assert [trace.ok for trace in worker] == [True, True, False, False, False, True]
     assert run_batch(workflow, CASES, here) == worker
@@ -503,8 +510,8 @@ def test_only_the_case_that_hangs_is_lost() -> None:
 # What belongs to whom
 
 
-def sandboxes(made: LocalSandbox) -> list[Sandbox]:
-    return [made, FunctionSandbox(FUNCTIONS)]
+def sandboxes(made: LocalSandbox) -> list[Environment]:
+    return [made, FunctionEnvironment(FUNCTIONS)]
 
 
 def test_the_callers_inputs_stay_as_they_are(sandbox: LocalSandbox) -> None:
@@ -514,7 +521,7 @@ def test_the_callers_inputs_stay_as_they_are(sandbox: LocalSandbox) -> None:
         trace = run(workflow, inputs, place)
         assert trace.answer == [0, 1, 2, 0]
         assert inputs == {"l": [1, 2]}
-        assert [step.call.args["items"] for step in trace.tool_steps] == [[1, 2], [0, 2, 1]]
+        assert [step.call.args["items"] for step in trace.calls] == [[1, 2], [0, 2, 1]]
 
 
 def test_a_trace_stays_as_it_is_when_the_caller_goes_on_with_the_inputs(sandbox: LocalSandbox) -> None:
@@ -535,7 +542,7 @@ def test_what_a_caller_does_to_a_trace_never_reaches_the_next_run(sandbox: Local
     for place in sandboxes(sandbox):
         first = run(workflow, {"n": 1}, place)
         held = copy.deepcopy(first.model_dump())
-        step: Any = first.steps[0]
+        step: Any = first.events[0]
         for part in (*first.answer, step.value):
             part.clear()
         assert run(workflow, {"n": 1}, place).model_dump() == held
@@ -562,18 +569,18 @@ ASK = {
 
 
 def test_async_tools_are_awaited() -> None:
-    place = FunctionSandbox([fetch, add])
+    place = FunctionEnvironment([fetch, add])
     workflow = line(call("f", "fetch", n="n"), call("s", "add", a="f"), end("s"))
     trace = asyncio.run(arun(workflow, {"n": 4}, place))
     assert (trace.answer, ran(trace)) == (41, "f s")
     failed = asyncio.run(arun(workflow, {"n": -1}, place))
     assert failed.error == ToolError(type="tool_error", message="LookupError: nothing there")
-    assert failed.tool_steps[-1].call == ToolCall(tool="fetch", args={"n": -1})
+    assert failed.calls[-1].call == ToolCall(tool="fetch", args={"n": -1})
 
 
 def test_async_tools_are_awaited_in_maps() -> None:
     workflow = line(each("m", "l", "x", "y", call("s", "fetch", output="y", n="x")), end("m"), l="array")
-    assert asyncio.run(arun(workflow, {"l": [1, 2]}, FunctionSandbox([fetch]))).answer == [10, 20]
+    assert asyncio.run(arun(workflow, {"l": [1, 2]}, FunctionEnvironment([fetch]))).answer == [10, 20]
 
 
 def test_an_llm_node_asks_the_model(sandbox: LocalSandbox) -> None:
@@ -584,7 +591,7 @@ def test_an_llm_node_asks_the_model(sandbox: LocalSandbox) -> None:
     )  # fmt: skip
     trace = asyncio.run(arun(workflow, {"n": 5}, sandbox, model))
     assert trace.answer == 1
-    assert trace.steps[0] == ModelStep(node="ask", prompt="Is 5 more than 3?", value="yes")
+    assert trace.events[0] == Asked(node="ask", prompt="Is 5 more than 3?", value="yes")
     assert [message.content for message in model.requests[0].messages] == ["Is 5 more than 3?"]
 
 
@@ -602,7 +609,7 @@ def test_a_model_that_fails_is_an_error_of_its_node(sandbox: LocalSandbox) -> No
     trace = asyncio.run(arun(line(ASK, end("said")), {"n": 1}, sandbox, ScriptedChat([ModelFailure("503")])))
     assert trace.error is not None
     assert "503" in trace.error.message
-    assert [getattr(step, "node", None) for step in trace.steps] == ["ask"]
+    assert [getattr(step, "node", None) for step in trace.events] == ["ask"]
 
 
 @pytest.mark.parametrize("prompt", ["{n:s}", "{n:>5}"])
@@ -616,7 +623,7 @@ def test_what_waits_is_refused_by_run_and_what_asks_needs_a_model(sandbox: Local
     with pytest.raises(InvalidWorkflow, match="`arun`"):
         run(line(ASK, end("said")), {"n": 1}, sandbox)
     with pytest.raises(InvalidWorkflow, match="`arun`"):
-        run(line(call("f", "fetch", n="n"), end("f")), {"n": 1}, FunctionSandbox([fetch]))
+        run(line(call("f", "fetch", n="n"), end("f")), {"n": 1}, FunctionEnvironment([fetch]))
     with pytest.raises(InvalidWorkflow, match="a model is needed"):
         asyncio.run(arun(line(ASK, end("said")), {"n": 1}, sandbox))
 
@@ -624,7 +631,7 @@ def test_what_waits_is_refused_by_run_and_what_asks_needs_a_model(sandbox: Local
 def test_which_workflows_have_to_wait(sandbox: LocalSandbox) -> None:
     plain, asking = line(call("s", "add", a="n"), end("s")), line(ASK, end("said"))
     mapped = line(each("m", "l", "x", "y", call("s", "fetch", output="y", n="x")), end("m"), l="array")
-    functions = FunctionSandbox([add, fetch])
+    functions = FunctionEnvironment([add, fetch])
     assert [needs_waiting(flow, functions) for flow in (plain, asking, mapped)] == [False, True, True]
     assert not needs_waiting(plain, sandbox)
 

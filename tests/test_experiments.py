@@ -38,14 +38,14 @@ from tiny import (
 
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints, make_instance
-from flowmind.files import dump_json
-from flowmind.record import CaseRecord
-from flowmind.task import HeldOut
-from flowmind.testing import Fault, FaultyServer
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
+from flowmind.base.files import dump_json
+from flowmind.evaluation.record import CaseRecord
+from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.trace.events import Trace
+from flowmind.trace.task import HeldOut
+from flowmind.workflow.document import Workflow
 from tools_registry.catalog import CATEGORIES
-from tools_registry.sandbox import WorkerPool
+from tools_registry.sandbox.environments import WorkerPool
 
 # With the embedded model
 
@@ -101,7 +101,7 @@ def test_a_case_leaves_a_record_its_traces_and_its_workflow(searched: tuple[Path
     ]
     kept = json.loads((run / "traces" / "task_0.json").read_text())
     trace = Trace.model_validate(kept["traces"][0])
-    assert [step.call.tool for step in trace.tool_steps] == ["add", "multiply"]
+    assert [step.call.tool for step in trace.calls] == ["add", "multiply"]
     assert Workflow.model_validate_json((run / "workflows" / "task_0.json").read_text()).name == "task_0"
     assert by_id["task_3"].failure_mode == "empty"
     assert [score.error for score in by_id["task_3"].tests] == ["no sound workflow"] * 3

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools_registry import expressions
-from tools_registry.expressions import ExpressionError, evaluate, names, parse, translate
-from tools_registry.runtime import CaseError
-from tools_registry.schema import json_equal
+from flowmind.workflow import expressions
+from flowmind.workflow.expressions import ExpressionError, evaluate, names, parse, translate
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.values import CaseError
 
 ORDER = {
     "n": 4,

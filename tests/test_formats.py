@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
-from flowmind.cli import main
-from flowmind.describing import describe
+from flowmind.cli.main import main
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.labels import write_label
 from flowmind.formats.mermaid import from_mermaid, to_mermaid
-from flowmind.workflow import Evidence, Workflow
+from flowmind.workflow.describing import describe
+from flowmind.workflow.document import Evidence, Workflow
 
 ASK = {"id": "ask", "kind": "llm", "prompt": "Is {n} much?", "args": {"n": {"var": "n"}}, "output": "said"}
 EVERYTHING = sketch(

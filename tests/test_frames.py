@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools_registry.frames import HEADER, MAX_FRAME, FrameError, decode, encode, size_of
-from tools_registry.runtime import MAX_DEPTH, CaseError, clean
+from tools_registry.sandbox.frames import HEADER, MAX_FRAME, FrameError, decode, encode, size_of
+from tools_registry.specs.values import MAX_DEPTH, CaseError, clean
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(

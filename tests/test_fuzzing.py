@@ -12,19 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flowmind.checking import check
-from flowmind.errors import InputError
-from flowmind.executor.compiler import compile_workflow
-from flowmind.files import parse_json, validate
+from flowmind.agents.replies import Unreadable, read_action, read_object, read_plan
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, validate
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.own import from_own
-from flowmind.replies import Unreadable, read_action, read_object, read_plan
-from flowmind.task import Task
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
-from tools_registry.program import load, run_case
-from tools_registry.runtime import clean
-from tools_registry.spec import spec_from_source
+from flowmind.run.compiler import compile_workflow
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.program import load, run_case
+from tools_registry.specs.spec import spec_from_source
+from tools_registry.specs.values import clean
 
 fast = settings(
     deadline=None,
@@ -194,10 +194,10 @@ def test_a_damaged_reply_is_read_or_unreadable(text: str) -> None:
 TASK = {"id": "t", "query": "q", "inputs": {"type": "object"}, "examples": [{"input": {"n": 1}, "output": [1.5, "x"]}]}
 TRACE = {
     "inputs": {"n": 1},
-    "steps": [
-        {"kind": "plan", "steps": ["a"], "turn": 0},
-        {"kind": "tool", "call": {"tool": "f", "args": {"n": 1}}, "observation": {"value": 2}},
-        {"kind": "condition", "node": "c", "expr": "n > 1", "value": False},
+    "events": [
+        {"kind": "planned", "steps": ["a"], "turn": 0},
+        {"kind": "called", "call": {"tool": "f", "args": {"n": 1}}, "observation": {"value": 2}},
+        {"kind": "evaluated", "node": "c", "expr": "n > 1", "value": False},
         {"kind": "failed", "node": "x", "error": {"type": "memory", "message": "no more"}},
     ],
     "stop": "error",

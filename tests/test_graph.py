@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reference_interpreter import compute, condition, end, sketch
 
-from flowmind.graph import Flow, Fork, analyse, loop_nodes
-from flowmind.workflow import Workflow
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph import Flow, Fork, analyse, loop_nodes
 
 
 def flow_of(*paths: str) -> Flow:

@@ -16,21 +16,21 @@ from typing import Any
 import pytest
 from tiny import Row, called, capable, records, tiny_benchmark, with_server
 
-from flowmind import files
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
-from flowmind.errors import InputError, ModelFailure, ModelUnavailable
-from flowmind.executor.running import run
-from flowmind.files import parse_json
+from flowmind.base import files
+from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
+from flowmind.base.files import parse_json
 from flowmind.formats.own import from_own
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.testing import Fault, FaultyServer, ScriptedChat, completion
 from flowmind.protocols import Brief, ChatRequest, Message, Reply
-from flowmind.task import Benchmark
-from flowmind.testing import Fault, FaultyServer, ScriptedChat, completion
-from flowmind.trace import ToolStep, Trace
-from flowmind.workflow import MAX_EDGES, MAX_NODES
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, ToolSource
-from tools_registry.schema import json_equal
+from flowmind.run.running import run
+from flowmind.trace.events import Called, Trace
+from flowmind.trace.task import Benchmark
+from flowmind.workflow.document import MAX_EDGES, MAX_NODES
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, ToolSource
+from tools_registry.specs.schema import json_equal
 
 TOOLS = '''
 def price(item: str, count: int = 1) -> float:
@@ -263,7 +263,7 @@ def test_what_json_can_hold_is_kept_exactly(value: Any) -> None:
     document["edges"] = [{"from": "start", "to": "end"}]
     workflow = from_own(json.dumps(document))
     assert from_own(workflow.to_json()).to_json() == workflow.to_json()
-    trace = run(workflow, {"item": "x"}, FunctionSandbox([]))
+    trace = run(workflow, {"item": "x"}, FunctionEnvironment([]))
     assert repr(trace.answer) == repr(value)
     assert repr(parse_json(json.dumps(Trace.model_validate(trace.dump()).dump()))["answer"]) == repr(value)
 
@@ -311,9 +311,9 @@ def test_a_missing_field_of_the_input_is_named(tmp_path: Path) -> None:
     document["nodes"] = [document["nodes"][0], document["nodes"][5]]
     document["edges"] = [{"from": "start", "to": "end"}]
     document["inputs"]["properties"]["item"] = {"type": "object"}
-    trace = run(from_own(json.dumps(document)), {"item": {"weight": 1}}, FunctionSandbox([]))
+    trace = run(from_own(json.dumps(document)), {"item": {"weight": 1}}, FunctionEnvironment([]))
     assert trace.error is not None
-    assert (trace.error.type, "'size'" in trace.error.message, trace.steps[-1].kind) == ("missing_key", True, "failed")
+    assert (trace.error.type, "'size'" in trace.error.message, trace.events[-1].kind) == ("missing_key", True, "failed")
 
 
 INPUTS: dict[str, tuple[str, int, str]] = {
@@ -388,7 +388,7 @@ def test_any_reply_is_read_or_asked_for_again(text: str, outcome: str, box: Loca
     chat = ScriptedChat([text, PRICE, done] if outcome != "read" else [text, done])
     brief = Brief(stage="execute", task="Task:\nWhat do two nails cost?", inputs={})
     trace = asyncio.run(ReActAgent(chat, Budget(reprompts=2)).execute(brief, box))
-    steps = [step for step in trace.steps if isinstance(step, ToolStep)]
+    steps = [step for step in trace.events if isinstance(step, Called)]
     assert (trace.stop, trace.answer, trace.turns[0].text) == ("finish", 5.0, text)
     assert steps[-1].observation.value == 5.0
     if outcome == "unread":
@@ -816,8 +816,8 @@ def test_every_bad_reply_of_the_corpus_is_read_or_asked_for_again() -> None:
             finish = "length" if row["id"] == "b-llm-output-16" else "stop"
             chat = ScriptedChat([Reply(text=text, finish=finish), good, done, done])
             trace = asyncio.run(ReActAgent(chat, Budget(reprompts=2)).execute(brief, sandbox))
-            calls = [step.call.tool for step in trace.steps if isinstance(step, ToolStep)]
-            errors = [step.observation.error for step in trace.steps if isinstance(step, ToolStep)]
+            calls = [step.call.tool for step in trace.events if isinstance(step, Called)]
+            errors = [step.observation.error for step in trace.events if isinstance(step, Called)]
             first = trace.turns[0]
             if row["id"] == "b-llm-output-21":
                 held = calls[0] == "delete_all" and errors[0] is not None and errors[0].type == "unknown_tool"

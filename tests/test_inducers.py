@@ -20,18 +20,18 @@ from test_verified import branching_benchmark
 
 from experiments import runner
 from experiments.runner import RunOptions, replay, run_experiment
-from flowmind.helpers import HelperEnded, Helpers
-from flowmind.induction.inducers import Inducers
-from flowmind.induction.inducing import Draft, Given, drafts
-from flowmind.induction.planning import variants
-from flowmind.induction.reading import read
-from flowmind.induction.runs import UNSET, run_of
-from flowmind.induction.telling import evidence, questions
-from flowmind.pipeline import Settings
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import FunctionSandbox
+from flowmind.api.pipeline import Settings
+from flowmind.base.processes import HelperEnded, Helpers
+from flowmind.build.induction.inducers import Inducers
+from flowmind.build.induction.inducing import Draft, Given, drafts
+from flowmind.build.induction.planning import variants
+from flowmind.build.induction.reading import read
+from flowmind.build.induction.runs import UNSET, run_of
+from flowmind.build.induction.telling import evidence, questions
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import FunctionEnvironment
 
-SPECS = FunctionSandbox(TOOLS).specs
+SPECS = FunctionEnvironment(TOOLS).specs
 
 
 def given(lesson: Lesson) -> Given:
@@ -134,7 +134,7 @@ HELPER = """
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from flowmind.helpers import answer_questions
+from flowmind.base.processes import answer_questions
 
 def answer(question):
     if question == "long":

@@ -17,24 +17,24 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
 from experiments.golds import demonstration
-from flowmind.checking import check
-from flowmind.executor.running import run_batch
-from flowmind.induction.conditions import Candidate, negated
-from flowmind.induction.deciding import Parted, share
-from flowmind.induction.inducing import Draft, induce
-from flowmind.induction.planning import Decision, Set, simulate
-from flowmind.induction.probing import inputs_like
-from flowmind.induction.reading import read
-from flowmind.induction.replaying import straight
-from flowmind.induction.runs import Call, Run, run_of, without_strays
-from flowmind.induction.telling import Question, evidence, questions
-from flowmind.task import Example, Task
-from flowmind.trace import ToolStep, Trace
-from flowmind.workflow import ToolNode, Workflow
-from tools_registry.expressions import evaluate
-from tools_registry.sandbox import FunctionSandbox
-from tools_registry.schema import json_equal, validator
-from tools_registry.spec import Observation, ToolCall
+from flowmind.build.induction.conditions import Candidate, negated
+from flowmind.build.induction.deciding import Parted, share
+from flowmind.build.induction.inducing import Draft, induce
+from flowmind.build.induction.planning import Decision, Set, simulate
+from flowmind.build.induction.probing import inputs_like
+from flowmind.build.induction.reading import read
+from flowmind.build.induction.replaying import straight
+from flowmind.build.induction.runs import Call, Run, run_of, without_strays
+from flowmind.build.induction.telling import Question, evidence, questions
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Called, Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import ToolNode, Workflow
+from flowmind.workflow.expressions import evaluate
+from tools_registry.sandbox.environments import FunctionEnvironment
+from tools_registry.specs.schema import json_equal, validator
+from tools_registry.specs.spec import Observation, ToolCall
 
 Cases = Sequence[dict[str, Any]]
 
@@ -123,7 +123,7 @@ TOOLS: list[Callable[..., Any]] = [
     add, multiply, larger, halve, total, turned, scaled, joined, price_of, left_of, fetch_order, quote, by_mail,
     by_truck, by_ship,
 ]  # fmt: skip
-SANDBOX = FunctionSandbox(TOOLS)
+SANDBOX = FunctionEnvironment(TOOLS)
 
 
 # What is done with them
@@ -137,7 +137,7 @@ def traces_of(gold: Workflow, cases: Cases) -> list[Trace]:
         return [await shown(case) for case in cases]
 
     made = asyncio.run(every())
-    assert all(trace.ok and {step.kind for step in trace.steps} <= {"tool"} for trace in made)
+    assert all(trace.ok and {step.kind for step in trace.events} <= {"tool"} for trace in made)
     return made
 
 
@@ -596,43 +596,43 @@ STRAIGHT_HELD: Cases = [
 ]
 
 
-def done(tool: str, **args: Any) -> ToolStep:
+def done(tool: str, **args: Any) -> Called:
     """A call, made."""
     made = ToolCall(tool=tool, args=args)
-    return ToolStep(call=made, observation=asyncio.run(SANDBOX.call(made)))
+    return Called(call=made, observation=asyncio.run(SANDBOX.call(made)))
 
 
-def changed(trace: Trace, change: Callable[[Trace], Sequence[ToolStep]]) -> Trace:
-    return trace.model_copy(update={"steps": tuple(change(trace))})
+def changed(trace: Trace, change: Callable[[Trace], Sequence[Called]]) -> Trace:
+    return trace.model_copy(update={"events": tuple(change(trace))})
 
 
-def doubled(trace: Trace) -> list[ToolStep]:
-    first, second, third = trace.tool_steps
+def doubled(trace: Trace) -> list[Called]:
+    first, second, third = trace.calls
     return [first, second, second, third]
 
 
-def with_failures(trace: Trace) -> list[ToolStep]:
-    first, second, third = trace.tool_steps
-    refused = ToolStep(
+def with_failures(trace: Trace) -> list[Called]:
+    first, second, third = trace.calls
+    refused = Called(
         call=ToolCall(tool="multiply", args={"first": "13"}), observation=Observation.failed("invalid_arguments", "no")
     )
-    unknown = ToolStep(call=ToolCall(tool="sum_up", args={}), observation=Observation.failed("unknown_tool", "no"))
+    unknown = Called(call=ToolCall(tool="sum_up", args={}), observation=Observation.failed("unknown_tool", "no"))
     if len(trace.inputs["numbers"]) == 1:
-        return [*trace.tool_steps]
+        return [*trace.calls]
     return [unknown, first, refused, refused, second, third]
 
 
-def with_a_look(trace: Trace) -> list[ToolStep]:
-    first, second, third = trace.tool_steps
+def with_a_look(trace: Trace) -> list[Called]:
+    first, second, third = trace.calls
     return [first, done("price_of", article="desk"), second, third]
 
 
-def with_a_look_at_times(trace: Trace) -> list[ToolStep]:
-    return with_a_look(trace) if trace.inputs["factor"] == 6 else [*trace.tool_steps]
+def with_a_look_at_times(trace: Trace) -> list[Called]:
+    return with_a_look(trace) if trace.inputs["factor"] == 6 else [*trace.calls]
 
 
 @pytest.mark.parametrize("change", [doubled, with_failures, with_a_look, with_a_look_at_times])
-def test_repeated_failed_and_useless_calls_do_no_harm(change: Callable[[Trace], Sequence[ToolStep]]) -> None:
+def test_repeated_failed_and_useless_calls_do_no_harm(change: Callable[[Trace], Sequence[Called]]) -> None:
     plain = traces_of(STRAIGHT, STRAIGHT_SHOWN)
     traces = [changed(trace, change) for trace in plain]
     assert traces != plain
@@ -658,7 +658,7 @@ def test_another_useless_call_in_each_trace_leaves_the_arms_to_be_found() -> Non
         [done("price_of", article="desk")],
     ]
     traces = [
-        trace.model_copy(update={"steps": (trace.steps[0], *more, *trace.steps[1:])})
+        trace.model_copy(update={"events": (trace.events[0], *more, *trace.events[1:])})
         for trace, more in zip(traces_of(gold, shown), looks, strict=True)
     ]
     draft = derived(traces, gold.inputs, "If the sum is above 20 it is halved, else it counts three times.")
@@ -713,12 +713,12 @@ def test_a_call_whose_result_nothing_reads_may_decide_a_way_that_no_trace_took()
 def test_an_argument_from_the_head_is_an_open_question() -> None:
     plain = traces_of(STRAIGHT, [*STRAIGHT_SHOWN, *STRAIGHT_HELD])
 
-    def wild(trace: Trace) -> list[ToolStep]:
-        first, *_ = trace.tool_steps
+    def wild(trace: Trace) -> list[Called]:
+        first, *_ = trace.calls
         return [first, done("add", first=first.observation.value**3 % 1009, second=7)]
 
     odd = [changed(trace, wild) for trace in plain]
-    odd = [trace.model_copy(update={"answer": trace.tool_steps[-1].observation.value}) for trace in odd]
+    odd = [trace.model_copy(update={"answer": trace.calls[-1].observation.value}) for trace in odd]
     assert derived(odd, STRAIGHT.inputs) is None
     found = induce(odd, SANDBOX.specs, STRAIGHT.inputs, "")[0]
     assert "first of add: nothing in the traces explains its values" in [one.tell() for one in open_questions(found)]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from flowmind.induction.pool import MAX_NAME, Pool
-from flowmind.induction.terms import Term
-from tools_registry.expressions import evaluate
+from flowmind.build.induction.pool import MAX_NAME, Pool
+from flowmind.build.induction.terms import Term
+from flowmind.workflow.expressions import evaluate
 
 Env = dict[str, Any]
 SEEN: list[Env] = [

@@ -15,12 +15,12 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_python_export import SANDBOX, TOOLS, assert_ruff, peculiar
 from test_random_workflows import FUNCTIONS, SOURCES, SPECS, Maker, cases
 
-from flowmind.errors import InputError, InvalidWorkflow
-from flowmind.executor.running import run_batch
+from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.formats.fidelity import Note
 from flowmind.formats.langgraph import STEPS, to_langgraph, to_langgraph_source
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox
+from flowmind.run.running import run_batch
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox
 
 RANDOM_TOOLS = {name: FUNCTIONS[name] for name in SPECS}
 
@@ -223,7 +223,7 @@ def test_the_code_passes_ruff_and_is_formatted(tmp_path: Path) -> None:
 def test_writing_the_source_loads_no_langgraph() -> None:
     code = (
         "import sys; from flowmind.formats.langgraph import to_langgraph_source; "
-        "from flowmind.workflow import Workflow; "
+        "from flowmind.workflow.document import Workflow; "
         f"to_langgraph_source(Workflow.model_validate({LOOP!r}), {{}}); print('langgraph' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flowbench_synth.cli import main
-from flowmind.testing import FaultyServer, action
+from flowmind.llm.testing import FaultyServer, action
 
 TOOLS = '''Here they are:
 ```python

@@ -10,11 +10,11 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_formats import EVERYTHING
 from test_random_workflows import SOURCES, Maker, cases
 
-from flowmind.errors import InputError
-from flowmind.executor.running import run_batch
+from flowmind.base.errors import InputError
 from flowmind.formats.mermaid import from_mermaid, to_mermaid
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox
+from flowmind.run.running import run_batch
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox
 
 
 @pytest.fixture(scope="module")

@@ -17,20 +17,20 @@ from flowmind.evaluation.metrics import (
     mixed_tool_invocation,
     summarize_records,
 )
+from flowmind.evaluation.record import CaseRecord, ParseCounts, Score, StageUsage
 from flowmind.evaluation.statistics import rate
-from flowmind.record import CaseRecord, ParseCounts, Score, StageUsage
-from flowmind.trace import StopReason, ToolStep, Trace
-from tools_registry.spec import Observation, ToolCall, ToolError
+from flowmind.trace.events import Called, StopReason, Trace
+from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 
-def steps(letters: str, ok: bool = True) -> tuple[ToolStep, ...]:
+def steps(letters: str, ok: bool = True) -> tuple[Called, ...]:
     """B and G are calls of business and graph tools; a bar begins the next step of the plan."""
     seen = Observation(value=1) if ok else Observation.failed("refused", "no")
-    made: list[ToolStep] = []
+    made: list[Called] = []
     for phase, part in enumerate(letters.split("|")):
         for letter in part:
             call = ToolCall(tool="add" if letter == "B" else "add_function_node")
-            made.append(ToolStep(call=call, observation=seen, phase=phase))
+            made.append(Called(call=call, observation=seen, phase=phase))
     return tuple(made)
 
 
@@ -54,11 +54,11 @@ def steps(letters: str, ok: bool = True) -> tuple[ToolStep, ...]:
     ],
 )
 def test_mixed_tool_invocation_is_told_by_its_kind(letters: str, stop: StopReason, kind: str | None) -> None:
-    assert mixed_tool_invocation(Trace(steps=steps(letters), stop=stop)) == kind
+    assert mixed_tool_invocation(Trace(events=steps(letters), stop=stop)) == kind
 
 
 def test_failed_calls_mix_as_much_as_good_ones() -> None:
-    assert mixed_tool_invocation(Trace(steps=steps("BGB", ok=False), stop="finish")) == "interleaved"
+    assert mixed_tool_invocation(Trace(events=steps("BGB", ok=False), stop="finish")) == "interleaved"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_failed_calls_mix_as_much_as_good_ones() -> None:
     ],
 )
 def test_integrity_is_of_the_business_calls_alone(letters: str, ok: bool, stop: StopReason, kind: str) -> None:
-    assert integrity(Trace(steps=steps(letters, ok), stop=stop)) == kind
+    assert integrity(Trace(events=steps(letters, ok), stop=stop)) == kind
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 from tiny import called, capable, records, tiny_benchmark, told_last, with_server
 
-from flowmind.executor.running import run_batch
-from flowmind.testing import FaultyServer
-from flowmind.workflow import Workflow
+from flowmind.llm.testing import FaultyServer
+from flowmind.run.running import run_batch
+from flowmind.workflow.document import Workflow
 from tools_registry import catalog
-from tools_registry.crosscheck import PER_TOOL, WORKFLOW, CrossCheckSandbox, Trier
-from tools_registry.monty import CHUNK, MontyPool, MontySandbox
-from tools_registry.runtime import CaseError
-from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.spec import Observation, ToolCall, ToolSpec
+from tools_registry.sandbox.crosscheck import PER_TOOL, WORKFLOW, CrossCheckSandbox, Trier
+from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.monty import CHUNK, MontyPool, MontySandbox
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.values import CaseError
 
 LIMITS = Limits(memory_mb=200, value_bytes=100_000)
 SHORT = Limits(seconds=0.3)

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from flowmind.checking import check
-from flowmind.errors import InputError
-from flowmind.executor.running import arun, run
+from flowmind.base.errors import InputError
 from flowmind.formats.nestful import from_nestful, nestful_specs, problems
-from tools_registry.program import Outcome, Program
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox
-from tools_registry.schema import json_equal
-from tools_registry.spec import Observation, ToolCall, ToolSpec, tool
+from flowmind.run.running import arun, run
+from flowmind.workflow.checking import check
+from flowmind.workflow.program import Outcome, Program
+from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, tool
 
 Row = dict[str, Any]
 
@@ -77,7 +77,7 @@ def test_a_record_of_the_first_version_runs() -> None:
     made = record(FIND, BOOK, COLLECT)
     assert problems(made, SPECS) == problems(made) == ()
     workflow = from_nestful(made, SPECS, "hotel")
-    sandbox = FunctionSandbox([find, book])
+    sandbox = FunctionEnvironment([find, book])
     assert check(workflow, SPECS) == check(workflow, sandbox.specs) == []
     assert (workflow.name, workflow.description, workflow.input_names) == ("hotel", "Book a hotel.", ())
     assert [node.kind for node in workflow.nodes] == ["start", "tool", "assign", "tool", "end"]
@@ -113,7 +113,7 @@ def test_a_record_of_the_second_version_runs() -> None:
     )
     specs = nestful_specs(tools)
     assert problems(made, specs) == ()
-    assert run(from_nestful(made, specs), {}, FunctionSandbox([split, multiply])).answer == 60
+    assert run(from_nestful(made, specs), {}, FunctionEnvironment([split, multiply])).answer == 60
     alone = record(*made["output"][2:])
     assert "refers to 'var_2', a label that no call has" in problems(alone, specs)[0]
 
@@ -173,7 +173,7 @@ def rows(name: str) -> list[Any]:
     return json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
 
 
-class Recorded:
+class RecordedTools:
     """A sandbox that gives what was recorded, call by call, and wants the arguments that were recorded."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], steps: Sequence[Row]) -> None:
@@ -202,7 +202,7 @@ def test_every_recorded_execution_is_replayed() -> None:
         assert check(workflow, specs) == []
         if kept["error"] is not None:
             continue
-        sandbox = Recorded(specs, kept["steps"])
+        sandbox = RecordedTools(specs, kept["steps"])
         trace = asyncio.run(arun(workflow, {}, sandbox))
         assert trace.ok and json_equal(trace.answer, kept["final"]) and json_equal(trace.answer, made["gold_answer"])
         assert sandbox.steps == []
@@ -233,7 +233,7 @@ def arithmetic() -> list[Any]:
 
 
 def test_records_of_arithmetic_give_their_gold_answers_when_run() -> None:
-    sandbox = FunctionSandbox(arithmetic())
+    sandbox = FunctionEnvironment(arithmetic())
     ran = 0
     for row in rows("v2_records.jsonl"):
         if {call["name"] for call in row["output"]} <= set(sandbox.specs):

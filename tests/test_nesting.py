@@ -9,11 +9,11 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, end, sketch
 from test_random_workflows import SOURCES, Maker, cases
 
-from flowmind.executor.running import run_batch
-from flowmind.nesting import Again, Block, Do, If, Leave, Loop, Return, nested, nodes_of
-from flowmind.trace import AssignStep, ConditionStep, ToolStep, Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Assigned, Called, Evaluated, Trace
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.nesting import Again, Block, Do, If, Leave, Loop, Return, nested, nodes_of
+from tools_registry.sandbox.environments import LocalSandbox
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,12 @@ def nodes_of_run(trace: Trace) -> tuple[list[str], list[bool]]:
     """The nodes that a run visited but for its start and end, and what its conditions gave; maps as one node."""
     names: list[str] = []
     choices: list[bool] = []
-    for step in trace.steps:
-        assert isinstance(step, ToolStep | AssignStep | ConditionStep)
+    for step in trace.events:
+        assert isinstance(step, Called | Assigned | Evaluated)
         if "." in str(step.node):
             continue
         names.append(str(step.node))
-        if isinstance(step, ConditionStep):
+        if isinstance(step, Evaluated):
             choices.append(step.value)
     return names, choices
 

@@ -27,10 +27,10 @@ from experiments.noise import (
     tables,
     useless_call,
 )
-from flowmind.task import Example, Task
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import FunctionSandbox
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import FunctionEnvironment
 
 
 def total(numbers: list[float]) -> float:
@@ -53,7 +53,7 @@ def largest(numbers: list[float]) -> float:
     return max(numbers)
 
 
-SHOP = FunctionSandbox([total, with_tax, as_price, largest])
+SHOP = FunctionEnvironment([total, with_tax, as_price, largest])
 INPUTS: dict[str, Any] = {
     "type": "object",
     "properties": {"prices": {"type": "array", "items": {"type": "number"}}},
@@ -101,17 +101,17 @@ def gold_traces() -> list[Trace]:
 
 
 TRACE = gold_traces()[0]
-CALLS = [step.call for step in TRACE.tool_steps]
+CALLS = [step.call for step in TRACE.calls]
 
 
 def test_failed_calls_stand_before_calls_that_succeed() -> None:
     noisy = failed_calls(TRACE, Random(3))
     assert noisy is not None
-    assert [step.call for step in noisy.tool_steps if step.observation.ok] == CALLS
-    failed = [place for place, step in enumerate(noisy.tool_steps) if not step.observation.ok]
+    assert [step.call for step in noisy.calls if step.observation.ok] == CALLS
+    failed = [place for place, step in enumerate(noisy.calls) if not step.observation.ok]
     assert failed
     for place in failed:
-        meant, made = noisy.tool_steps[place + 1].call, noisy.tool_steps[place].call
+        meant, made = noisy.calls[place + 1].call, noisy.calls[place].call
         assert made.tool == meant.tool and made.args != meant.args
         assert SHOP.specs[made.tool].check(made.args) is not None
 
@@ -119,35 +119,35 @@ def test_failed_calls_stand_before_calls_that_succeed() -> None:
 def test_duplicates_make_one_call_twice() -> None:
     noisy = duplicates(TRACE, Random(0))
     assert noisy is not None
-    assert len(noisy.tool_steps) == 4
-    place = next(n for n in range(3) if noisy.steps[n] == noisy.steps[n + 1])
-    assert (*noisy.steps[:place], *noisy.steps[place + 1 :]) == TRACE.steps
+    assert len(noisy.calls) == 4
+    place = next(n for n in range(3) if noisy.events[n] == noisy.events[n + 1])
+    assert (*noisy.events[:place], *noisy.events[place + 1 :]) == TRACE.events
 
 
 def test_a_useless_call_is_a_real_one_of_another_tool() -> None:
     for seed in range(5):
         noisy = asyncio.run(useless_call(TRACE, Random(seed), SHOP))
         assert noisy is not None
-        added = [step for step in noisy.tool_steps if step.call not in CALLS]
+        added = [step for step in noisy.calls if step.call not in CALLS]
         assert [step.call.tool for step in added] == ["largest"]
         assert added[0].observation.value == 10
-        assert [step.call for step in noisy.tool_steps if step not in added] == CALLS
+        assert [step.call for step in noisy.calls if step not in added] == CALLS
 
 
 def test_a_call_in_the_head_is_missing_and_the_answer_stays() -> None:
     last, middle = in_the_head_last(TRACE), in_the_head_middle(TRACE, Random(0))
     assert last is not None and middle is not None
-    assert [step.call for step in last.tool_steps] == CALLS[:2]
-    assert [step.call for step in middle.tool_steps] == [CALLS[0], CALLS[2]]
+    assert [step.call for step in last.calls] == CALLS[:2]
+    assert [step.call for step in middle.calls] == [CALLS[0], CALLS[2]]
     assert last.answer == middle.answer == TRACE.answer == "18.00 EUR"
 
 
 def test_a_trace_that_cannot_have_the_noise_has_none() -> None:
-    bare = TRACE.model_copy(update={"steps": ()})
+    bare = TRACE.model_copy(update={"events": ()})
     assert failed_calls(bare, Random(0)) is None
     assert duplicates(bare, Random(0)) is None
     assert in_the_head_last(bare) is None
-    assert in_the_head_middle(TRACE.model_copy(update={"steps": TRACE.steps[:1]}), Random(0)) is None
+    assert in_the_head_middle(TRACE.model_copy(update={"events": TRACE.events[:1]}), Random(0)) is None
     assert asyncio.run(useless_call(bare.model_copy(update={"inputs": {}}), Random(0), SHOP)) is None
     assert asyncio.run(spoiled("duplicates", [bare, bare], Random(0), SHOP)) is None
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flowmind.formats.notation import Misread, Reader, read_binding, write_binding
-from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,63}", fullmatch=True).filter(
     lambda name: name not in ("true", "false", "null")

@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from flowmind.errors import ModelFailure, ModelUnavailable
+from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.testing import Fault, FaultyServer, completion
 from flowmind.protocols import ChatRequest, Message, Reply
-from flowmind.testing import Fault, FaultyServer, completion
-from tools_registry.spec import ToolCall, ToolSpec, spec_of
+from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
 
 HELLO = ChatRequest(messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi")))
 FINE = Reply(text="fine", input_tokens=10, output_tokens=5)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.formats.openai_messages import (
     read_traces,
     specs_of_openai_tools,
@@ -17,8 +17,8 @@ from flowmind.formats.openai_messages import (
     tool_identifier,
     trace_of_messages,
 )
-from flowmind.trace import ToolStep, Trace
-from tools_registry.spec import Observation, ToolCall, spec_of
+from flowmind.trace.events import Called, Trace
+from tools_registry.specs.spec import Observation, ToolCall, spec_of
 
 Row = dict[str, Any]
 ASKED: Row = {"role": "user", "content": "How warm is it in Oslo and in Rome?"}
@@ -52,25 +52,25 @@ CHAT: list[Row] = [
     says('{"mean": 12.75}'),
 ]
 STEPS = (
-    ToolStep(
+    Called(
         call=ToolCall(tool="weather_at", args={"city": "Oslo"}),
         observation=Observation(value={"degrees": 4}),
         reasoning="I look.",
         turn=0,
     ),
-    ToolStep(
+    Called(
         call=ToolCall(tool="weather_at", args={"city": "Rome"}),
         observation=Observation(value={"degrees": 21.5}),
         turn=0,
     ),
-    ToolStep(
+    Called(
         call=ToolCall(tool="mean", args={"numbers": [4, 21.5]}),
         observation=Observation(value=12.75),
         reasoning="Now the mean.",
         turn=1,
     ),
 )
-WHOLE = Trace(inputs={"cities": ["Oslo", "Rome"]}, steps=STEPS, stop="finish", answer={"mean": 12.75})
+WHOLE = Trace(inputs={"cities": ["Oslo", "Rome"]}, events=STEPS, stop="finish", answer={"mean": 12.75})
 ITEMS: list[Row] = [
     ASKED,
     {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "I look."}]},
@@ -104,7 +104,7 @@ def test_the_older_form_has_results_by_name() -> None:
             says("It is 8."),
         ]
     )
-    assert [(step.call.args, step.observation.value, step.turn) for step in trace.tool_steps] == [
+    assert [(step.call.args, step.observation.value, step.turn) for step in trace.calls] == [
         ({"x": 2}, 4, 0),
         ({"x": 4}, 8, 1),
     ]
@@ -115,7 +115,7 @@ def test_several_turns_of_a_user_are_one_trace() -> None:
     first = [ASKED, asks(call("a", "now", "")), result("a", "noon"), says("Noon.")]
     second = [{"role": "user", "content": "And now?"}, asks(call("a", "now", "{}")), result("a", "1"), says(None)]
     trace = trace_of_messages([*first, *second])
-    assert [(step.observation.value, step.turn) for step in trace.tool_steps] == [("noon", 0), (1, 2)]
+    assert [(step.observation.value, step.turn) for step in trace.calls] == [("noon", 0), (1, 2)]
     assert (trace.stop, trace.answer) == ("finish", None)
 
 
@@ -124,13 +124,13 @@ def test_a_custom_tool_gets_its_input_as_text() -> None:
     item = {"type": "custom_tool_call", "call_id": "b", "name": "shell", "input": "ls"}
     output = {"type": "custom_tool_call_output", "call_id": "b", "output": "two files"}
     trace = trace_of_messages([asks(custom), result("a", "a file"), item, output])
-    assert [step.call.args for step in trace.tool_steps] == [{"input": "ls -l"}, {"input": "ls"}]
-    assert [step.observation.value for step in trace.tool_steps] == ["a file", "two files"]
+    assert [step.call.args for step in trace.calls] == [{"input": "ls -l"}, {"input": "ls"}]
+    assert [step.observation.value for step in trace.calls] == ["a file", "two files"]
 
 
 def test_thoughts_beside_a_call_are_its_reasoning() -> None:
     thinking = {**asks(call("a", "now", "{}"), content="I ask."), "reasoning_content": "What time is it?"}
-    assert trace_of_messages([thinking]).tool_steps[0].reasoning == "What time is it?\nI ask."
+    assert trace_of_messages([thinking]).calls[0].reasoning == "What time is it?\nI ask."
 
 
 def test_a_conversation_that_ends_with_a_call_stops_with_turns() -> None:
@@ -161,7 +161,7 @@ def test_a_conversation_that_ends_with_a_call_stops_with_turns() -> None:
 )
 def test_a_result_is_json_if_it_is_json_else_text(content: Any, value: Any) -> None:
     trace = trace_of_messages([asks(call("a", "get", "{}")), result("a", content)])
-    assert trace.tool_steps[0].observation == Observation(value=value)
+    assert trace.calls[0].observation == Observation(value=value)
 
 
 @pytest.mark.parametrize(
@@ -182,17 +182,17 @@ def test_a_result_is_json_if_it_is_json_else_text(content: Any, value: Any) -> N
 )
 def test_a_result_that_tells_of_an_error_is_a_failed_observation(content: str, marks: Row, message: str) -> None:
     trace = trace_of_messages([asks(call("a", "get", "{}")), result("a", content, **marks)])
-    assert trace.tool_steps[0].observation == Observation.failed("tool_error", message)
+    assert trace.calls[0].observation == Observation.failed("tool_error", message)
 
 
 def test_a_call_without_a_result_has_failed() -> None:
-    error = trace_of_messages([asks(call("a", "get", "{}")), says("I cannot.")]).tool_steps[0].observation.error
+    error = trace_of_messages([asks(call("a", "get", "{}")), says("I cannot.")]).calls[0].observation.error
     assert error is not None and error.type == "no_result"
 
 
 @pytest.mark.parametrize("written", ['{"city": "Oslo"', "[1]", '{"x": 1, "x": 2}', "NaN"])
 def test_arguments_that_are_no_object_make_a_failed_call(written: str) -> None:
-    step = trace_of_messages([asks(call("a", "get", written)), result("a", "4")]).tool_steps[0]
+    step = trace_of_messages([asks(call("a", "get", written)), result("a", "4")]).calls[0]
     assert step.call == ToolCall(tool="get")
     assert step.observation == Observation.failed("bad_arguments", f"the arguments are not a JSON object: {written}")
 
@@ -362,9 +362,9 @@ def test_a_file_of_traces_is_read(tmp_path: Path, name: str, write: Callable[[li
     path = tmp_path / name
     path.write_text(write(ENTRIES), encoding="utf-8")
     bare, with_inputs, with_answer, own = read_traces(path)
-    assert bare == Trace(steps=STEPS, stop="finish", answer={"mean": 12.75})
+    assert bare == Trace(events=STEPS, stop="finish", answer={"mean": 12.75})
     assert with_inputs == bare.model_copy(update={"inputs": {"n": 1}})
-    assert (with_answer.steps, with_answer.answer, with_answer.stop) == (STEPS, "mild", "finish")
+    assert (with_answer.events, with_answer.answer, with_answer.stop) == (STEPS, "mild", "finish")
     assert own == WHOLE
 
 
@@ -373,7 +373,7 @@ def test_a_file_of_one_entry_is_read(tmp_path: Path, entry: Any) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(entry), encoding="utf-8")
     (trace,) = read_traces(path)
-    assert trace.steps == STEPS
+    assert trace.events == STEPS
 
 
 @pytest.mark.parametrize(

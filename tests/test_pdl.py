@@ -11,17 +11,17 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 from test_random_workflows import SOURCES, SPECS, Maker, cases
 
-from flowmind.checking import check
-from flowmind.errors import InputError
-from flowmind.executor.running import Ran, arun, run, run_batch, run_many
+from flowmind.base.errors import InputError
 from flowmind.formats.pdl import from_pdl, preconditions, read_pdl, to_pdl, write_pdl
 from flowmind.formats.pdl_types import read_type, write_type
-from flowmind.nesting import nested
-from flowmind.testing import ScriptedChat
-from flowmind.trace import Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.schema import JSONSchema
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import Ran, arun, run, run_batch, run_many
+from flowmind.trace.events import Trace
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.nesting import nested
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.specs.schema import JSONSchema
 
 TOOLS = '''
 def double(n: int) -> int:

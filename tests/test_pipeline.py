@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from flowmind.agents.turns import Budget
-from flowmind.errors import InputError, ModelFailure
-from flowmind.executor.running import run
-from flowmind.files import dump_json
-from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.pipeline import MODES, Mode, Settings, Solution, mode_of, solve
+from flowmind.api.pipeline import MODES, Mode, Settings, Solution, mode_of, solve
+from flowmind.base.errors import InputError, ModelFailure
+from flowmind.base.files import dump_json
+from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.protocols import ChatRequest
-from flowmind.task import Example, Task
-from flowmind.testing import ScriptedChat, action, plan
-from flowmind.workflow import Edge, End, Literal_, Start, ToolNode, Var, Workflow
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox, ToolSource
+from flowmind.run.running import run
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.document import Edge, End, Literal_, Start, ToolNode, Var, Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, ToolSource
 
 SOURCE = '''
 def double(n: int) -> int:
@@ -140,7 +140,7 @@ def test_one_stage_has_all_tools_at_once(mode: Mode, tools: LocalSandbox) -> Non
     assert (solution.exec_complete, solution.exec_correct, solution.graph_valid) == (True, True, True)
     assert (solution.mti, solution.summary) == (None, None)
     assert offered(chat.requests) == [(BUSINESS | GRAPH) - {"finish"}] * len(ONE_STAGE[mode])
-    assert [step.call.tool for step in solution.traces[0].tool_steps] == [
+    assert [step.call.tool for step in solution.traces[0].calls] == [
         "double",
         "add",
         "add_function_node",
@@ -326,7 +326,7 @@ def test_a_business_tool_with_the_name_of_a_graph_tool_is_refused() -> None:
         return n - 1
 
     with pytest.raises(InputError, match="'undo' has the name of a graph tool"):
-        asyncio.run(solve(TASK, FunctionSandbox([undo]), ScriptedChat([]), Settings()))
+        asyncio.run(solve(TASK, FunctionEnvironment([undo]), ScriptedChat([]), Settings()))
 
 
 def test_a_mode_that_does_not_exist_is_refused_with_those_that_do() -> None:

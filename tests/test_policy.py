@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from tools_registry import classes, facades, gate, guards, policy, rewriting
-from tools_registry.policy import FACADES, RefusedSource, ToolCode, compile_tools, self_test
-from tools_registry.sandbox import LocalSandbox, ToolSource, WorkerPool
-from tools_registry.spec import Observation, ToolCall, ToolSpec
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.language import classes, facades, gate, guards, policy, rewriting
+from tools_registry.sandbox.language.policy import FACADES, RefusedSource, ToolCode, compile_tools, self_test
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 ANY_ARGUMENTS = {"type": "object"}
 

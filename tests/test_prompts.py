@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from flowmind import prompts
+from flowmind.agents import prompts
 from flowmind.agents.plan_execute import PlanExecuteAgent
+from flowmind.agents.prompts import Part
 from flowmind.agents.react import ReActAgent
+from flowmind.agents.replies import read_action, read_object, read_plan
 from flowmind.agents.turns import Budget
-from flowmind.files import parse_json
-from flowmind.pipeline import execute_brief, shown
-from flowmind.prompts import Part
+from flowmind.api.pipeline import execute_brief, shown
+from flowmind.base.files import parse_json
+from flowmind.build.brief import summarize_brief
+from flowmind.build.draft import DraftEnvironment
+from flowmind.build.joint import Joint
+from flowmind.llm.testing import ScriptedChat, plan
 from flowmind.protocols import Brief, Message, Stage
-from flowmind.replies import read_action, read_object, read_plan
-from flowmind.summarizer.brief import summarize_brief
-from flowmind.summarizer.draft import DraftSandbox
-from flowmind.summarizer.joint import JointSandbox
-from flowmind.task import Example, Task
-from flowmind.testing import ScriptedChat, plan
-from flowmind.trace import Trace
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.expressions import evaluate
 from tools_registry import catalog
-from tools_registry.expressions import evaluate
-from tools_registry.sandbox import FunctionSandbox, Sandbox
+from tools_registry.sandbox.environments import Environment, FunctionEnvironment
 
 FOLDER = Path(prompts.__file__).parent
 CONVERSATIONS = sorted(
@@ -87,9 +87,9 @@ def examples(name: str) -> list[list[Part]]:
 WORKED = [(name, number) for name in CONVERSATIONS for number in range(len(examples(name)))]
 
 
-def business(opening: str) -> FunctionSandbox:
+def business(opening: str) -> FunctionEnvironment:
     """The tools that an opening message documents."""
-    return FunctionSandbox([FUNCTIONS[name] for name in re.findall(r"^(\w+)\(.*\) ->", opening, re.MULTILINE)])
+    return FunctionEnvironment([FUNCTIONS[name] for name in re.findall(r"^(\w+)\(.*\) ->", opening, re.MULTILINE)])
 
 
 def task_of(opening: str) -> Task:
@@ -113,13 +113,13 @@ def task_of(opening: str) -> Task:
     )
 
 
-def world(name: str, opening: str) -> Sandbox:
+def world(name: str, opening: str) -> Environment:
     """The sandbox of a conversation's stage."""
     tools = business(opening)
-    draft = DraftSandbox(tools.specs, task_of(opening).inputs)
+    draft = DraftEnvironment(tools.specs, task_of(opening).inputs)
     if name.startswith("summarize"):
         return draft
-    return JointSandbox(tools, draft) if name.startswith("single") else tools
+    return Joint(tools, draft) if name.startswith("single") else tools
 
 
 def had_again(name: str, parts: Sequence[Part]) -> tuple[Trace, list[Part]]:
@@ -165,7 +165,7 @@ def test_a_real_agent_has_the_worked_example_word_for_word(name: str, number: in
     parts = examples(name)[number]
     trace, messages = had_again(name, parts)
     assert trace.stop == "finish"
-    assert all(step.observation.ok for step in trace.tool_steps)
+    assert all(step.observation.ok for step in trace.calls)
     assert messages == parts[:-1]
 
 
@@ -246,7 +246,7 @@ def test_no_tool_of_a_worked_example_is_in_the_catalog() -> None:
 def test_what_is_sent_has_no_field_left_to_fill(stage: Stage, kind: type[ReActAgent | PlanExecuteAgent]) -> None:
     chat = ScriptedChat([plan("Halve it."), *["no"] * 6])
     brief = Brief(stage=stage, task="Task:\nHalve 4.")
-    asyncio.run(kind(chat, Budget(turns=3)).execute(brief, FunctionSandbox([halve])))
+    asyncio.run(kind(chat, Budget(turns=3)).execute(brief, FunctionEnvironment([halve])))
     sent = [message.content for request in chat.requests for message in request.messages]
     assert len(chat.requests) == 3
     assert [content for content in sent if "$" in content] == []
@@ -263,6 +263,6 @@ def test_a_value_with_a_dollar_sign_comes_through() -> None:
 
 def test_messages_of_a_request_are_those_of_the_conversation_file() -> None:
     chat = ScriptedChat(['{"action": "finish", "action_input": {"answer": null}}'])
-    asyncio.run(ReActAgent(chat).execute(Brief(stage="execute", task="Task:\nHalve 4."), FunctionSandbox([halve])))
+    asyncio.run(ReActAgent(chat).execute(Brief(stage="execute", task="Task:\nHalve 4."), FunctionEnvironment([halve])))
     parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("execute_react")]
     assert chat.requests[0].messages == (*parts, Message(role="user", content="Task:\nHalve 4."))

@@ -7,31 +7,31 @@ from typing import Any
 
 import pytest
 
-from flowmind.provenance import describe, has_holes, unexplained, with_origins
-from flowmind.trace import Origin, PlanStep, Step, ToolStep, Trace
-from tools_registry.runtime import MAX_DEPTH
-from tools_registry.schema import json_equal
-from tools_registry.spec import Observation, ToolCall
+from flowmind.trace.events import Called, Origin, Planned, Step, Trace
+from flowmind.trace.origins import describe, has_holes, unexplained, with_origins
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, ToolCall
+from tools_registry.specs.values import MAX_DEPTH
 
 
-def did(tool: str, value: Any, **args: Any) -> ToolStep:
-    return ToolStep(call=ToolCall(tool=tool, args=args), observation=Observation(value=value))
+def did(tool: str, value: Any, **args: Any) -> Called:
+    return Called(call=ToolCall(tool=tool, args=args), observation=Observation(value=value))
 
 
-def broke(tool: str, **args: Any) -> ToolStep:
+def broke(tool: str, **args: Any) -> Called:
     failed = Observation.failed("tool_error", "it broke")
-    return ToolStep(call=ToolCall(tool=tool, args=args), observation=failed)
+    return Called(call=ToolCall(tool=tool, args=args), observation=failed)
 
 
 def ended(inputs: dict[str, Any], *steps: Step, answer: Any = None) -> Trace:
-    return Trace(inputs=inputs, steps=steps, stop="finish", answer=answer)
+    return Trace(inputs=inputs, events=steps, stop="finish", answer=answer)
 
 
 def told(trace: Trace) -> list[str]:
     """The origins of all arguments, a line a step, and of the answer."""
     lines = [
         "; ".join(f"{name}: {describe(origin, trace, step.call.args[name])}" for name, origin in step.origins.items())
-        for step in trace.tool_steps
+        for step in trace.calls
     ]
     return [*lines, *([describe(trace.origin, trace, trace.answer)] if trace.origin else [])]
 
@@ -112,7 +112,7 @@ def test_outputs_and_parts_of_them() -> None:
         "a: step 2 (first); b: step 1 (load).rows[1]; c: input n",
         "made of {sum: step 3 (add), of: step 1 (load).rows, ok: literal true}",
     ]
-    assert found.tool_steps[2].origins["b"] == Origin(kind="output", step=0, path=("rows", 1))
+    assert found.calls[2].origins["b"] == Origin(kind="output", step=0, path=("rows", 1))
     assert unexplained(found) == []
     assert Trace.model_validate(found.dump()) == found
 
@@ -237,10 +237,10 @@ def test_calls_that_failed_have_origins_and_give_nothing() -> None:
 
 
 def test_graph_tools_and_other_steps_stay_as_they_are() -> None:
-    plan = PlanStep(steps=("think",))
+    plan = Planned(steps=("think",))
     edit = did("add_end_node", "Added.", output="r1")
     [found] = with_origins([ended({"n": 7}, plan, edit, did("f", 8, x=7), did("g", 9, x=8), answer=9)])
-    assert found.steps[:2] == (plan, edit)
+    assert found.events[:2] == (plan, edit)
     assert told(found) == ["", "x: input n", "x: step 2 (f)", "step 3 (g)"]
 
 
@@ -274,12 +274,12 @@ def nested(depth: int) -> Any:
 def test_what_is_nested_too_deeply_equals_nothing() -> None:
     def given(depth: int) -> str:
         [found] = with_origins([ended({"deep": nested(depth)}, did("f", 1, x=nested(depth)))])
-        return found.tool_steps[0].origins["x"].kind
+        return found.calls[0].origins["x"].kind
 
     assert given(MAX_DEPTH) == "input"
     assert given(MAX_DEPTH + 1) != "input"
     [found] = with_origins([ended({"n": 77}, did("f", 1, x=nested(300)))])
-    assert found.tool_steps[0].origins["x"].kind == "unexplained"
+    assert found.calls[0].origins["x"].kind == "unexplained"
 
 
 def valued(origin: Origin, trace: Trace, value: Any) -> Any:
@@ -293,9 +293,7 @@ def valued(origin: Origin, trace: Trace, value: Any) -> Any:
             return parts if isinstance(value, list) else dict(zip(origin.parts, parts, strict=True))
         case "input" | "output":
             found = (
-                trace.inputs[str(origin.name)]
-                if origin.step is None
-                else trace.tool_steps[origin.step].observation.value
+                trace.inputs[str(origin.name)] if origin.step is None else trace.calls[origin.step].observation.value
             )
             for key in origin.path:
                 found = found[key]
@@ -325,14 +323,14 @@ def test_every_origin_gives_the_value_back() -> None:
                 args = {name: rng.choice([*pool, drawn(2), [pool[-1], drawn(1)]]) for name in "xy"}
                 step = rng.choice([did, did, lambda tool, value, **args: broke(tool, **args)])
                 steps.append(step(rng.choice("fg"), drawn(2), **args))
-                pool.append(steps[-1].observation.value if isinstance(steps[-1], ToolStep) else None)
+                pool.append(steps[-1].observation.value if isinstance(steps[-1], Called) else None)
             traces.append(ended({"a": pool[0], "b": pool[1]}, *steps, answer=rng.choice(pool)))
         found = with_origins(traces, "Take 7 of p.")
         assert with_origins(found, "Take 7 of p.") == found
         for trace in found:
             assert trace.origin is not None
-            asked = [(trace.origin, trace.answer, len(trace.tool_steps))]
-            for index, step in enumerate(trace.tool_steps):
+            asked = [(trace.origin, trace.answer, len(trace.calls))]
+            for index, step in enumerate(trace.calls):
                 asked += [(step.origins[name], value, index) for name, value in step.call.args.items()]
             for origin, value, before in asked:
                 kinds.add(origin.kind)

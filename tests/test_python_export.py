@@ -16,16 +16,16 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 from test_random_workflows import FUNCTIONS, SOURCES, SPECS, Maker, cases
 
-from flowmind.errors import InvalidWorkflow
-from flowmind.executor.running import arun, run_many
+from flowmind.base.errors import InvalidWorkflow
 from flowmind.formats import python
 from flowmind.formats.fidelity import Note
 from flowmind.formats.python import python_names, to_python
-from flowmind.nesting import nested
-from flowmind.testing import ScriptedChat
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import FunctionSandbox, LocalSandbox
-from tools_registry.spec import tool
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import arun, run_many
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.nesting import nested
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
+from tools_registry.specs.spec import tool
 
 
 def same(value: Any) -> Any:
@@ -61,7 +61,7 @@ def endless(n: float) -> float:
 
 
 TOOLS = {"same": same, "double": double, "spoil": spoil, "class": school_class, "pair": pair, "endless": endless}
-SANDBOX = FunctionSandbox(list(TOOLS.values()))
+SANDBOX = FunctionEnvironment(list(TOOLS.values()))
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ def test_a_model_is_asked_the_same(prompt: str, path: list[int]) -> None:
     model = ScriptedChat(["yes"])
     trace = asyncio.run(arun(workflow, {"n": [[1, "a"]]}, SANDBOX, model))
     assert function({"n": [[1, "a"]]}) == trace.answer == "yes"
-    assert asked == [step.prompt for step in trace.steps if step.kind == "llm"]
+    assert asked == [step.prompt for step in trace.events if step.kind == "llm"]
 
 
 def test_an_unsound_workflow_is_refused() -> None:

@@ -13,12 +13,12 @@ import pytest
 from pydantic import ValidationError
 from reference_interpreter import Document, Step, Walk, walk
 
-from flowmind.checking import check
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import run_batch
-from flowmind.trace import AssignStep, ConditionStep, FailedStep, ToolStep, Trace
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox, ToolSource
+from flowmind.run.compiler import compile_workflow
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Assigned, Called, Evaluated, Failed, Trace
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 TOOLS = '''
 def add(a: int, b: int = 3) -> int:
@@ -267,11 +267,11 @@ def cases(rng: Random) -> list[Document]:
 def steps_of(trace: Trace) -> list[Step]:
     """The steps that a trace reports as done, in the form of a walk."""
     found: list[Step] = []
-    for step in trace.steps[: -1 if trace.error else None]:
-        if isinstance(step, ToolStep):
+    for step in trace.events[: -1 if trace.error else None]:
+        if isinstance(step, Called):
             found.append((str(step.node), step.call.args, step.observation.value))
         else:
-            assert isinstance(step, ConditionStep | AssignStep)
+            assert isinstance(step, Evaluated | Assigned)
             found.append((step.node, None, step.value))
     return found
 
@@ -280,9 +280,9 @@ def failure_of(trace: Trace) -> tuple[str, str, Document | None] | None:
     """The error of a trace, in the form of a walk."""
     if trace.error is None:
         return None
-    last = trace.steps[-1]
-    assert isinstance(last, ToolStep | FailedStep)
-    return trace.error.type, str(last.node), last.call.args if isinstance(last, ToolStep) else None
+    last = trace.events[-1]
+    assert isinstance(last, Called | Failed)
+    return trace.error.type, str(last.node), last.call.args if isinstance(last, Called) else None
 
 
 def assert_agree(trace: Trace, walked: Walk) -> None:

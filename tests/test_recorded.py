@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flowmind.errors import InputError, ModelFailure
+from flowmind.base.errors import InputError, ModelFailure
 from flowmind.llm.recorded import Exchanges, Stored, Timing
 from flowmind.protocols import ChatRequest, Message, Reply
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flowmind.replies import Plan, Unreadable, read_action, read_plan
-from tools_registry.spec import ToolCall
+from flowmind.agents.replies import Plan, Unreadable, read_action, read_plan
+from tools_registry.specs.spec import ToolCall
 
 ADD = '{"reasoning": "sum", "action": "add", "action_input": {"a": 1, "b": 2}}'
 ADDED = ToolCall(tool="add", args={"a": 1, "b": 2})

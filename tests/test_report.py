@@ -39,14 +39,14 @@ from experiments.casebook import marked, pack, unpack
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded, load
 from experiments.report import MOST_BYTES, run_names, write_report
-from flowmind.checking import Problem
-from flowmind.errors import InputError
-from flowmind.pipeline import Solution
-from flowmind.record import CaseRecord, Derivation, ParseCounts, Score, StageUsage, TaskFacts
-from flowmind.task import Example, Task
-from flowmind.trace import Origin, PlanStep, ToolStep, Trace, Turn
-from flowmind.workflow import Workflow
-from tools_registry.spec import Observation, ToolCall
+from flowmind.api.pipeline import Solution
+from flowmind.base.errors import InputError
+from flowmind.evaluation.record import CaseRecord, Derivation, ParseCounts, Score, StageUsage, TaskFacts
+from flowmind.trace.events import Called, Origin, Planned, Trace, Turn
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.checking import Problem
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.spec import Observation, ToolCall
 
 NASTY = '</script><script>window.taken=1</script><img src=x onerror="window.taken=1"><!-- \'"&amp; ]]>'
 LONG = "loooong" * 400
@@ -85,17 +85,17 @@ def turn(text: str, parse: Any = "clean", said: int | None = 12) -> Turn:
 def solution() -> Solution:
     """A plan, a reply that cannot be read, a call of a tool with an odd name, a failed call, an end."""
     steps = (
-        PlanStep(analysis="First think.", steps=("Do one thing.", NASTY), turn=0),
-        ToolStep(call=ToolCall(tool=NASTY, args={"a": LONG}), observation=Observation(value=NASTY), reasoning=NASTY,
+        Planned(analysis="First think.", steps=("Do one thing.", NASTY), turn=0),
+        Called(call=ToolCall(tool=NASTY, args={"a": LONG}), observation=Observation(value=NASTY), reasoning=NASTY,
                  phase=1, turn=2, origins={"a": Origin(kind="unexplained")}),
-        ToolStep(call=ToolCall(tool="add", args={}), observation=Observation.failed("tool_error", "it broke"), turn=3),
+        Called(call=ToolCall(tool="add", args={}), observation=Observation.failed("tool_error", "it broke"), turn=3),
     )  # fmt: skip
     turns = (turn("{}"), turn(NASTY, "reprompted"), turn("two", "recovered"), turn("three"), turn("the end", said=None))
     gave = Origin(kind="output", step=0)
-    execute = Trace(inputs={"n": 3}, steps=steps, stop="finish", answer=NASTY, origin=gave, turns=turns)
-    built = ToolStep(call=ToolCall(tool="add_end_node", args={"output": "n"}),
+    execute = Trace(inputs={"n": 3}, events=steps, stop="finish", answer=NASTY, origin=gave, turns=turns)
+    built = Called(call=ToolCall(tool="add_end_node", args={"output": "n"}),
                      observation=Observation(value="Added.\nGraph:\n- start"), turn=0)  # fmt: skip
-    summary = Trace(steps=(built,), stop="failures", turns=(turn("build", "failed"),))
+    summary = Trace(events=(built,), stop="failures", turns=(turn("build", "failed"),))
     problem = Problem(code="missing_edge", where="less", message=f"nothing comes after {NASTY}")
     return Solution(traces=(execute,), summary=summary, workflow=WORKFLOW, problems=(problem,))
 
@@ -433,7 +433,7 @@ def test_the_same_task_of_several_runs_stands_once(report: Path) -> None:
 
 def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> None:
     """With replies of random characters, which do not compress: in each of 564 cases 12 of 1,200."""
-    rng, steps = Random(1), solution().traces[0].steps
+    rng, steps = Random(1), solution().traces[0].events
     folders: list[Path] = []
     for mode in ("react", "pe", "es-react", "es-pe"):
         run = begin(tmp_path / mode, "m", mode)
@@ -444,7 +444,7 @@ def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> No
         run.put_in_order([record(id) for id in ids])
         for id in ids:
             turns = tuple(turn(base64.b64encode(rng.randbytes(900)).decode()) for _ in range(12))
-            stages = Stages(task=task(id), traces=(Trace(stop="turns", steps=steps, turns=turns),))
+            stages = Stages(task=task(id), traces=(Trace(stop="turns", events=steps, turns=turns),))
             (run.folder / "traces" / f"{id}.json").write_text(stages.model_dump_json(), encoding="utf-8")
             (run.folder / "workflows" / f"{id}.json").write_text(WORKFLOW.to_json(), encoding="utf-8")
     size = write_report(load(folders), tmp_path / "r.html")

@@ -30,11 +30,11 @@ from tiny import (
 
 from experiments import runner
 from experiments.runner import RunOptions, run_experiment
+from flowmind.api.pipeline import Settings
 from flowmind.llm.limiting import AdaptiveLimit
-from flowmind.pipeline import Settings
+from flowmind.llm.testing import Fault, FaultyServer, completion
 from flowmind.protocols import ChatRequest, Reply
-from flowmind.testing import Fault, FaultyServer, completion
-from tools_registry.sandbox import LocalSandbox
+from tools_registry.sandbox.environments import LocalSandbox
 
 TIMES = ("seconds", "started_at", "wall_s", "crc")
 

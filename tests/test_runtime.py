@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_interpreter import call, end, sketch
 
-from flowmind.executor.running import run, run_many
-from flowmind.trace import ToolStep
-from flowmind.workflow import Workflow
-from tools_registry.runtime import CaseError, by_position, call_checked
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.schema import validator
+from flowmind.run.running import run, run_many
+from flowmind.trace.events import Called
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.specs.schema import validator
+from tools_registry.specs.values import CaseError, by_position, call_checked
 
 KINDS: list[dict[str, Any]] = [
     {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "boolean"}, {"type": "null"}, {},
@@ -102,9 +102,9 @@ def test_a_tool_with_a_state_keeps_it_within_a_case_and_not_beyond() -> None:
     workflow = Workflow.model_validate(document)
     with LocalSandbox([ToolSource.parse(STATEFUL)]) as sandbox:
         assert [ran.answer for ran in run_many(workflow, [{}, {}], sandbox)] == [[1, 2], [1, 2]]
-        steps = run(workflow, {}, sandbox).tool_steps
+        steps = run(workflow, {}, sandbox).calls
     assert [step.call.args for step in steps] == [{"word": "x"}, {"word": "y", "loud": True}]
-    assert [step.observation.value for step in steps if isinstance(step, ToolStep)] == [1, 2]
+    assert [step.observation.value for step in steps if isinstance(step, Called)] == [1, 2]
 
 
 @pytest.mark.parametrize("bad", [{"n": "x"}, {}, {"n": 1, "m": 2}])
@@ -115,4 +115,4 @@ def test_a_case_whose_inputs_do_not_fit_stands_among_those_that_do(bad: dict[str
         good, wrong, last = run_many(workflow, [{"n": 1}, bad, {"n": 3}], sandbox)
     assert (good.answer, last.answer, good.ok, wrong.ok) == (1, 3, True, False)
     assert wrong.error is not None and wrong.error.type == "invalid_input"
-    assert (wrong.trace.stop, wrong.trace.steps, good.trace.answer) == ("error", (), 1)
+    assert (wrong.trace.stop, wrong.trace.events, good.trace.answer) == ("error", (), 1)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tools_registry.sandbox import FunctionSandbox, Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.schema import json_equal
-from tools_registry.spec import Observation, SpecError, ToolCall, ToolSpec, tool
+from tools_registry.sandbox.environments import FunctionEnvironment, Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSpec, tool
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -133,7 +133,7 @@ def test_an_argument_of_an_own_function_that_is_no_json_value_is_refused_too(val
     def echo(value: Any) -> Any:
         return value
 
-    seen = asyncio.run(FunctionSandbox([echo]).call(ToolCall(tool="echo", args={"value": value})))
+    seen = asyncio.run(FunctionEnvironment([echo]).call(ToolCall(tool="echo", args={"value": value})))
     assert error_type(seen) == "invalid_arguments"
 
 
@@ -333,7 +333,7 @@ class Guest(BaseModel):
 
 def own(*functions: Callable[..., Any]) -> Callable[..., Observation]:
     """A door to a sandbox of own functions."""
-    sandbox = FunctionSandbox(functions)
+    sandbox = FunctionEnvironment(functions)
     return lambda tool, /, **args: asyncio.run(sandbox.call(ToolCall(tool=tool, args=args)))
 
 
@@ -449,7 +449,7 @@ def test_trying_runs_readers_only() -> None:
     async def later(n: int) -> int:
         return n
 
-    sandbox = FunctionSandbox([write, read, later])
+    sandbox = FunctionEnvironment([write, read, later])
     assert sandbox.values(
         [
             ("write", {"text": "a"}),

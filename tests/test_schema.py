@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools_registry.schema import (
+from tools_registry.specs.schema import (
     SchemaError,
     check_schema,
     from_annotation,

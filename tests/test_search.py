@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from flowmind.executor.running import run_batch
-from flowmind.graph_tools import GRAPH_TOOLS
+from flowmind.agents.replies import read_action, read_plan
+from flowmind.api.pipeline import MODES, Mode, Settings, Solution, execute_brief, solve
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.reading import read
 from flowmind.llm.search.thinking import Thinker
-from flowmind.pipeline import MODES, Mode, Settings, Solution, execute_brief, solve
 from flowmind.protocols import ChatRequest, Message, Reply
-from flowmind.replies import read_action, read_plan
-from flowmind.task import Example, Task
-from tools_registry.sandbox import LocalSandbox, ToolSource
+from flowmind.run.running import run_batch
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 SOURCE = '''
 def total(numbers: list[float]) -> float:
@@ -120,7 +120,7 @@ def test_a_line_of_calls_is_found_in_every_mode(
     wanted: Task, calls: list[str], new: list[Any], mode: Mode, tools: LocalSandbox, model: SearchModel
 ) -> None:
     solution = solved(wanted, tools, mode, model)
-    used = [step.call.tool for step in solution.traces[0].tool_steps if step.call.tool not in GRAPH_TOOLS]
+    used = [step.call.tool for step in solution.traces[0].calls if step.call.tool not in GRAPH_TOOLS]
     assert used == calls
     assert (solution.exec_correct, solution.graph_valid, solution.mti) == (True, True, None)
     assert answers(solution, tools, [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]) == new
@@ -157,7 +157,7 @@ def test_two_runs_are_equal(tools: LocalSandbox) -> None:
     first, second = solved(FOUR, tools, "es-pp"), solved(FOUR, tools, "es-pp")
     assert first.workflow == second.workflow
     assert [turn.text for turn in first.traces[0].turns] == [turn.text for turn in second.traces[0].turns]
-    assert first.traces[0].steps == second.traces[0].steps
+    assert first.traces[0].events == second.traces[0].events
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -166,7 +166,7 @@ def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(
 ) -> None:
     solution = solved(SORTING, tools, mode, model)
     assert solution.traces[0].answer is None
-    assert solution.traces[0].tool_steps == ()
+    assert solution.traces[0].calls == ()
     assert (solution.exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from flowmind.executor.running import run_batch
+from flowmind.api.pipeline import Settings, solve
 from flowmind.llm.search.constants import constants, entries, named
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
-from flowmind.pipeline import Settings, solve
-from flowmind.task import Example, Task
-from tools_registry.sandbox import LocalSandbox, ToolSource
+from flowmind.run.running import run_batch
+from flowmind.trace.task import Example, Task
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 SOURCE = '''
 def total(numbers: list[float]) -> float:

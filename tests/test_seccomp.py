@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tools_registry import seccomp
+from tools_registry.sandbox import seccomp
 
 ALLOWED, REFUSED, KILLED = "allowed", "refused", "killed"
 X86, ARM = 0xC000003E, 0xC00000B7

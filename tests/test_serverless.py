@@ -14,14 +14,14 @@ from test_formats import EVERYTHING
 from test_mermaid import SPECIAL
 from test_random_workflows import SOURCES, Maker, cases
 
-from flowmind.errors import InputError
-from flowmind.executor.running import run_batch
+from flowmind.base.errors import InputError
 from flowmind.formats.fidelity import Note
 from flowmind.formats.jq import NoJq, from_jq, read_place, to_jq
 from flowmind.formats.serverless import from_serverless, to_serverless
-from flowmind.workflow import Edge, End, Workflow
-from tools_registry import expressions
-from tools_registry.sandbox import LocalSandbox
+from flowmind.run.running import run_batch
+from flowmind.workflow import expressions
+from flowmind.workflow.document import Edge, End, Workflow
+from tools_registry.sandbox.environments import LocalSandbox
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_a_changed_document_keeps_what_was_not_changed(sandbox: LocalSandbox) ->
         inputs = cases(rng)
         traces = run_batch(workflow, inputs, sandbox)
         for trace, other in zip(traces, run_batch(again, inputs, sandbox), strict=True):
-            assert (trace.steps, trace.answer) == (other.steps, other.answer)
+            assert (trace.events, trace.answer) == (other.events, other.answer)
 
 
 def test_changed_tasks_are_read_anew() -> None:

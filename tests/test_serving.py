@@ -22,16 +22,16 @@ from typing import Any
 
 import pytest
 
-from flowmind import cli
-from flowmind.errors import InputError, ModelUnavailable
+from flowmind.base.errors import InputError, ModelUnavailable
+from flowmind.cli import main as cli
 from flowmind.llm import processes, serving
 from flowmind.llm.fingerprints import described
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.serve_log import cause
 from flowmind.llm.serving import ServeOptions, Server
+from flowmind.llm.testing import FaultyServer
 from flowmind.protocols import ChatRequest, Message, Reply
-from flowmind.testing import FaultyServer
 
 STAND_IN = r'''
 """Takes vLLM's flags and answers as it does, or misbehaves as it is told."""

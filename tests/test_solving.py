@@ -29,9 +29,9 @@ from flowmind import (
     ToolSource,
     tool,
 )
-from flowmind.solving import infer_inputs
-from flowmind.testing import FaultyServer, ScriptedChat, action, plan
-from flowmind.trace import ToolStep
+from flowmind.api.solving import infer_inputs
+from flowmind.llm.testing import FaultyServer, ScriptedChat, action, plan
+from flowmind.trace.events import Called
 
 
 def total(numbers: list[float]) -> float:
@@ -67,9 +67,7 @@ def test_three_functions_and_three_examples_become_a_workflow() -> None:
     result = ExecuteSummarize(tools=SHOP, model="search").run(QUERY, EXAMPLES)
     assert result.ok and result.problems == ()
     assert result.workflow({"prices": [100]}) == "120.00 EUR"
-    assert [[step.call.tool for step in trace.tool_steps] for trace in result.traces] == [
-        ["total", "with_tax", "as_price"]
-    ]
+    assert [[step.call.tool for step in trace.calls] for trace in result.traces] == [["total", "with_tax", "as_price"]]
     usage = result.usage
     assert (usage["execute_tokens"], usage["summarize_tokens"]) == (0, 0)
     assert usage["execute_turns"] > 3 and usage["summarize_turns"] > 4
@@ -109,8 +107,8 @@ def test_a_case_that_fails_raises_its_error_and_its_trace_keeps_it() -> None:
     assert caught.value.type == "tool_error"
     trace = workflow.workflow.trace({"a": 1, "b": 0})
     assert trace.stop == "error"
-    assert isinstance(trace.steps[-1], ToolStep)
-    assert trace.steps[-1].call.args == {"a": 1, "b": 0}
+    assert isinstance(trace.events[-1], Called)
+    assert trace.events[-1].call.args == {"a": 1, "b": 0}
     with pytest.raises(CaseFailed, match="invalid_input"):
         workflow.workflow({"a": 1})
 
@@ -135,7 +133,7 @@ CONVERSION = [
 
 def node(tool_: str, output: str, **args: Any) -> str:
     given = {"tool": tool_, "args": args, "output": output}
-    return flowmind.files.dump_json({"reasoning": "", "action": "add_function_node", "action_input": given})
+    return flowmind.base.files.dump_json({"reasoning": "", "action": "add_function_node", "action_input": given})
 
 
 BUILDING = [
@@ -236,7 +234,7 @@ def test_tool_sources_run_in_the_sandbox() -> None:
     escape = "def shout(text: str) -> str:\n    import os\n    return os.getcwd()\n"
     chat = ScriptedChat([action("shout", text="a"), action("finish", answer=None), action("finish")] * 2)
     trace = ExecuteSummarize([ToolSource.parse(escape)], chat, "react").run("Shout.", [({"text": "a"}, "A")]).traces[0]
-    assert [step.observation.ok for step in trace.tool_steps] == [False]
+    assert [step.observation.ok for step in trace.calls] == [False]
 
 
 def test_tools_that_write_are_not_tried_by_search() -> None:
@@ -391,7 +389,7 @@ def test_the_plan_of_a_planning_mode_is_in_the_trace() -> None:
     chat = ScriptedChat([plan("Give up.", analysis="hopeless"), action("finish", answer=None)] * 2)
     settings = Settings(trace_selection="all_success")
     trace = ExecuteSummarize(SHOP, chat, "es-pe", settings).run(QUERY, EXAMPLES).traces[0]
-    assert [(step.kind, getattr(step, "analysis", "")) for step in trace.steps] == [("plan", "hopeless")]
+    assert [(step.kind, getattr(step, "analysis", "")) for step in trace.events] == [("plan", "hopeless")]
 
 
 def test_every_public_name_is_there() -> None:

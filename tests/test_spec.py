@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from tools_registry.spec import (
+from tools_registry.specs.spec import (
     Observation,
     SpecError,
     ToolCall,

@@ -18,14 +18,14 @@ from reference_interpreter import Document, binding, call, compute, condition, e
 from test_random_workflows import SOURCES, SPECS, Maker, break_it, cases
 
 from flowbench_synth.mutants import mutants
-from flowmind.checking import check
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.equivalence import MAX_PATHS
 from flowmind.evaluation.structure import WHOLE, StructureScore, compare
-from flowmind.executor.running import run_many
-from flowmind.workflow import Workflow
-from tools_registry.sandbox import LocalSandbox
-from tools_registry.spec import ToolSpec
+from flowmind.run.running import run_many
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox
+from tools_registry.specs.spec import ToolSpec
 
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq,
@@ -554,7 +554,7 @@ def test_a_candidate_that_is_not_sound_scores_zero_and_a_gold_one_is_refused() -
 MERGED = """
 import sys
 from flowmind.evaluation.structure import compare
-from flowmind.workflow import Workflow
+from flowmind.workflow.document import Workflow
 
 gold, other = (Workflow.model_validate_json(line) for line in sys.stdin)
 print("; ".join(compare(other, gold).diff))

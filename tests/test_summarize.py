@@ -17,16 +17,16 @@ from flowmind import (
     ToolSource,
     Trace,
     Workflow,
-    cli,
     summarize,
     tool,
 )
-from flowmind.executor.running import run_batch
-from flowmind.rehearsal import RecordedSandbox
-from flowmind.summarizing import Given
-from flowmind.testing import ScriptedChat
-from flowmind.trace import ToolStep
-from tools_registry.spec import Observation, ToolCall, ToolSpec, spec_of
+from flowmind.api.summarizing import Given
+from flowmind.cli import main as cli
+from flowmind.llm.testing import ScriptedChat
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Called
+from flowmind.trace.recorded import Recorded
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, spec_of
 
 TOOLS = '''
 def total(numbers: list[float]) -> float:
@@ -54,8 +54,8 @@ def with_tax(price: float, percent: float) -> float:
 
 
 def trace(inputs: dict[str, Any], answer: Any, *steps: Step) -> Trace:
-    made = [ToolStep(call=ToolCall(tool=name, args=args), observation=Observation(value=v)) for name, args, v in steps]
-    return Trace(inputs=inputs, steps=tuple(made), stop="finish", answer=answer)
+    made = [Called(call=ToolCall(tool=name, args=args), observation=Observation(value=v)) for name, args, v in steps]
+    return Trace(inputs=inputs, events=tuple(made), stop="finish", answer=answer)
 
 
 def bill(prices: list[float]) -> Trace:
@@ -179,10 +179,10 @@ def test_a_workflow_that_leaves_out_what_a_tool_writes_does_not_reproduce_the_tr
     workflow = Workflow.model_validate(document)
     recorded = [greeted("Ann", "a@x.org")]
     cases = [recorded[0].inputs, {"name": "Eve", "mail": "e@x.org"}]
-    strict = run_batch(workflow, cases, RecordedSandbox(specs, recorded, {"send"}))
+    strict = run_batch(workflow, cases, Recorded(specs, recorded, {"send"}))
     assert [one.error and one.error.type for one in strict] == ["left_out", "not_recorded"]
     assert 'send({"to":"a@x.org","text":"Hello Ann"})' in str(strict[0].error)
-    assert run_batch(workflow, cases[:1], RecordedSandbox(specs, recorded))[0].answer == "Hello Ann"
+    assert run_batch(workflow, cases[:1], Recorded(specs, recorded))[0].answer == "Hello Ann"
 
 
 def test_what_was_worked_out_in_the_head_is_told() -> None:

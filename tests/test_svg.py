@@ -19,11 +19,11 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_random_workflows import SPECS, Maker, break_it
 
 from flowbench_synth.tasks import all_blueprints, gold_workflow
-from flowmind.checking import check
 from flowmind.formats.layout import Box, Layout, Point, Route, back_edges, lay_out
 from flowmind.formats.svg import STYLE, to_svg
-from flowmind.graph import analyse
-from flowmind.workflow import Map, Workflow
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Map, Workflow
+from flowmind.workflow.graph import analyse
 
 Element = ElementTree.Element
 Ends = tuple[str, str, str | None, str | None]
@@ -208,7 +208,7 @@ def test_equal_workflows_have_equal_drawings_in_every_process(tmp_path: Path) ->
     path.write_text(made.to_json(), encoding="utf-8")
     code = (
         "import sys; from pathlib import Path; from flowmind.formats.svg import to_svg; "
-        "from flowmind.files import read_model; from flowmind.workflow import Workflow; "
+        "from flowmind.base.files import read_model; from flowmind.workflow.document import Workflow; "
         "print(to_svg(read_model(Path(sys.argv[1]), Workflow)), end='')"
     )
     for seed in ("1", "2"):

@@ -9,9 +9,9 @@ import pytest
 from reference_interpreter import call, compute, condition, end, sketch
 from test_random_workflows import Maker
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.formats.terminal import to_terminal
-from flowmind.workflow import Workflow
+from flowmind.workflow.document import Workflow
 
 SYMBOLS = "●◆↻✎■"
 UP, DOWN = "╰┴│┼", "╭┬│┼"

@@ -12,15 +12,15 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_pdl import EVENS, TINY, TINY_SPECS, tangled
 from test_random_workflows import FUNCTIONS, SPECS, Maker, cases
 
-from flowmind.checking import check
-from flowmind.errors import InputError
-from flowmind.executor.running import run_batch
+from flowmind.base.errors import InputError
 from flowmind.formats.flowbench import to_flowbench_code, to_flowbench_flowchart
 from flowmind.formats.node_edge import from_node_edge, parse, to_node_edge
 from flowmind.formats.text import to_text
 from flowmind.formats.words import say_binding, say_test, say_value
-from flowmind.workflow import Literal_, Var, Workflow
-from tools_registry.sandbox import LocalSandbox
+from flowmind.run.running import run_batch
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Literal_, Var, Workflow
+from tools_registry.sandbox.environments import LocalSandbox
 
 ASK = {"id": "ask", "kind": "llm", "prompt": "Is {n} much?", "args": {"n": {"var": "n"}}, "output": "said"}
 

@@ -19,14 +19,14 @@ from tiny import tiny_benchmark
 
 from experiments import runner
 from experiments.runner import RunOptions, run_experiment
-from flowmind.errors import ModelFailure
+from flowmind.api.pipeline import Settings, execute_brief
+from flowmind.base.errors import ModelFailure
 from flowmind.llm.search.reading import Reading, read
 from flowmind.llm.search.thinkers import Thinkers
 from flowmind.llm.search.thinking import Thinker
-from flowmind.pipeline import Settings, execute_brief
 from flowmind.protocols import Message
-from flowmind.task import Task
-from tools_registry.sandbox import LocalSandbox
+from flowmind.trace.task import Task
+from tools_registry.sandbox.environments import LocalSandbox
 
 SPECS = {tool.spec.name: tool.spec for tool in SOURCES}
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tools_registry import catalog
-from tools_registry.runtime import CaseError, clean, describe
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.schema import type_of
-from tools_registry.spec import ToolSpec
-from tools_registry.workers import WorkerPool
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.sandbox.workers import WorkerPool
+from tools_registry.specs.schema import type_of
+from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.values import CaseError, clean, describe
 
 FOLDER = Path(__file__).parent / "tool_functions"
 SHARE = 0.98

@@ -14,8 +14,8 @@ from test_random_workflows import SPECS, Maker
 
 from flowmind.formats.fidelity import Export
 from flowmind.formats.tool_schema import output_schema, to_mcp_tool, to_openai_tool, tool_name
-from flowmind.workflow import Workflow
-from tools_registry.spec import ToolSpec, spec_of, tool
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.spec import ToolSpec, spec_of, tool
 
 
 def area(width: float, height: float) -> float:

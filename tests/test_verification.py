@@ -16,23 +16,23 @@ from tiny import FIRST_TEST, Row, called, records
 
 from experiments import runner
 from flowmind.agents.turns import Budget
-from flowmind.errors import InputError, ModelFailure
-from flowmind.executor.running import run_batch
-from flowmind.files import dump_json
-from flowmind.induction.inducing import induce
-from flowmind.pipeline import Settings, Solution, solve
+from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.base.errors import InputError, ModelFailure
+from flowmind.base.files import dump_json
+from flowmind.build.induction.inducing import induce
+from flowmind.build.verification.checks import influence, leaks
+from flowmind.build.verification.work import Demonstrate, Work
+from flowmind.evaluation.record import Derivation
+from flowmind.llm.testing import FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
-from flowmind.record import Derivation
-from flowmind.task import Example, Task
-from flowmind.testing import FaultyServer, ScriptedChat, action
-from flowmind.trace import Trace, Turn
-from flowmind.verification.checks import influence, leaks
-from flowmind.verification.work import Demonstrate, Work
-from flowmind.workflow import Workflow
-from tools_registry.expressions import evaluate
-from tools_registry.program import Outcome, Program
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox, LocalSandbox
-from tools_registry.spec import tool
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Trace, Turn
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.expressions import evaluate
+from flowmind.workflow.program import Outcome, Program
+from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment, LocalSandbox
+from tools_registry.specs.spec import tool
 
 # Held-out tests
 
@@ -241,7 +241,7 @@ def shout(text: str) -> str:
     return f"{text.upper()}!"
 
 
-TEXTS = FunctionSandbox([mirror, shout])
+TEXTS = FunctionEnvironment([mirror, shout])
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
@@ -261,7 +261,7 @@ def forgetting(text: str) -> list[str]:
     return [action("shout", text=text), action("finish", answer=shout(text))]
 
 
-def solved(task: Task, sandbox: FunctionSandbox, model: ChatModel, mode: str, **settings: Any) -> Solution:
+def solved(task: Task, sandbox: FunctionEnvironment, model: ChatModel, mode: str, **settings: Any) -> Solution:
     """Solved with a model that executes and is asked, too."""
     return asyncio.run(solve(task, sandbox, model, Settings.model_validate({"mode": mode, **settings})))
 
@@ -271,7 +271,7 @@ def how(solution: Solution) -> Derivation:
     return solution.derivation
 
 
-def gives(solution: Solution, sandbox: FunctionSandbox, *cases: dict[str, Any]) -> list[Any]:
+def gives(solution: Solution, sandbox: FunctionEnvironment, *cases: dict[str, Any]) -> list[Any]:
     assert solution.workflow is not None and solution.graph_valid
     return [trace.answer for trace in run_batch(solution.workflow, cases, sandbox)]
 
@@ -324,7 +324,7 @@ def multiply(first: int, second: int) -> int:
     return first * second
 
 
-NUMBERS = FunctionSandbox([add, multiply])
+NUMBERS = FunctionEnvironment([add, multiply])
 
 
 def counted(id: str, *shown: int) -> Task:
@@ -526,7 +526,7 @@ class GivesUp(Able):
 def test_a_probe_that_came_to_nothing_is_counted_and_derived_from_nowhere() -> None:
     solution = solved(counted("branch", 4, 25), NUMBERS, GivesUp(), "induction", verify=3, probe=12)
     found = how(solution)
-    assert [bool(trace.tool_steps) for trace in solution.traces[:4]] == [True, True, False, True]
+    assert [bool(trace.calls) for trace in solution.traces[:4]] == [True, True, False, True]
     assert found.executions == len(solution.traces) == 3 + found.mends.count("probe")
     assert found.right == 2 and found.built_from <= found.executions - 1
     assert gives(solution, NUMBERS, {"n": 4}, {"n": 25}) == [12, 32]
@@ -567,7 +567,7 @@ def demonstrating(gold: Document, seen: list[int]) -> Demonstrate:
     async def demonstrate(inputs: dict[str, Any], budget: int = 0) -> Trace:
         seen.append(inputs["n"])
         [trace] = run_batch(workflow, [inputs], NUMBERS)
-        return Trace(inputs=inputs, steps=trace.tool_steps, stop=trace.stop, answer=trace.answer)
+        return Trace(inputs=inputs, events=trace.calls, stop=trace.stop, answer=trace.answer)
 
     return demonstrate
 
@@ -759,7 +759,7 @@ def test_a_tool_that_writes_is_called_by_executions_alone(mode: str, replies: li
     examples = tuple(Example(input={"name": name}, output=greet(name)) for name in names)
     inputs = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     task = Task(id="post", query="Greet somebody and send it.", inputs=inputs, examples=examples)
-    post = FunctionSandbox([greet, send])
+    post = FunctionEnvironment([greet, send])
     solution = solved(task, post, ScriptedChat(replies), mode, verify=1 if mode == "es-react" else 3)
     posted = [f"{name}: Hello {name}" for name in executed]
     assert posted == SENT

@@ -18,11 +18,11 @@ from experiments.folder import Run
 from experiments.grid import Grid, cells
 from experiments.loading import Loaded, load
 from experiments.verified import loss_of
-from flowmind.errors import InputError
+from flowmind.api.pipeline import Settings
+from flowmind.base.errors import InputError
 from flowmind.evaluation.metrics import Summary
+from flowmind.evaluation.record import Derivation, StageUsage
 from flowmind.evaluation.statistics import holm
-from flowmind.pipeline import Settings
-from flowmind.record import Derivation, StageUsage
 
 LIMIT = 8
 """What the branching task calls large, and its text does not say."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flowmind.induction.wording import Mention, agreement, mentions, stems, word_overlap
+from flowmind.build.induction.wording import Mention, agreement, mentions, stems, word_overlap
 
 OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 NEXT_CUT = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "<", "!=": "<"}

@@ -19,14 +19,14 @@ from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import GROUPS, choose, read_rows
 from experiments.worfbench.summing import Facts, known_as, published, summarize
-from flowmind.errors import InputError
+from flowmind.agents.prompts import conversation
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json
 from flowmind.evaluation.statistics import mean_of
 from flowmind.evaluation.worfeval import Part, StepGraph, bag_of_words
-from flowmind.files import dump_json
 from flowmind.formats.node_edge import parse, parse_as_published
-from flowmind.prompts import conversation
+from flowmind.llm.testing import Fault, FaultyServer
 from flowmind.protocols import Reply
-from flowmind.testing import Fault, FaultyServer
 
 # Data
 

@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 from tiny import called
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.encoder import sentence_encoder
 from flowmind.evaluation.worfeval import (
     BETA,

@@ -11,14 +11,14 @@ import pytest
 from workbench import Instance, WorkBench, placements, slots_of, workbench
 from workbench_tools import Office
 
-from flowmind.checking import check
-from flowmind.executor.running import run_batch
-from flowmind.induction.inducing import induce
-from flowmind.induction.replaying import straight
-from flowmind.induction.runs import run_of
-from flowmind.trace import ToolStep, Trace
-from flowmind.workflow import Workflow
-from tools_registry.schema import JSONSchema, json_equal
+from flowmind.build.induction.inducing import induce
+from flowmind.build.induction.replaying import straight
+from flowmind.build.induction.runs import run_of
+from flowmind.run.running import run_batch
+from flowmind.trace.events import Called, Trace
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.schema import JSONSchema, json_equal
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +72,8 @@ def test_runs_of_gpt_4_become_traces(bench: WorkBench) -> None:
     for run in runs:
         assert run.ok
         assert Trace.model_validate(run.dump()) == run
-        assert [bench.specs[step.call.tool].check(step.call.args) for step in run.tool_steps] == [None] * len(run.steps)
-    directory = [
-        step for run in runs for step in run.tool_steps if step.call.tool == "company_directory_find_email_address"
-    ]
+        assert [bench.specs[step.call.tool].check(step.call.args) for step in run.calls] == [None] * len(run.events)
+    directory = [step for run in runs for step in run.calls if step.call.tool == "company_directory_find_email_address"]
     assert ["luis.ortiz@atlas.com"] in [step.observation.value for step in directory], "an array of NumPy is a list"
 
 
@@ -98,13 +96,13 @@ def test_tools_that_change_nothing_are_read_only(bench: WorkBench) -> None:
 def test_the_reading_tools_give_what_they_gave_gpt_4(bench: WorkBench, office: Office) -> None:
     compared: Counter[str] = Counter()
     for instance in bench.instances:
-        for step in _before_changes(instance.run.tool_steps if instance.run else (), office):
+        for step in _before_changes(instance.run.calls if instance.run else (), office):
             assert json_equal(asyncio.run(office.call(step.call)).value, step.observation.value), step.call
             compared[step.call.tool] += 1
     assert (len(compared), compared.total()) == (len(office.reading), 470)
 
 
-def _before_changes(steps: Sequence[ToolStep], office: Office) -> list[ToolStep]:
+def _before_changes(steps: Sequence[Called], office: Office) -> list[Called]:
     """The calls before the first one that may have changed something."""
     writes = [place for place, step in enumerate(steps) if office.specs[step.call.tool].effect == "write"]
     return list(steps[: writes[0] if writes else None])
@@ -176,10 +174,10 @@ def _made(workflow: Workflow, instances: Sequence[Instance], office: Office) -> 
     if check(workflow, office.specs):
         return [None] * len(instances)
     ran = run_batch(workflow, [dict(one.slots or {}) for one in instances], office)
-    return [_changes(trace.tool_steps, office) if trace.ok else None for trace in ran]
+    return [_changes(trace.calls, office) if trace.ok else None for trace in ran]
 
 
-def _changes(steps: Sequence[ToolStep], office: Office) -> list[Any]:
+def _changes(steps: Sequence[Called], office: Office) -> list[Any]:
     return [[one.call.tool, one.call.args] for one in steps if office.specs[one.call.tool].effect == "write"]
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tools_registry import isolation, workers
-from tools_registry.errors import SandboxUnavailable
-from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.spec import ToolSpec
-from tools_registry.workers import Worker
+from tools_registry.sandbox import isolation, workers
+from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.sandbox.workers import Worker
+from tools_registry.specs.spec import ToolSpec
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -127,7 +127,7 @@ def test_a_worker_that_hit_a_limit_is_gone_too() -> None:
 
 HOST = """
 import sys
-from tools_registry.sandbox import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
 
 pool = WorkerPool(1, Limits(seconds=1))
 sandbox = LocalSandbox([ToolSource.parse("def tool(n: int):\\n    return sum(range(n))")], pool)

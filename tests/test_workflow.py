@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from flowmind.cli import main
-from flowmind.errors import InputError
-from flowmind.files import dump_json, parse_json, read_lines, read_model, validate, write_text
-from flowmind.schemas import WORKFLOW, workflow_schema
-from flowmind.task import HeldOut
-from flowmind.workflow import Workflow
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, parse_json, read_lines, read_model, validate, write_text
+from flowmind.cli.main import main
+from flowmind.trace.task import HeldOut
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.schemas import WORKFLOW, workflow_schema
 
 EXAMPLE = """{
  "schema": "flowmind/workflow@1",

@@ -12,9 +12,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from flowmind import cli
-from flowmind.files import dump_json
-from flowmind.testing import FaultyServer
+from flowmind.base.files import dump_json
+from flowmind.cli import main as cli
+from flowmind.llm.testing import FaultyServer
 
 Done = subprocess.CompletedProcess[str]
 Row = dict[str, Any]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from flowmind.formats.openai_messages import tool_identifier
-from flowmind.trace import StopReason, ToolStep, Trace
-from tools_registry.spec import Effect, Observation, ToolCall, ToolSpec
+from flowmind.trace.events import Called, StopReason, Trace
+from tools_registry.specs.spec import Effect, Observation, ToolCall, ToolSpec
 
 Row = dict[str, Any]
 READING = ("get", "search", "find", "total", "engaged", "traffic")
@@ -32,7 +32,7 @@ class Instance:
     query: str
     slots: dict[str, str] | None
     """What its template's slots are filled with, as written in the query; None if the text does not say clearly."""
-    gold: tuple[ToolStep, ...]
+    gold: tuple[Called, ...]
     """The golden calls: those that change something. Empty where the query's condition does not hold."""
     run: Trace | None
     """What GPT-4 did on it, its inputs the slots; None if the record cannot be read."""
@@ -48,11 +48,11 @@ class Instance:
         """
         if self.run is None or not self.correct:
             return None
-        steps = tuple(_failed(step) if _refused(step) else step for step in self.run.tool_steps)
+        steps = tuple(_failed(step) if _refused(step) else step for step in self.run.calls)
         done = [step for step in steps if step.observation.ok and specs[step.call.tool].effect == "write"]
         if sorted(map(_as_text, done)) != sorted(map(_as_text, self.gold)):
             return None
-        return Trace(inputs=self.run.inputs, steps=steps, stop="finish")
+        return Trace(inputs=self.run.inputs, events=steps, stop="finish")
 
 
 @dataclass(frozen=True)
@@ -138,16 +138,16 @@ def placements(template: str, text: str) -> Iterator[dict[str, str]]:
     return fill(0, 0, {})
 
 
-def _as_text(step: ToolStep) -> str:
+def _as_text(step: Called) -> str:
     return json.dumps([step.call.tool, step.call.args], sort_keys=True)
 
 
-def _refused(step: ToolStep) -> bool:
+def _refused(step: Called) -> bool:
     value = step.observation.value
     return isinstance(value, str) and re.search(r" not (valid|provided)\.|must be one of", value) is not None
 
 
-def _failed(step: ToolStep) -> ToolStep:
+def _failed(step: Called) -> Called:
     return step.model_copy(update={"observation": Observation.failed("refused", step.observation.value)})
 
 
@@ -192,10 +192,10 @@ def _parameters(tool: Row) -> Row:
     return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
 
 
-def _gold_step(step: Row, specs: Mapping[str, ToolSpec]) -> ToolStep:
+def _gold_step(step: Row, specs: Mapping[str, ToolSpec]) -> Called:
     tool = tool_identifier(step["tool"])
     args = dict(zip(specs[tool].names, step["args"], strict=False)) | step["kwargs"]
-    return ToolStep(call=ToolCall(tool=tool, args=args), observation=Observation(value=step["result"]))
+    return Called(call=ToolCall(tool=tool, args=args), observation=Observation(value=step["result"]))
 
 
 def _run(row: Row, slots: dict[str, str]) -> Trace | None:
@@ -205,7 +205,7 @@ def _run(row: Row, slots: dict[str, str]) -> Trace | None:
         return None
     steps, answer = read
     made = [
-        ToolStep(
+        Called(
             call=ToolCall(tool=tool_identifier(step["tool"]), args=step["tool_input"]),
             observation=Observation(value=step["observation"]),
             turn=number,
@@ -213,7 +213,7 @@ def _run(row: Row, slots: dict[str, str]) -> Trace | None:
         for number, step in enumerate(steps)
     ]
     stop: StopReason = "turns" if str(answer).startswith("Agent stopped due to") else "finish"
-    return Trace(inputs=slots, steps=tuple(made), stop=stop, answer=answer if stop == "finish" else None)
+    return Trace(inputs=slots, events=tuple(made), stop=stop, answer=answer if stop == "finish" else None)
 
 
 def _printed(text: str) -> tuple[list[Row], Any] | None:

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tools_registry.program import Outcome, Program, load, run_brief, run_case
-from tools_registry.runtime import CaseError, copy_json
-from tools_registry.sandbox import DEFAULT_BUDGET
-from tools_registry.spec import Observation, ToolCall, ToolSpec
+from flowmind.workflow.program import Outcome, Program, load, run_brief, run_case
+from tools_registry.sandbox.environments import DEFAULT_BUDGET
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.values import CaseError, copy_json
 
 Row = dict[str, str | None]
 MOST = 5

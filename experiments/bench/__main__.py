@@ -12,7 +12,7 @@ import tqdm
 from experiments.bench import replies, sandboxed, starting, structure, turns, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
-from flowmind.files import write_text
+from flowmind.base.files import write_text
 
 
 def benches(quick: bool = False) -> dict[str, Bench]:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from itertools import repeat
 from typing import Any, Literal
 
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 Sample = Callable[[int], float]
 """Does a contender's work so many times; gives the seconds that it took."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.bench.measuring import Bench, Contender, loop
 from experiments.bench.server import REPLY
-from flowmind.replies import read_action
+from flowmind.agents.replies import read_action
 
 OURS, STRICT, REPAIR = "FlowMind, read_action", "json.loads", "json_repair, always"
 

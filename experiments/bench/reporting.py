@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from experiments.bench.measuring import Measured, Outcome, Reached, Spread
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 PACKAGES = (
     "flowmind-es", "aiohttp", "httpx", "json-repair", "langgraph", "openai", "pydantic", "pydantic-monty",

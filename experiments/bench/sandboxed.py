@@ -10,12 +10,12 @@ from typing import Any
 
 from experiments.bench import workflows
 from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
-from flowmind.executor.running import run_batch, run_many
-from flowmind.workflow import Workflow
-from tools_registry import policy
-from tools_registry.runtime import call_checked
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.schema import validator
+from flowmind.run.running import run_batch, run_many
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.sandbox.language import policy
+from tools_registry.specs.schema import validator
+from tools_registry.specs.values import call_checked
 
 SOURCE = '''def increase(x: int) -> int:
     """Adds one.

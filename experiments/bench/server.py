@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 
-from flowmind.testing import action, completion
+from flowmind.llm.testing import action, completion
 
 REPLY = action("double", "Twice twenty-one is what is asked for, so I call the tool.", n=21)
 _BODY = completion(REPLY, {"prompt_tokens": 400, "completion_tokens": 30, "total_tokens": 430}).encode()

@@ -13,11 +13,11 @@ from typing import Any, cast
 from experiments.bench.measuring import Bench, Contender, Goal, Sample
 from experiments.bench.server import instant_server
 from flowmind.agents.react import ReActAgent
+from flowmind.agents.replies import read_action
 from flowmind.agents.turns import Budget
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import Brief, ChatRequest, Message
-from flowmind.replies import read_action
-from tools_registry.sandbox import FunctionSandbox
+from tools_registry.sandbox.environments import FunctionEnvironment
 
 EPISODES = 64
 TURNS = 10
@@ -66,7 +66,7 @@ async def _ours(url: str) -> AsyncGenerator[Episode]:
 async def _react(url: str) -> AsyncGenerator[Episode]:
     chat = OpenAIChat("m", url, "key", concurrency=EPISODES, attempts=1)
     agent = ReActAgent(chat, Budget(turns=TURNS, repeats=TURNS + 1))
-    sandbox = FunctionSandbox([double])
+    sandbox = FunctionEnvironment([double])
 
     async def episode() -> int:
         trace = await agent.execute(Brief(stage="execute", task=TASK), sandbox)

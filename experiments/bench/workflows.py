@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any, TypedDict
 
 from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
-from flowmind.executor.compiler import compile_workflow
-from flowmind.executor.running import require_sound, run
-from flowmind.workflow import Workflow
-from tools_registry.program import Outcome, Tool, load, replay, run_brief
-from tools_registry.sandbox import DEFAULT_BUDGET, FunctionSandbox
+from flowmind.run.compiler import compile_workflow
+from flowmind.run.running import require_sound, run
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.program import Outcome, Tool, load, replay, run_brief
+from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment
 
 NODES = 10
 ROUNDS = 100
@@ -84,7 +84,7 @@ def draw(calls: dict[str, str], conditions: dict[str, str], *paths: str) -> Work
     ]
     inputs = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     workflow = Workflow.model_validate({"inputs": inputs, "nodes": nodes, "edges": edges})
-    require_sound(workflow, FunctionSandbox(FUNCTIONS).specs)
+    require_sound(workflow, FunctionEnvironment(FUNCTIONS).specs)
     return workflow
 
 
@@ -151,7 +151,7 @@ def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager
 
 def checked(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
     """What a user calls: inputs and arguments checked, and a `Trace`."""
-    work = partial(run, workflow, {"x": 0}, FunctionSandbox(FUNCTIONS))
+    work = partial(run, workflow, {"x": 0}, FunctionEnvironment(FUNCTIONS))
     return loop(work, lambda trace: trace.answer == answer)
 
 

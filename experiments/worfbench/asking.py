@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import Field
 
 from experiments.worfbench.rows import Row
+from flowmind.agents.prompts import conversation
+from flowmind.base.files import dump_json
 from flowmind.evaluation.worfeval import ZERO, Definition, Part, Similarity, StepGraph, score
-from flowmind.files import dump_json
 from flowmind.formats.node_edge import parse, parse_as_published
-from flowmind.prompts import conversation
 from flowmind.protocols import ChatRequest, Message, Reply
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 _STOP = ("\nTask:",)
 """A model that goes on with a task of its own has said all that counts."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from experiments.folder import Run
-from flowmind import store
+from flowmind.base import checksums as store
+from flowmind.base.files import write_text
 from flowmind.evaluation.worfeval import Part, StepGraph
-from flowmind.files import write_text
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 
 class RowRecord(Record):

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, validate
 from flowmind.evaluation.worfeval import Definition, StepGraph
-from flowmind.files import parse_json, validate
 from flowmind.formats.node_edge import NodeEdge, parse, parse_as_published
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "function_call": ("toolbench", "toolalpaca"),

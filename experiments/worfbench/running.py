@@ -20,16 +20,16 @@ from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import Folder, RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
 from experiments.worfbench.summing import Facts, Summary, summarize, tables
-from flowmind.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
+from flowmind.base.files import dump_json, write_text
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
-from flowmind.files import dump_json, write_text
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 _PACKAGES = ("flowmind-es", "networkx", "openai", "pydantic", "sentence-transformers", "torch")
 

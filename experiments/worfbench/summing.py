@@ -15,11 +15,11 @@ from typing import Any
 
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import GROUPS, HELD_OUT
+from flowmind.base.files import parse_json, read_text
 from flowmind.evaluation.encoder import DEFAULT
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, rate
 from flowmind.evaluation.worfeval import Definition, Part
-from flowmind.files import parse_json, read_text
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 _BOW = "bow"
 

@@ -21,7 +21,7 @@ from flowbench_synth.flow import (
     var,
     when,
 )
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 GOODS = ("trowel", "watering can", "twine", "seed tray", "rake", "compost", "plant label", "gloves")
 SONGS = ("Blue Harbour", "Night Tram", "Paper Moon", "Slow River", "Copper Sky", "Old Lantern")

@@ -21,7 +21,7 @@ from flowbench_synth.flow import (
     var,
     when,
 )
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 FAMILIES = ("Abel", "Costa", "Demir", "Frost", "Horvat", "Ito")
 MOVED = ("Abel", "Costa", "Demir", "Frost")

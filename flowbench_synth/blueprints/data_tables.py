@@ -18,7 +18,7 @@ from flowbench_synth.flow import (
     var,
     when,
 )
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 PEOPLE = ("Abe", "Birgit", "Cosmo", "Dalia", "Emre", "Freya", "Gil", "Hedda", "Ivo", "Juno", "Kalle", "Lotte")
 SHOPS = ("harbour", "market", "station", "theatre")

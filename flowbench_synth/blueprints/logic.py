@@ -7,7 +7,7 @@ from typing import Any
 
 from flowbench_synth.blueprint import Blueprint, Params, booleans, mapping, records, text
 from flowbench_synth.flow import answer, call, compute, each, let, loop_while, record, var, when
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 Case = dict[str, Any]
 

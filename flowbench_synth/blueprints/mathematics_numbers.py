@@ -22,7 +22,7 @@ from flowbench_synth.flow import (
     var,
     when,
 )
-from tools_registry.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema
 
 ABUNDANT = (12, 18, 20, 24, 36, 40, 48, 56, 60, 70, 72, 80, 84, 88, 90, 96, 100, 104, 108, 112, 120, 132, 140, 144, 150)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from flowmind.agents.turns import Budget, State, World, trace_of
 from flowmind.protocols import Brief, ChatModel
-from flowmind.trace import Trace
-from tools_registry.sandbox import Sandbox
+from flowmind.trace.events import Trace
+from tools_registry.sandbox.environments import Environment
 
 
 class GraphAgent:
@@ -33,7 +33,7 @@ class GraphAgent:
         self.temperature = temperature
         self.rollout = rollout
 
-    async def run_graph(self, graph: Any, state: State, brief: Brief, sandbox: Sandbox) -> Trace:
+    async def run_graph(self, graph: Any, state: State, brief: Brief, sandbox: Environment) -> Trace:
         """Runs a compiled graph from a state to the trace that it leaves.
 
         LangGraph's own recursion limit would raise and lose the result; the budgets in the nodes end it before.

@@ -11,14 +11,14 @@ from typing import Any, Literal, cast
 from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.runtime import Runtime
 
-from flowmind import prompts
+from flowmind.agents import prompts
 from flowmind.agents.base import GraphAgent
 from flowmind.agents.react import after_acting, after_thinking
 from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, think
-from flowmind.files import dump_json
+from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, Message
-from flowmind.trace import ToolStep, Trace
-from tools_registry.sandbox import Sandbox
+from flowmind.trace.events import Called, Trace
+from tools_registry.sandbox.environments import Environment
 
 MAX_STEPS = 12
 
@@ -68,7 +68,7 @@ async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
         return update
     *before, observed = update["messages"]
     told = Message(role="user", content=f"{observed.content}\n\n{_instruction(brief, plan, phase + 1)}")
-    results = [*state["results"], cast(ToolStep, called[-1]).observation.value]
+    results = [*state["results"], cast(Called, called[-1]).observation.value]
     return {**update, "messages": [*before, told], "phase": phase + 1, "nudged": False, "results": results}
 
 
@@ -111,6 +111,6 @@ def _graph() -> Any:
 class PlanExecuteAgent(GraphAgent):
     """An agent that plans first. In the stage `summarize` it is Plan-and-Build."""
 
-    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+    async def execute(self, brief: Brief, sandbox: Environment) -> Trace:
         """Plans, then carries the plan out; the trace says how it ended."""
         return await self.run_graph(_graph(), fresh([]), brief, sandbox)

@@ -11,8 +11,8 @@ from langgraph.runtime import Runtime
 from flowmind.agents.base import GraphAgent
 from flowmind.agents.turns import State, World, act, fresh, opening, think
 from flowmind.protocols import Brief
-from flowmind.trace import Trace
-from tools_registry.sandbox import Sandbox
+from flowmind.trace.events import Trace
+from tools_registry.sandbox.environments import Environment
 
 
 async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
@@ -47,6 +47,6 @@ def _graph() -> Any:
 class ReActAgent(GraphAgent):
     """An agent that reasons and acts in turn."""
 
-    async def execute(self, brief: Brief, sandbox: Sandbox) -> Trace:
+    async def execute(self, brief: Brief, sandbox: Environment) -> Trace:
         """Works on a brief; the trace says how it ended."""
         return await self.run_graph(_graph(), fresh(opening(f"{brief.stage}_react", brief.task)), brief, sandbox)

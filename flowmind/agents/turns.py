@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar, cast
 
-from flowmind import prompts
-from flowmind.errors import ModelFailure
-from flowmind.files import dump_json
-from flowmind.graph_tools import FINISH, GRAPH_TOOLS
+from flowmind.agents import prompts
+from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan
+from flowmind.base.errors import ModelFailure
+from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
-from flowmind.replies import Action, How, Plan, Unreadable, read_action, read_plan
-from flowmind.trace import PlanStep, Step, StopReason, ToolStep, Trace, Turn
-from tools_registry.sandbox import Sandbox
-from tools_registry.schema import validator
-from tools_registry.spec import Observation, Record, ToolCall, ToolError
+from flowmind.trace.events import Called, Event, Planned, StopReason, Trace, Turn
+from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
+from tools_registry.sandbox.environments import Environment
+from tools_registry.specs.schema import validator
+from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 
 STOP = ("\nObservation",)
 """Where a reply ends, so that no model writes the observation itself."""
@@ -52,7 +52,7 @@ class World:
     """The collaborators of a running graph."""
 
     model: ChatModel
-    sandbox: Sandbox
+    sandbox: Environment
     brief: Brief
     budget: Budget
     seed: int | None = None
@@ -65,7 +65,7 @@ class State(TypedDict):
     """What a graph's nodes hand on."""
 
     messages: list[Message]
-    steps: list[Step]
+    steps: list[Event]
     turns: list[Turn]
     pending: Action | None
     plan: list[str]
@@ -101,7 +101,7 @@ def trace_of(state: State, brief: Brief) -> Trace:
     """The trace of a stage that has ended."""
     return Trace(
         inputs=brief.inputs,
-        steps=tuple(state["steps"]),
+        events=tuple(state["steps"]),
         stop=state["stop"] or "turns",
         answer=state["answer"],
         handed_in=state["asked_to_build"],
@@ -122,7 +122,7 @@ async def lay_out(state: State, world: World, messages: list[Message]) -> dict[s
     if found is None:
         return update
     turns = cast(list[Turn], update["turns"])
-    step = PlanStep(analysis=found.analysis, steps=found.steps, turn=len(turns) - 1)
+    step = Planned(analysis=found.analysis, steps=found.steps, turn=len(turns) - 1)
     return {**update, "plan": list(found.steps), "steps": [*state["steps"], step]}
 
 
@@ -261,7 +261,7 @@ async def act(state: State, world: World) -> dict[str, Any]:
     if action.call.tool == FINISH and FINISH not in world.sandbox.specs:
         return finish(state, world, action)
     observation = await world.sandbox.call(action.call)
-    step = ToolStep(
+    step = Called(
         call=action.call,
         observation=observation,
         reasoning=action.reasoning,
@@ -293,19 +293,19 @@ def _reads(world: World, call: ToolCall) -> bool:
     return call.tool not in GRAPH_TOOLS and world.sandbox.specs[call.tool].effect == "read"
 
 
-def _again(steps: list[Step], step: ToolStep) -> int:
+def _again(steps: list[Event], step: Called) -> int:
     """How many of the last steps made the same call."""
     count = 0
     for before in reversed(steps):
-        if not isinstance(before, ToolStep) or before.call != step.call or before.phase != step.phase:
+        if not isinstance(before, Called) or before.call != step.call or before.phase != step.phase:
             break
         count += 1
     return count
 
 
-def _same_failure(steps: list[Step], step: ToolStep) -> bool:
+def _same_failure(steps: list[Event], step: Called) -> bool:
     last = steps[-1] if steps else None
-    return isinstance(last, ToolStep) and not last.observation.ok and last.call == step.call
+    return isinstance(last, Called) and not last.observation.ok and last.call == step.call
 
 
 def finish(state: State, world: World, action: Action) -> dict[str, Any]:
@@ -316,14 +316,14 @@ def finish(state: State, world: World, action: Action) -> dict[str, Any]:
         text = "Observation: error: null is no result. The call before failed: make another one, then finish."
         return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
     worked = any(
-        isinstance(step, ToolStep) and step.observation.ok and step.call.tool not in GRAPH_TOOLS
+        isinstance(step, Called) and step.observation.ok and step.call.tool not in GRAPH_TOOLS
         for step in state["steps"]
     )
     if not worked and not state["nudged"] and answer is not None:
         text = "Observation: error: no tool has been used yet. Compute the answer with the tools, then finish."
         return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
     built = any(
-        isinstance(step, ToolStep) and step.observation.ok and step.call.tool in GRAPH_TOOLS for step in state["steps"]
+        isinstance(step, Called) and step.observation.ok and step.call.tool in GRAPH_TOOLS for step in state["steps"]
     )
     answer = _typed(answer, world.brief)
     if world.brief.must_build and not built and not state["asked_to_build"]:
@@ -338,7 +338,7 @@ def finish(state: State, world: World, action: Action) -> dict[str, Any]:
 def _has_just_failed(state: State) -> bool:
     """Whether the last call failed, in this step of the plan."""
     last = state["steps"][-1] if state["steps"] else None
-    return isinstance(last, ToolStep) and not last.observation.ok and last.phase == state["phase"]
+    return isinstance(last, Called) and not last.observation.ok and last.phase == state["phase"]
 
 
 def _typed(answer: Any, brief: Brief) -> Any:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowmind.protocols import Evaluation
-from flowmind.trace import Trace
-from tools_registry.schema import json_equal, show
+from flowmind.trace.events import Trace
+from tools_registry.specs.schema import json_equal, show
 
 
 class ExactMatch:

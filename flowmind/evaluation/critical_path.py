@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from flowmind.checking import node_reads
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.normal_form import controls
-from flowmind.graph import analyse
-from flowmind.trace import AssignStep, ConditionStep, ModelStep, ToolStep, Trace
-from flowmind.workflow import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow, reads
-from tools_registry.spec import Record, ToolSpec
+from flowmind.trace.events import Asked, Assigned, Called, Evaluated, Trace
+from flowmind.workflow.checking import node_reads
+from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow, reads
+from flowmind.workflow.graph import analyse
+from tools_registry.specs.spec import Record, ToolSpec
 
 _TIMED = (ToolNode, LLMNode)
 
@@ -163,7 +163,7 @@ class _Schedule:
         assert self.shape.start is not None
         self.perform(self.workflow.by_id[self.shape.start])
         inside: list[str] = []
-        for label in [_label(step) for step in trace.steps]:
+        for label in [_label(step) for step in trace.events]:
             outer, _, inner = label.partition(".")
             node = self.workflow.by_id.get(outer)
             if node is None or isinstance(node, Start | End) or bool(inner) > isinstance(node, Map):
@@ -212,7 +212,7 @@ class _Schedule:
 
 
 def _label(step: object) -> str:
-    if isinstance(step, ToolStep | ConditionStep | AssignStep | ModelStep) and step.node is not None:
+    if isinstance(step, Called | Evaluated | Assigned | Asked) and step.node is not None:
         return step.node
     raise InputError("the trace is no run of a workflow: it has steps without a node")
 
@@ -225,7 +225,7 @@ def tool_seconds(traces: Iterable[Trace]) -> dict[str, float]:
     """
     found: dict[str, list[float]] = {}
     for trace in traces:
-        for step in trace.tool_steps:
+        for step in trace.calls:
             if step.turn is not None and step.turn < len(trace.turns) and trace.turns[step.turn].seconds > 0:
                 found.setdefault(step.call.tool, []).append(trace.turns[step.turn].seconds)
     if not found:

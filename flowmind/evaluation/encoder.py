@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.worfeval import Matrix
 
 DEFAULT = "sentence-transformers/all-mpnet-base-v2"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from flowmind.evaluation.normal_form import BEGIN, Effects, Loop, Place, Steps, Store, Terms
-from flowmind.workflow import Condition, End
+from flowmind.workflow.document import Condition, End
 
 MAX_PATHS = 512
 """Paths of a workflow that are looked at."""

@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from flowmind.evaluation.record import CaseRecord, FailureMode, Integrity, ParseCounts, StageUsage
 from flowmind.evaluation.statistics import Rate, percent, rate
-from flowmind.graph_tools import GRAPH_TOOLS
-from flowmind.record import CaseRecord, FailureMode, Integrity, ParseCounts, StageUsage
-from flowmind.trace import Trace
-from tools_registry.spec import Record
+from flowmind.trace.events import Trace
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.specs.spec import Record
 
 
 class Group(Record):
@@ -78,7 +78,7 @@ def mixed_tool_invocation(trace: Trace) -> str | None:
     in an unfinished execution `interrupted`. Phases are those of the plan; without a plan the trace is one.
     """
     phases: dict[int, list[bool]] = {}
-    for step in trace.tool_steps:
+    for step in trace.calls:
         phases.setdefault(step.phase, []).append(step.call.tool in GRAPH_TOOLS)
     for graph_calls in phases.values():
         if True not in graph_calls or False not in graph_calls:
@@ -95,7 +95,7 @@ def integrity(trace: Trace) -> Integrity:
     """Whether an execution came to its end, and without a failed call (FlowMind, section 4.4, figure 5)."""
     if not trace.executed:
         return "incomplete"
-    business = [step for step in trace.tool_steps if step.call.tool not in GRAPH_TOOLS]
+    business = [step for step in trace.calls if step.call.tool not in GRAPH_TOOLS]
     return "complete" if all(step.observation.ok for step in business) else "errors"
 
 

@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
 
-from flowmind.graph import Flow, analyse, loop_nodes
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     DEFAULT_BOUND,
     Assign,
     Binding,
@@ -33,9 +33,9 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry import expressions
-from tools_registry.schema import JSONSchema, type_name
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from tools_registry.specs.schema import JSONSchema, type_name
+from tools_registry.specs.spec import ToolSpec
 
 Kind = Literal["number", "text", "bool", "list", "object", "none"]
 Key = tuple[str, Hashable, tuple[int, ...]]

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 _Z = 1.959964
 """The normal quantile of 97.5 %."""

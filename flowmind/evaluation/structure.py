@@ -23,12 +23,12 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from flowmind.checking import check, node_reads
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.evaluation.equivalence import LockStep, Paths, paths, same_paths
 from flowmind.evaluation.normal_form import BEGIN, Reader, Steps, Terms, controls, parsed
 from flowmind.evaluation.worfeval import ZERO, Part
-from flowmind.workflow import (
+from flowmind.workflow.checking import check, node_reads
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -40,7 +40,7 @@ from flowmind.workflow import (
     ToolNode,
     Workflow,
 )
-from tools_registry.spec import Record, ToolSpec
+from tools_registry.specs.spec import Record, ToolSpec
 
 WHOLE = Part(precision=1.0, recall=1.0, f1=1.0)
 MAX_DIFF = 40

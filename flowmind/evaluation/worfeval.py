@@ -29,7 +29,7 @@ from typing import Literal
 import networkx as nx
 from pydantic import Field, model_validator
 
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 BETA = 0.6
 """The similarity from which on two nodes match (section 3.1)."""

@@ -1,9 +1,9 @@
 """A workflow as an Arazzo description: steps that call the operations of its tools.
 
-Arazzo (1.1; nothing beyond 1.0 is used) has calls, conditional jumps and expressions that name values, but no
-variables and no computing. So a variable is wherever it was last set: an input, or an output of the step that set it.
-Where several ways meet (behind a branch, at the head of a loop) each way ends with a step that hands the variables
-needed from there on over to the tool server, `flowmind.tool_server`, and one step takes them up again. A loop is a jump
+Arazzo (1.1; nothing beyond 1.0 is used) has calls, conditional jumps and expressions that name values, but no variables
+and no computing. So a variable is wherever it was last set: an input, or an output of the step that set it. Where
+several ways meet (behind a branch, at the head of a loop) each way ends with a step that hands the variables needed
+from there on over to the tool server, `flowmind.cli.tool_server`, and one step takes them up again. A loop is a jump
 back, and its rounds are counted there. What Arazzo cannot compute is an operation of that server, which computes the
 node as an ordinary run does.
 
@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from flowmind.checking import check, node_reads
-from flowmind.errors import InputError
-from flowmind.files import dump_json
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json
 from flowmind.formats.criteria import criteria, kinds_of
 from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.graph import analyse, loop_nodes
-from flowmind.workflow import (
+from flowmind.workflow.checking import check, node_reads
+from flowmind.workflow.document import (
     DEFAULT_BOUND,
     Assign,
     Binding,
@@ -45,8 +44,9 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry.schema import JSONSchema, SchemaError, validator
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import analyse, loop_nodes
+from tools_registry.specs.schema import JSONSchema, SchemaError, validator
+from tools_registry.specs.spec import ToolSpec
 
 VERSION = "1.1.0"
 SOURCE = "./tools.openapi.json"

@@ -9,8 +9,8 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
     from collections.abc import Callable, Mapping
 
     from flowmind.formats.fidelity import Export
-    from flowmind.workflow import Workflow
-    from tools_registry.spec import ToolSpec
+    from flowmind.workflow.document import Workflow
+    from tools_registry.specs.spec import ToolSpec
 
     Exporter = Callable[[Workflow, Mapping[str, ToolSpec]], Export]
     Importer = Callable[[str], Workflow]

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowmind.files import dump_json
-from flowmind.workflow import Assign, Condition, End, Literal_, LLMNode, Map, Start, ToolNode, Var, Workflow
-from tools_registry import expressions
-from tools_registry.schema import JSONSchema
-from tools_registry.spec import ToolSpec
+from flowmind.base.files import dump_json
+from flowmind.workflow import expressions
+from flowmind.workflow.document import Assign, Condition, End, Literal_, LLMNode, Map, Start, ToolNode, Var, Workflow
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
 
 _INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,

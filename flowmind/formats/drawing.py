@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flowmind.describing import MAX_LITERAL
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.svg import to_svg
-from flowmind.workflow import Literal_, Workflow, bindings, show_binding
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.describing import MAX_LITERAL
+from flowmind.workflow.document import Literal_, Workflow, bindings, show_binding
+from tools_registry.specs.spec import ToolSpec
 
 
 def to_drawing(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 
 class Note(Record):

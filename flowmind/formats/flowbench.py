@@ -16,9 +16,8 @@ from flowmind.formats.pruning import readable
 from flowmind.formats.renaming import rename
 from flowmind.formats.text import fidelity
 from flowmind.formats.words import guesses, listed, say_map, say_step, say_test
-from flowmind.graph import Flow, analyse
-from flowmind.nesting import Again, Block, Do, If, Item, Leave, Loop, Return
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -35,9 +34,10 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry import expressions
-from tools_registry.schema import type_label
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import Flow, analyse
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return
+from tools_registry.specs.schema import type_label
+from tools_registry.specs.spec import ToolSpec
 
 _ASK = "ask_model"
 

@@ -10,7 +10,7 @@ import html
 import re
 from dataclasses import dataclass, field
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 
 _HEAD = re.compile(r"(?:flowchart(?:-elk)?|graph)\b[ \t]*(?:TB|TD|BT|RL|LR|[<>^v])?(?=[ \t]*(?:;|\n|$))")
 _ID = re.compile(r"[^\W_](?:[\w.]|-(?![->.]|$))*|_[\w.]*")

@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from flowmind.files import dump_json
-from flowmind.workflow import Var
-from tools_registry import expressions
+from flowmind.base.files import dump_json
+from flowmind.workflow import expressions
+from flowmind.workflow.document import Var
 
 KEYWORDS = frozenset(
     {"and", "or", "not", "if", "then", "elif", "else", "end", "as", "def", "reduce", "foreach", "try", "catch",

@@ -18,7 +18,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from flowmind.formats.notation import Misread, Reader, read_binding, write_binding
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     Binding,
     BodyStep,
@@ -32,7 +33,6 @@ from flowmind.workflow import (
     ToolNode,
     show_binding,
 )
-from tools_registry import expressions
 
 MAX_LABEL = 300
 """Characters of a label; longer ones are cut."""

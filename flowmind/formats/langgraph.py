@@ -13,7 +13,7 @@ import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.formats.fidelity import Export, Note
 from flowmind.formats.pycode import (
     IMPORTED,
@@ -38,8 +38,7 @@ from flowmind.formats.pycode import (
 from flowmind.formats.pyexpr import as_truth, clause, test_of
 from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
-from flowmind.graph import Flow, analyse, loop_nodes
-from flowmind.workflow import (
+from flowmind.workflow.document import (
     DEFAULT_BOUND,
     Assign,
     BodyStep,
@@ -53,7 +52,8 @@ from flowmind.workflow import (
     ToolNode,
     Workflow,
 )
-from tools_registry.spec import ToolSpec, spec_of
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from tools_registry.specs.spec import ToolSpec, spec_of
 
 STEPS = 100_000
 """Steps that a graph may take: its recursion limit, as many as a run has in its budget."""

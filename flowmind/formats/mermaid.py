@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from flowmind.errors import InputError
-from flowmind.files import validate
+from flowmind.base.errors import InputError
+from flowmind.base.files import validate
 from flowmind.formats.fidelity import Export, Fidelity
 from flowmind.formats.flowchart import Arrow, Drawn, Flowchart, decode, read_flowchart
 from flowmind.formats.labels import read_condition, read_end, read_inputs, read_step, write_label
 from flowmind.formats.notation import Misread
-from flowmind.workflow import SCHEMA, Condition, Edge, End, LLMNode, Map, Node, Start, ToolNode, Workflow
-from tools_registry.spec import Record, ToolSpec
+from flowmind.workflow.document import SCHEMA, Condition, Edge, End, LLMNode, Map, Node, Start, ToolNode, Workflow
+from tools_registry.specs.spec import Record, ToolSpec
 
 _MARK = "flowmind"
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, cast
 
-from flowmind.errors import InputError
-from flowmind.workflow import (
+from flowmind.base.errors import InputError
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Edge,
@@ -30,8 +30,8 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry.schema import JSONSchema, SchemaError, validator
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.schema import JSONSchema, SchemaError, validator
+from tools_registry.specs.spec import ToolSpec
 
 COLLECT = "var_result"
 """The pseudo call that collects the answer."""

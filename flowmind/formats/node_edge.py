@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from flowmind.checking import definitions, node_reads
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
 from flowmind.formats.pruning import readable
 from flowmind.formats.words import say_map, say_step
-from flowmind.graph import Flow, analyse, loop_nodes
-from flowmind.nesting import nodes_of
-from flowmind.workflow import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.checking import definitions, node_reads
+from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.nesting import nodes_of
+from tools_registry.specs.spec import ToolSpec
 
 _HEADING = re.compile(r"^[^\w\n]*(nodes?|edges?)[^\w\n]*:", re.IGNORECASE | re.MULTILINE)
 _NODE = re.compile(r"(?:[-*]\s*)?(\d+)\s*[:.)]\s*(\S.*)")

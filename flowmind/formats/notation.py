@@ -11,9 +11,9 @@ import json
 import re
 from typing import Any
 
-from flowmind.files import dump_json
-from flowmind.workflow import Binding, ListOf, Literal_, ObjectOf, Var
-from tools_registry.runtime import CaseError, clean
+from flowmind.base.files import dump_json
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
+from tools_registry.specs.values import CaseError, clean
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SPACE = re.compile(r"\s*")

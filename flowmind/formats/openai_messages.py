@@ -19,12 +19,12 @@ from typing import Any, cast
 
 from pydantic import RootModel
 
-from flowmind.errors import InputError
-from flowmind.files import dump_json, parse_json, read_numbered, read_text, validate
-from flowmind.trace import ToolStep, Trace
-from tools_registry.runtime import CaseError, clean
-from tools_registry.schema import JSONSchema, SchemaError, check_schema, type_name
-from tools_registry.spec import Observation, ToolCall, ToolSpec
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
+from flowmind.trace.events import Called, Trace
+from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.values import CaseError, clean
 
 _LINES = (".jsonl", ".ndjson")
 _OTHERS = ("system", "developer", "user")
@@ -98,9 +98,9 @@ def specs_of_traces(traces: Iterable[Trace]) -> dict[str, ToolSpec]:
     that were seen, required is what all of them passed. What a tool returns comes from its values. The effect is
     `write`, as no trace shows that a call changes nothing.
     """
-    steps: dict[str, list[ToolStep]] = {}
+    steps: dict[str, list[Called]] = {}
     for trace in traces:
-        for step in trace.tool_steps:
+        for step in trace.calls:
             steps.setdefault(step.call.tool, []).append(step)
     return {name: _observed_spec(name, found) for name, found in steps.items()}
 
@@ -151,14 +151,14 @@ class _Call:
     turn: int
     result: Observation | None = None
 
-    def step(self) -> ToolStep:
+    def step(self) -> Called:
         """The call as a step of a trace."""
         if self.args is None:
             seen = Observation.failed(_UNREAD, f"the arguments are not a JSON object: {self.written}")
         else:
             seen = self.result or Observation.failed("no_result", "the conversation has no result of this call")
         call = ToolCall(tool=self.name, args=self.args or {})
-        return ToolStep(call=call, observation=seen, reasoning=self.reasoning, turn=self.turn)
+        return Called(call=call, observation=seen, reasoning=self.reasoning, turn=self.turn)
 
 
 class _Reading:
@@ -294,7 +294,7 @@ def _trace(messages: Iterable[Any], inputs: Mapping[str, Any] | None, answer: An
     try:
         return Trace(
             inputs=clean(dict(inputs or {})),
-            steps=tuple(call.step() for call in reading.calls),
+            events=tuple(call.step() for call in reading.calls),
             stop="finish" if given or reading.final() else "turns",
             answer=clean(answer),
         )
@@ -436,7 +436,7 @@ def _read_entry(value: Any, names: dict[str, str]) -> Trace:
     return _trace(cast(list[Any], messages), cast(dict[str, Any] | None, inputs), given, names)
 
 
-def _observed_spec(name: str, steps: Sequence[ToolStep]) -> ToolSpec:
+def _observed_spec(name: str, steps: Sequence[Called]) -> ToolSpec:
     good = [step for step in steps if step.observation.ok]
     readable = [step for step in steps if step.observation.error is None or step.observation.error.type != _UNREAD]
     seen = _schema_of_objects([step.call.args for step in good or readable])

@@ -1,5 +1,5 @@
 """The operations that the steps of a workflow call, as an OpenAPI 3.1 document: its tools, and what the tool server
-(`flowmind.tool_server`) does beside them.
+(`flowmind.cli.tool_server`) does beside them.
 
 Every operation is a POST with a JSON object, whose answer has the value in `result`. Whatever goes wrong is a status of
 4xx or 5xx, with the error's type and a message.
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from flowmind.checking import node_reads
-from flowmind.files import dump_json
+from flowmind.base.files import dump_json
 from flowmind.formats import arazzo
 from flowmind.formats.fidelity import Export, Fidelity
-from flowmind.workflow import End, Map, Node, ToolNode, Workflow
-from tools_registry.schema import JSONSchema
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.checking import node_reads
+from flowmind.workflow.document import End, Map, Node, ToolNode, Workflow
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
 
 VERSION = "3.1.0"
 SERVER = "http://127.0.0.1:8017"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flowmind.errors import InputError
-from flowmind.files import parse_json, validate
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, validate
 from flowmind.formats.fidelity import Export, Fidelity
-from flowmind.workflow import Workflow
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.spec import ToolSpec
 
 
 def to_own(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:

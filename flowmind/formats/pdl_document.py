@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, cast
 
-from flowmind.errors import InputError
-from flowmind.files import dump_json, parse_json
-from tools_registry.spec import Record
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, parse_json
+from tools_registry.specs.spec import Record
 
 _KEYS = {
     "name": "name", "desc": "desc", "desc_detail": "desc_detail", "detailed_desc": "desc_detail", "slots": "slots",

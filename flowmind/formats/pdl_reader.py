@@ -31,7 +31,8 @@ from flowmind.formats.pdl_document import Pdl, PdlApi, read_pdl, refuse
 from flowmind.formats.pdl_types import read_type
 from flowmind.formats.pdl_writer import CALL, CONSTANTS, inputs_of
 from flowmind.formats.renaming import rename
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     BodyStep,
     Condition,
@@ -48,8 +49,7 @@ from flowmind.workflow import (
     Workflow,
     reads,
 )
-from tools_registry import expressions
-from tools_registry.schema import JSONSchema, SchemaError
+from tools_registry.specs.schema import JSONSchema, SchemaError
 
 Place = tuple[str, bool | None]
 """A node, and the arm if it is a condition."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from flowmind.files import dump_json, parse_json
-from tools_registry.schema import JSONSchema, check_schema
+from flowmind.base.files import dump_json, parse_json
+from tools_registry.specs.schema import JSONSchema, check_schema
 
 _SIMPLE = ("integer", "number", "string", "boolean", "null", "object", "list")
 _OTHER_NAMES = {

@@ -9,16 +9,15 @@ from typing import Any, cast
 
 import networkx
 
-from flowmind.errors import InputError
-from flowmind.files import dump_json
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.notation import Misread, read_binding, write_binding
 from flowmind.formats.pdl_document import Pdl, PdlAnswer, PdlApi, PdlSlot, write_pdl
 from flowmind.formats.pdl_types import write_type
 from flowmind.formats.pruning import readable
-from flowmind.graph import Flow, Fork, analyse
-from flowmind.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -34,10 +33,11 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry import expressions
-from tools_registry.runtime import CaseError
-from tools_registry.schema import JSONSchema, json_equal
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import Flow, Fork, analyse
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of
+from tools_registry.specs.schema import JSONSchema, json_equal
+from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.values import CaseError
 
 nx = cast(Any, networkx)
 CONSTANTS = {"true": "True", "false": "False", "null": "None"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flowmind.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nested
-from flowmind.workflow import Workflow
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nested
 
 
 def readable(workflow: Workflow) -> Block | None:

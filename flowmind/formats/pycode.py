@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Any, cast
 
-from flowmind.checking import check
-from flowmind.errors import InvalidWorkflow
+from flowmind.base.errors import InvalidWorkflow
 from flowmind.formats import pyruntime
 from flowmind.formats.fidelity import Fidelity, Note
 from flowmind.formats.pyexpr import (
@@ -29,8 +28,9 @@ from flowmind.formats.pyexpr import (
 )
 from flowmind.formats.pylayout import Group, Source, constant, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
-from flowmind.graph import Flow
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import (
     Assign,
     Binding,
     BodyStep,
@@ -47,8 +47,8 @@ from flowmind.workflow import (
     bindings,
     reads,
 )
-from tools_registry import expressions
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import Flow
+from tools_registry.specs.spec import ToolSpec
 
 _BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from flowmind.formats.pylayout import text as string
-from tools_registry import expressions
+from flowmind.workflow import expressions
 
 Type = Mapping[str, Any]
 """What is known of values, as a JSON schema: `{}` is anything. `integer` means an int, `number` an int or a float."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flowmind.checking import node_reads
 from flowmind.formats.fidelity import Export, Note
 from flowmind.formats.pycode import (
     IMPORTED,
@@ -35,9 +34,8 @@ from flowmind.formats.pycode import (
 from flowmind.formats.pyexpr import Expr, as_truth, both, clause, test_of
 from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, docstring, flat, statement
 from flowmind.formats.pylayout import text as string
-from flowmind.graph import Flow, analyse, loop_nodes
-from flowmind.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nested
-from flowmind.workflow import (
+from flowmind.workflow.checking import node_reads
+from flowmind.workflow.document import (
     DEFAULT_BOUND,
     Assign,
     Condition,
@@ -51,7 +49,9 @@ from flowmind.workflow import (
     ToolNode,
     Workflow,
 )
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nested
+from tools_registry.specs.spec import ToolSpec
 
 _RAISES = (
     "Exception: Where a run of the workflow fails: an input or argument that does not fit, an error of a tool or an "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from tools_registry import expressions
+from flowmind.workflow import expressions
 
 
 def rename(expr: str, new: Mapping[str, str]) -> str:

@@ -16,14 +16,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
-from flowmind.errors import InputError
-from flowmind.files import bracket_depth, dump_json, parse_json, validate
+from flowmind.base.errors import InputError
+from flowmind.base.files import bracket_depth, dump_json, parse_json, validate
 from flowmind.formats.fidelity import Export, Fidelity
 from flowmind.formats.serverless_reading import TaskReader
 from flowmind.formats.serverless_tasks import MARK, TaskWriter, same
-from flowmind.workflow import Workflow
-from tools_registry.runtime import MAX_DEPTH, CaseError, clean
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.values import MAX_DEPTH, CaseError, clean
 
 _MAX_PARTS = 200_000
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, cast
 
-from flowmind.errors import InputError
-from flowmind.files import validate
+from flowmind.base.errors import InputError
+from flowmind.base.files import validate
 from flowmind.formats.jq import NoJq, from_jq, read_place
 from flowmind.formats.serverless_tasks import MARK, OWN_CALLS, Task, TaskWriter, kinds_of, named, same
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     Binding,
     Condition,
@@ -29,9 +30,8 @@ from flowmind.workflow import (
     Workflow,
     reads,
 )
-from tools_registry import expressions
-from tools_registry.schema import SchemaError, check_schema
-from tools_registry.spec import Record
+from tools_registry.specs.schema import SchemaError, check_schema
+from tools_registry.specs.spec import Record
 
 _EXPRESSION = re.compile(r"\s*\$\{(.*)\}\s*", re.DOTALL)
 _KEEP = re.compile(r"\s*\$context\s*\+\s*\{\s*\"?([A-Za-z][A-Za-z0-9_]*)\"?\s*:\s*\.\s*\}\s*")

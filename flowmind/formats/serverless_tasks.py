@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from flowmind.files import dump_json
+from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Note
 from flowmind.formats.jq import KEYWORDS, NoJq, place, to_jq
-from flowmind.graph import analyse
-from flowmind.workflow import (
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     DEFAULT_BOUND,
     Assign,
     Binding,
@@ -28,7 +28,7 @@ from flowmind.workflow import (
     Var,
     Workflow,
 )
-from tools_registry import expressions
+from flowmind.workflow.graph import analyse
 
 Task = dict[str, Any]
 MARK = "flowmind"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
-from flowmind.describing import describe, describe_node
 from flowmind.formats.layout import Box, Layout, Point, Route, lay_out
-from flowmind.workflow import Edge, Map, Node, Start, Workflow, show_binding
+from flowmind.workflow.describing import describe, describe_node
+from flowmind.workflow.document import Edge, Map, Node, Start, Workflow, show_binding
 
 _ADVANCE = 7.23
 """The width of a character of the fixed-width font at its size of 12."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flowmind.describing import describe_node
-from flowmind.errors import InputError
-from flowmind.graph import analyse
-from flowmind.workflow import Condition, Edge, End, LLMNode, Map, Node, Start, Workflow
+from flowmind.base.errors import InputError
+from flowmind.workflow.describing import describe_node
+from flowmind.workflow.document import Condition, Edge, End, LLMNode, Map, Node, Start, Workflow
+from flowmind.workflow.graph import analyse
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = {

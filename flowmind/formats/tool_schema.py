@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from flowmind.files import dump_json
+from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.pycode import Code, Names, require_sound, tools_of
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
-from flowmind.workflow import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
-from tools_registry.schema import JSONSchema
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
 
 MOST_LETTERS = 64
 _JSON_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")

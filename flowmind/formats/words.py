@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from flowmind.files import dump_json
-from flowmind.workflow import (
+from flowmind.base.files import dump_json
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
     Assign,
     Binding,
     End,
@@ -21,8 +22,7 @@ from flowmind.workflow import (
     Workflow,
     show_binding,
 )
-from tools_registry import expressions
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec
 
 _COMPARED: dict[type[ast.cmpop], str] = {
     ast.Gt: "is greater than", ast.GtE: "is at least", ast.Lt: "is less than", ast.LtE: "is at most",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from flowmind.errors import InputError
+from flowmind.base.errors import InputError
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatModel
-from tools_registry.sandbox import Sandbox
+from tools_registry.sandbox.environments import Environment
 
 
 @runtime_checkable
@@ -22,7 +22,7 @@ class Prober(Protocol):
         ...
 
 
-def model_named(name: str, sandbox: Sandbox, base_url: str | None = None, **options: Any) -> ChatModel:
+def model_named(name: str, sandbox: Environment, base_url: str | None = None, **options: Any) -> ChatModel:
     """The model of that name; `search` thinks in the given sandbox.
 
     Raises:

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from flowmind.errors import InputError
-from flowmind.files import dump_json, read_model
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, read_model
 from flowmind.llm import processes
 from flowmind.llm.serve_command import HOST, ServeOptions, environment
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 _LOCAL = (HOST, "localhost", "::1")
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from flowmind.errors import ModelUnavailable
-from tools_registry.spec import Record
+from flowmind.base.errors import ModelUnavailable
+from tools_registry.specs.spec import Record
 
 LOCAL_URL = "http://127.0.0.1:8000/v1"
 OPENAI_URL = "https://api.openai.com/v1"

@@ -23,13 +23,13 @@ from typing import Any, Literal, NamedTuple, cast
 import aiohttp
 import openai
 
-from flowmind.errors import ModelFailure, ModelUnavailable
-from flowmind.graph_tools import FINISH
+from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import FixedLimit, Limit
 from flowmind.llm.models import Endpoint, ModelInfo, find
 from flowmind.protocols import ChatRequest, Reply
-from tools_registry.runtime import CaseError, clean
-from tools_registry.spec import ToolCall
+from flowmind.workflow.graph_tools import FINISH
+from tools_registry.specs.spec import ToolCall
+from tools_registry.specs.values import CaseError, clean
 
 JsonMode = Literal["off", "object", "schema", "object-schema"]
 """`object`: any JSON object; `schema`: OpenAI's json_schema; `object-schema`: llama.cpp's json_object with a schema."""

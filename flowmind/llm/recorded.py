@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from flowmind import store
-from flowmind.errors import InputError, ModelFailure
+from flowmind.base import checksums as store
+from flowmind.base.errors import InputError, ModelFailure
 from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
 
 
@@ -89,14 +89,14 @@ class Exchanges:
             path.parent.mkdir(parents=True, exist_ok=True)
             store.cut_torn_line(path)
 
-    def of(self, model: ChatModel, subject: str = "") -> Recorded:
+    def of(self, model: ChatModel, subject: str = "") -> RecordedChat:
         """A model whose exchanges are kept here.
 
         Args:
             model: Who is asked.
             subject: What its replies depend on besides its name and the request: JSON mode, and the like.
         """
-        return Recorded(model, f"{model.name}\n{subject}", self)
+        return RecordedChat(model, f"{model.name}\n{subject}", self)
 
     async def answer(self, model: ChatModel, key: str, request: ChatRequest) -> Reply:
         """A reply from the files, or else from the model, which is recorded.
@@ -155,7 +155,7 @@ class Exchanges:
         store.append(self._path, line, "exchange")
 
 
-class Recorded:
+class RecordedChat:
     """A model whose exchanges are kept."""
 
     def __init__(self, model: ChatModel, subject: str, exchanges: Exchanges) -> None:

@@ -12,10 +12,10 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import Field
 
-from flowmind.errors import InputError
-from flowmind.files import parse_json, read_text, validate
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, read_text, validate
 from flowmind.llm.models import FAMILIES, KNOWN, Family
-from tools_registry.spec import Record
+from tools_registry.specs.spec import Record
 
 HOST = "127.0.0.1"
 Device = Literal["gpu", "cpu"]

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, Self, cast
 
-from flowmind.errors import ModelUnavailable
-from flowmind.files import dump_json, write_text
+from flowmind.base.errors import ModelUnavailable
+from flowmind.base.files import dump_json, write_text
 from flowmind.llm import processes
 from flowmind.llm.fingerprints import (
     Running,

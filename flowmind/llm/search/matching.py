@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec
 
 _PHRASES = {
     r"at least|or more|or later|or longer|or above|or higher|no fewer than|no less than|not less than|not below|"

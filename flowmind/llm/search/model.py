@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from flowmind.files import dump_json
-from flowmind.graph_tools import FINISH, GRAPH_TOOLS
+from flowmind.base.files import dump_json
 from flowmind.llm.search.program import Program, Source, resolve
 from flowmind.llm.search.reading import Reading, read
 from flowmind.protocols import ChatRequest, Reply
-from tools_registry.spec import ToolSpec
+from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
+from tools_registry.specs.spec import ToolSpec
 
 Said = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from flowmind.files import dump_json
-from tools_registry.schema import Validator, type_of, validator
-from tools_registry.spec import ToolSpec
+from flowmind.base.files import dump_json
+from tools_registry.specs.schema import Validator, type_of, validator
+from tools_registry.specs.spec import ToolSpec
 
 Role = Literal["options", "field", "new field", "plain"]
 _PYTHON: dict[str, tuple[type, ...]] = {

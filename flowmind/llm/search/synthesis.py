@@ -33,8 +33,8 @@ from flowmind.llm.search.terms import (
     is_large,
     texts,
 )
-from tools_registry.schema import json_equal, validator
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.schema import json_equal, validator
+from tools_registry.specs.spec import ToolSpec
 
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
 """Runs independent calls; gives (value, None) or (None, error) for each."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowmind.llm.search.program import Source
-from tools_registry.schema import json_equal
+from tools_registry.specs.schema import json_equal
 
 
 @dataclass

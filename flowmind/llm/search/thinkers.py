@@ -6,13 +6,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from flowmind.errors import ModelFailure
-from flowmind.helpers import HelperEnded, Helpers, answer_questions
+from flowmind.base.errors import ModelFailure
+from flowmind.base.processes import HelperEnded, Helpers, answer_questions
 from flowmind.llm.search.program import Program
 from flowmind.llm.search.reading import Reading
 from flowmind.llm.search.thinking import BUDGET, Thinker
-from tools_registry.sandbox import LocalSandbox, ToolSource
-from tools_registry.spec import ToolSpec
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
+from tools_registry.specs.spec import ToolSpec
 
 
 class Thinkers(Helpers):

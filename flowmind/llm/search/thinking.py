@@ -12,8 +12,8 @@ from flowmind.llm.search.program import Call, Program, Source, resolve
 from flowmind.llm.search.ranking import best
 from flowmind.llm.search.reading import Exchange, Reading
 from flowmind.llm.search.synthesis import Probe, Question, Search
-from tools_registry.schema import json_equal, type_of
-from tools_registry.spec import ToolSpec
+from tools_registry.specs.schema import json_equal, type_of
+from tools_registry.specs.spec import ToolSpec
 
 BUDGET = 60_000
 """Calls that one search may try, about: what it does with less is that share of what it does with all of it."""

@@ -1,0 +1,154 @@
+"""Lines and documents that are kept with a checksum: damage is noticed before anything is made of it.
+
+The checksum is the last member of the object, `crc`: the CRC-32 of the object without it, as compact JSON in UTF-8.
+What was written before there were checksums is read as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+from flowmind.base import crash_points as faults
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, parse_json, read_text, validate, write_all, write_text
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def line(value: Mapping[str, Any]) -> str:
+    """An object with its checksum as one line."""
+    return dump_json(_sealed(value)) + "\n"
+
+
+def append(path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool = False) -> None:
+    """Adds a line to a file, whole or not at all.
+
+    Args:
+        path: The file.
+        value: The object.
+        write: What it is, for fault points.
+        sync: Wait until the disk has it.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    faults.reach("before", write)
+    with _at(path), FileIO(path, "a") as file:
+        whole = file.tell()
+        try:
+            write_all(file, line(value).encode(), write)
+        except OSError:
+            file.truncate(whole)
+            raise
+        if sync:
+            os.fsync(file.fileno())
+    faults.reach("after", write)
+
+
+def read(path: Path, kind: type[M]) -> Iterator[M]:
+    """The lines of a file; a last one that is not finished is left out. Nothing, if there is no file.
+
+    Raises:
+        InputError: If a line is damaged, with file, line and reason.
+    """
+    data = _bytes(path)
+    for number, text in enumerate(data[: _whole(data)].split(b"\n")[:-1], 1):
+        try:
+            yield validate(kind, _unsealed(parse_json(_decoded(text))))
+        except ValueError as error:
+            raise InputError(
+                f"{path}, line {number}: {error}; remove that line, and the run's command makes again what it held"
+            ) from None
+
+
+def cut_torn_line(path: Path) -> None:
+    """Cuts off what a killed process left of a last line; for the process that has the folder.
+
+    Raises:
+        InputError: If it cannot be cut off.
+    """
+    data = _bytes(path)
+    if (whole := _whole(data)) < len(data):
+        with _at(path):
+            os.truncate(path, whole)
+
+
+def write_document(path: Path, value: Mapping[str, Any], write: faults.Write) -> None:
+    """Writes an object as a file of its own.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    with _at(path):
+        write_text(path, dump_json(_sealed(value), indent=1) + "\n", write)
+
+
+def read_document(path: Path, remedy: str) -> Any:
+    """What `write_document` wrote.
+
+    Args:
+        path: The file.
+        remedy: What to do if it is damaged.
+
+    Raises:
+        InputError: If it cannot be read, or is damaged.
+    """
+    try:
+        return _unsealed(parse_json(read_text(path)))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; {remedy}") from None
+
+
+def _sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {**value, "crc": _checksum(value)}
+
+
+def _unsealed(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    kept = cast(dict[str, Any], value)
+    if "crc" in kept and kept.pop("crc") != _checksum(kept):
+        raise ValueError("its checksum does not fit, so it has been changed since it was written")
+    return kept
+
+
+def _checksum(value: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(dump_json(value).encode()):08x}"
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _whole(data: bytes) -> int:
+    return data.rfind(b"\n") + 1
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text") from None
+
+
+@contextmanager
+def _at(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}; what was stored is kept, and the same command goes on from here"
+        ) from None

@@ -1,0 +1,64 @@
+"""Points at which a run can be told to kill itself, so that anyone can see that nothing is lost there.
+
+`FLOWMIND_FAULT=before-record:3` ends the process, as `kill -9` does, when it comes to that point for the third time.
+Unset, a point costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
+
+from flowmind.base.errors import InputError
+
+Write = Literal["manifest", "exchange", "end", "trace", "workflow", "record", "order", "summary"]
+"""What a run writes: `end` is the last line of a case's exchanges, `order` the records once more in their order."""
+
+POINTS = tuple(f"{moment}-{write}" for write in get_args(Write) for moment in ("before", "mid", "after"))
+"""`mid`: half of it is written and handed to the system."""
+
+
+class _Fault:
+    def __init__(self, text: str) -> None:
+        self.name, _, count = text.partition(":")
+        if self.name not in POINTS or (":" in text and not (count.isdecimal() and int(count))):
+            raise InputError(f"FLOWMIND_FAULT={text!r}: give NAME or NAME:N, where NAME is one of {', '.join(POINTS)}")
+        self.left = int(count or 1)
+
+    def parts(self, data: bytes, write: Write) -> Iterator[bytes]:
+        half = len(data) // 2
+        yield data[:half]
+        self.reach(f"mid-{write}")
+        yield data[half:]
+
+    def reach(self, point: str) -> None:
+        self.left -= point == self.name
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+_armed: _Fault | None = None
+
+
+def arm(environment: Mapping[str, str]) -> None:
+    """Takes the fault of this process from `FLOWMIND_FAULT`, where that is set.
+
+    Raises:
+        InputError: If it names no point.
+    """
+    global _armed
+    text = environment.get("FLOWMIND_FAULT")
+    _armed = _Fault(text) if text else None
+
+
+def reach(moment: Literal["before", "after"], write: Write | None) -> None:
+    """Passes a point; a write without a name has none."""
+    if _armed is not None and write is not None:
+        _armed.reach(f"{moment}-{write}")
+
+
+def parts(data: bytes, write: Write | None) -> Iterator[bytes]:
+    """The data as it is to be written: in one piece, or in two with a point between them."""
+    return iter((data,)) if _armed is None or write is None else _armed.parts(data, write)

@@ -1,0 +1,268 @@
+"""Reading and writing JSON strictly: every error names the file and the line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from flowmind.base import crash_points as faults
+from flowmind.base.errors import InputError
+
+M = TypeVar("M", bound=BaseModel)
+MAX_LINE = 10_000_000
+MAX_FILE = 50_000_000
+"""Bytes; of files of lines each line counts for itself."""
+_BY_NAME = {"missing", "extra_forbidden", "model_type"}
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(text: str) -> Any:
+    """JSON text to a value: no NaN, no infinity, no duplicate keys, no half of a surrogate pair, nothing after it.
+
+    Raises:
+        ValueError: With what is wrong.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        if _HALF_PAIR.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError as error:
+        half = str(error.object)[error.start]
+        raise ValueError(f"a text with {half!a}, half of a surrogate pair, which cannot be stored") from None
+    except ValueError as error:
+        if "set_int_max_str_digits" in str(error):
+            raise ValueError("an integer of more digits than can be held") from None
+        raise
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is too large for a number")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"key {twice[:80]!r} stands twice in one object")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def bracket_depth(text: str) -> int:
+    """How many brackets are open at most, those in texts included; for readers that are slow on many."""
+    depth = most = 0
+    for bracket in re.findall(r"[{}\[\]]", text):
+        depth = depth + 1 if bracket in "{[" else max(0, depth - 1)
+        most = max(most, depth)
+    return most
+
+
+def dump_json(value: Any, indent: int | None = None) -> str:
+    """A JSON value as text, in the one form that all files here have: UTF-8, order kept, no NaN."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+
+
+def read_text(path: Path) -> str:
+    """A file's text; every line ends with a line feed.
+
+    Raises:
+        InputError: If it cannot be read as UTF-8, or has more than `MAX_FILE` bytes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    try:
+        if len(data) > MAX_FILE:
+            raise ValueError(f"the file has more than {MAX_FILE} bytes")
+        return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 text (byte {error.start})") from None
+
+
+def read_model(path: Path, kind: type[M]) -> M:
+    """A file that holds one record.
+
+    Raises:
+        InputError: With file, field and reason.
+    """
+    try:
+        return validate(kind, parse_json(read_text(path)))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def validate(kind: type[M], value: Any) -> M:
+    """A record out of a JSON value.
+
+    Raises:
+        ValueError: One line with the field and what would be right.
+    """
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = _first(error)
+        place = _place(value, first["loc"])
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise ValueError(f"{place}: {_reason(first)}{more}") from None
+
+
+def _first(error: ValidationError) -> ErrorDetails:
+    """The first error; where none of several classes fits, the first that is about more than a field's name."""
+    found = error.errors(include_url=False)
+    first = found[0]
+    path = first["loc"]
+    if len(path) > 2 and str(path[-2])[:1].isupper() and first["type"] in _BY_NAME:
+        inside = [one for one in found if one["loc"][: len(path) - 2] == path[:-2] and one["type"] not in _BY_NAME]
+        first = (inside or found)[0]
+    return first
+
+
+def _reason(error: ErrorDetails) -> str:
+    if error["type"] == "model_type":
+        return "Input should be an object"
+    return error["msg"].removeprefix("Value error, ")
+
+
+def _place(value: Any, path: tuple[str | int, ...]) -> str:
+    """Where an error is, as keys and indexes: what pydantic names besides (kinds and classes) is left out.
+
+    The last thing on the way that has an id is named.
+    """
+    shown: list[str] = []
+    named, kind = "", ""
+    for number, part in enumerate(path):
+        last = number == len(path) - 1
+        if isinstance(value, dict):
+            fields = cast(dict[Any, Any], value)
+            if shown and type(fields.get("id")) is str and len(fields["id"]) <= 64:
+                named = f" (of {fields['id']!r})"
+            if part == fields.get("kind") and part != kind and not last:
+                kind = str(part)
+                continue
+            if part not in fields and not last:
+                continue
+        elif isinstance(part, str) and last and shown:
+            continue
+        value, kind = _step(value, part), ""
+        shown.append(str(part))
+    if isinstance(value, dict) and type(id := cast(dict[Any, Any], value).get("id")) is str and len(id) <= 64:
+        named = f" (of {id!r})"
+    if len(shown) > 12:
+        shown[6:-3] = ["…"]
+    return (".".join(shown) or "document") + named
+
+
+def _step(value: Any, part: str | int) -> Any:
+    if isinstance(value, dict):
+        return cast(dict[Any, Any], value).get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(cast(list[Any], value)):
+        return cast(list[Any], value)[part]
+    return None
+
+
+def read_lines(path: Path, kind: type[M]) -> Iterator[M]:
+    """The records of a JSON Lines file; blank lines are skipped.
+
+    Raises:
+        InputError: With file, line, field and reason.
+    """
+    return (record for _, record in read_numbered(path, kind))
+
+
+def read_numbered(path: Path, kind: type[M]) -> Iterator[tuple[int, M]]:
+    """The records of a JSON Lines file with the numbers of their lines, from 1.
+
+    Raises:
+        InputError: With file, line, field and reason.
+    """
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            if len(line) > MAX_LINE:
+                raise ValueError(f"a line of more than {MAX_LINE} bytes")
+            text = _decoded(line)
+            if text.strip():
+                yield number, validate(kind, parse_json(text))
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(MAX_LINE + 1):
+                yield line
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def write_text(path: Path, text: str, write: faults.Write | None = None) -> None:
+    """Writes a file so that it is there whole or not at all.
+
+    Raises:
+        OSError: With the file's name, if it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    faults.reach("before", write)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileIO(part, "w") as file:
+            write_all(file, text.encode(), write)
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    faults.reach("after", write)
+
+
+def write_all(file: FileIO, data: bytes, write: faults.Write | None = None) -> None:
+    """Writes every byte.
+
+    Raises:
+        OSError: If the system takes no more; part of it may be written then.
+    """
+    for part in faults.parts(data, write):
+        done = 0
+        while done < len(part):
+            done += file.write(part[done:])
+
+
+def sweep(folder: Path) -> None:
+    """Removes what killed processes left of files that `write_text` was to write in a folder or below."""
+    for part in folder.rglob(".*.part"):
+        part.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""From traces to a workflow: the draft and its graph tools, induction, verification."""

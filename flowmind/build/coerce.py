@@ -1,0 +1,147 @@
+"""Reads what a model means by a binding. Small models write `2` for `{"value": 2}`: take it, and count it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
+from tools_registry.specs.schema import json_equal
+
+_WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBER_WORDS = {str(number): word for number, word in enumerate(_WORDS, 1)}
+_LONG = 12
+"""Characters of a text that hardly is a constant and an input's value by chance."""
+
+_PATH = re.compile(r"[A-Za-z][A-Za-z0-9_]*((\.[A-Za-z0-9_]+)|(\[(-?\d+|'[^']*'|\"[^\"]*\")\]))*")
+_PART = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?\d+|'[^']*'|\"[^\"]*\")\]")
+
+
+@dataclass
+class Reader:
+    """Reads bindings for one place of a draft."""
+
+    scope: Collection[str]
+    """The variables that a name may mean."""
+    outputs: Mapping[str, str]
+    """The variable that each node sets: a node's id stands for it."""
+    cases: Sequence[Mapping[str, Any]] = ()
+    """Inputs that were worked on: a constant that was copied out of one stands for the input."""
+    said: Collection[str] = ()
+    """The words and numbers of the task's text: a short constant among them is one of the task's own."""
+    coerced: int = 0
+    """How many values were read as something other than they strictly are."""
+
+    def binding(self, value: Any) -> Binding:
+        """The binding that a value stands for."""
+        found = self._read(value)
+        if isinstance(found, Literal_) and (name := self._copied(found.value)):
+            self.coerced += 1
+            return Var(var=name)
+        return found
+
+    def _copied(self, value: Any) -> str | None:
+        """The input that had this value in a case.
+
+        A number or a short text is taken for one only if the task's text does not name it, and if it is one input's
+        alone: else it is a constant as likely as not.
+        """
+        if not value or isinstance(value, bool):
+            return None
+        names = {name for case in self.cases for name, given in case.items() if json_equal(given, value)}
+        found = sorted(name for name in names if name in self.scope and name not in self.outputs.values())
+        if not isinstance(value, list | dict) and len(text := str(value).lower()) < _LONG:
+            named = text in self.said or _NUMBER_WORDS.get(text) in self.said
+            if named or len(found) > 1:
+                return None
+        return found[0] if found else None
+
+    def _read(self, value: Any) -> Binding:
+        if isinstance(value, dict):
+            return self._object(cast(dict[str, Any], value))
+        if isinstance(value, list):
+            return self._list(cast(list[Any], value))
+        self.coerced += 1
+        if isinstance(value, str) and (found := self.variable(value)) is not None:
+            return found
+        return Literal_(value=value)
+
+    def variable(self, text: str) -> Var | None:
+        """The variable, or path into one, that a text names; None if it names nothing in scope."""
+        text = text.strip().removeprefix("$").strip("{}").strip()
+        if not _PATH.fullmatch(text):
+            return None
+        name = re.split(r"[.\[]", text, maxsplit=1)[0]
+        path = tuple(_step(part) for part in _PART.finditer(text))
+        if name in self.scope:
+            return Var(var=name, path=path)
+        if name in self.outputs:
+            if path and path[0] in ("output", "result", self.outputs[name]):
+                path = path[1:]
+            return Var(var=self.outputs[name], path=path)
+        return None
+
+    def _object(self, value: dict[str, Any]) -> Binding:
+        keys = set(value)
+        if "var" in keys and keys <= {"var", "path"}:
+            return self._var(value)
+        if keys == {"value"}:
+            return Literal_(value=value["value"])
+        if keys in ({"literal"}, {"const"}, {"constant"}):
+            self.coerced += 1
+            return Literal_(value=next(iter(value.values())))
+        if keys == {"list"} and isinstance(value["list"], list):
+            return ListOf(list=tuple(self.binding(part) for part in cast(list[Any], value["list"])))
+        if keys == {"object"} and isinstance(value["object"], dict):
+            return self._fields(cast(dict[str, Any], value["object"]))
+        self.coerced += 1
+        fields = self._fields(value)
+        return Literal_(value=value) if _constant(fields) else fields
+
+    def _fields(self, value: dict[str, Any]) -> ObjectOf:
+        return ObjectOf(object=self.fields(value))
+
+    def fields(self, value: dict[str, Any]) -> dict[str, Binding]:
+        """The bindings that the values of an object stand for."""
+        return {str(name): self.binding(part) for name, part in value.items()}
+
+    def _var(self, value: dict[str, Any]) -> Binding:
+        name = value["var"]
+        if not isinstance(name, str):
+            self.coerced += 1
+            return Literal_(value=name)
+        found = self.variable(name)
+        if found is None or found.var != name:
+            self.coerced += found is not None
+        path = value.get("path") or ()
+        if isinstance(path, str):
+            self.coerced += 1
+            path = tuple(_step(part) for part in _PART.finditer("." + path if path[:1] not in ".[" else path))
+        if found is None:
+            return Var.model_validate({"var": name, "path": path})
+        return Var(var=found.var, path=(*found.path, *tuple(path)))
+
+    def _list(self, value: list[Any]) -> Binding:
+        self.coerced += 1
+        parts = ListOf(list=tuple(self.binding(part) for part in value))
+        return Literal_(value=value) if _constant(parts) else parts
+
+
+def _step(match: re.Match[str]) -> str | int:
+    if match[1] is not None:
+        return int(match[1]) if match[1].isdigit() else match[1]
+    return match[2][1:-1] if match[2][0] in "'\"" else int(match[2])
+
+
+def _constant(binding: Binding) -> bool:
+    match binding:
+        case Literal_():
+            return True
+        case ListOf(list=parts):
+            return all(map(_constant, parts))
+        case ObjectOf(object=fields):
+            return all(map(_constant, fields.values()))
+        case _:
+            return False

@@ -1,0 +1,377 @@
+"""Conditions by search: what tells the visits of a place that went one way from those that went another.
+
+Atoms are comparisons of terms with constants and with one another, truth values, membership; candidates are atoms and
+pairs of them. All that agree with every visit are kept, ranked by their size, by how the task's text speaks of their
+constants, and by whether they read a result that nothing else reads: a call whose result is not used was made for a
+decision.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, cast
+
+from flowmind.build.induction.pool import Pool
+from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.terms import Term, is_number, key_of
+from flowmind.build.induction.walking import ROUND, VISITS
+
+MOST = 24
+"""Candidates that are kept."""
+FEATURES = 70
+HALVES = 220
+ALIKE = 4
+"""Halves of conditions that hold at the same visits."""
+TEXTS = 80
+DATES = 32
+SIMPLE = 4.0
+"""A comparison that costs no more is taken without looking for one with a multiple."""
+WAITING = 0.5
+"""What a term costs at most if nothing else reads it."""
+
+Agreement = Callable[[str, Any, Iterable[str]], float]
+"""How far the task's text says this comparison with this value about these variables: from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A condition that agrees with all visits."""
+
+    expr: str
+    cost: float
+    uses: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Atom:
+    expr: str
+    cost: float
+    uses: frozenset[str]
+    holds: int
+    """A bit for each visit."""
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(self.expr, self.cost, self.uses)
+
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "not in": "in"}
+
+
+def negated(expr: str) -> str:
+    """The opposite of a condition, without `not (…)` where it is one comparison, or where it is that already."""
+    if expr.startswith("not (") and _closes(expr, len("not ")) == len(expr) - 1:
+        return expr[len("not (") : -1]
+    simple = re.fullmatch(r"(\S+) (==|!=|<=|>=|<|>|in|not in) (\S+)", expr)
+    if simple is not None:
+        return f"{simple[1]} {_OPPOSITE[simple[2]]} {simple[3]}"
+    if re.fullmatch(r"not \S+", expr):
+        return expr.removeprefix("not ")
+    return f"not {expr}" if re.fullmatch(r"\w+", expr) else f"not ({expr})"
+
+
+def _closes(expr: str, opening: int) -> int:
+    """Where the parenthesis closes that opens there; brackets in quoted texts would be counted, and are rare."""
+    depth = 0
+    for place in range(opening, len(expr)):
+        depth += (expr[place] == "(") - (expr[place] == ")")
+        if not depth:
+            return place
+    return -1
+
+
+def separate(
+    pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any] = ()
+) -> list[Candidate]:
+    """The conditions that hold at exactly the visits with a true label, the likeliest first.
+
+    Args:
+        pool: The terms at the visits.
+        labels: Which visits went the way that the condition is to lead.
+        agreement: What the text says.
+        constants: The values that the text names.
+    """
+    wanted = sum(1 << place for place, label in enumerate(labels) if label)
+    everything = (1 << len(labels)) - 1
+    atoms: dict[str, _Atom] = {}
+    for atom in _atoms(pool, labels, agreement, constants):
+        # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
+        if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
+            atoms[atom.expr] = atom
+    found = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
+    if min((one.cost for one in found.values()), default=99.0) > SIMPLE:
+        found |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
+    ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
+    both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
+    either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
+    cheapest = min((one.cost for one in found.values()), default=99.0)
+    for word, halves in (("and", both), ("or", either)):
+        for one, other, cost in _pairs(halves, cheapest + 4):
+            holds = one.holds & other.holds if word == "and" else one.holds | other.holds
+            if holds == wanted and wanted not in (one.holds, other.holds):
+                first, second = _ordered(one, other)
+                expr = f"{first.expr} {word} {second.expr}"
+                found.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
+    return sorted(found.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+
+
+def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
+    """The cheapest atoms, few of those that hold at the same visits."""
+    found: list[_Atom] = []
+    held: dict[int, int] = {}
+    for atom in atoms:
+        held[atom.holds] = held.get(atom.holds, 0) + 1
+        if held[atom.holds] <= ALIKE:
+            found.append(atom)
+    return found[:HALVES]
+
+
+def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
+    """Pairs of atoms that cost no more than that together; the atoms come cheapest first."""
+    for place, one in enumerate(halves):
+        for other in halves[place + 1 :]:
+            cost = one.cost + other.cost + 0.8
+            if cost > most:
+                break
+            yield one, other, cost
+
+
+def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:
+    """A test that guards the other's index first."""
+    guards = [atom for atom in (one, other) if " < len(" in atom.expr]
+    first = guards[0] if guards else one
+    return (first, other) if first is one else (first, one)
+
+
+def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
+    terms = _terms(pool)
+    numbers = _numbers(terms)
+    said = [value for value in constants if is_number(value)]
+    yield from _truths(terms)
+    for term in numbers:
+        yield from _cuts(term, labels, agreement, said)
+    yield from _compared(numbers[:30], labels)
+    for term in _sums(numbers[:14]):
+        yield from _cuts(term, labels, agreement, said, bare=False)
+    yield from _texts(terms, labels, agreement, constants)
+    yield from _members(terms)
+
+
+def _terms(pool: Pool) -> list[Term]:
+    return sorted((term for term in pool.measured if UNSET not in term.values), key=lambda term: term.cost)
+
+
+def _numbers(terms: Sequence[Term]) -> list[Term]:
+    return [term for term in terms if all(map(is_number, term.values))][:FEATURES]
+
+
+def _mask(holds: Iterable[bool]) -> int:
+    """One bit for each, the first in the lowest place."""
+    return sum([1 << place for place, one in enumerate(holds) if one])
+
+
+def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
+    for term in terms:
+        if all(isinstance(value, bool) for value in term.values):
+            yield _Atom(term.expr, term.cost, term.uses, _mask(term.values))
+            yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask([not value for value in term.values]))
+
+
+def _cuts(
+    term: Term, labels: Sequence[bool], agreement: Agreement, said: Sequence[Any], bare: bool = True
+) -> Iterator[_Atom]:
+    """Comparisons with constants: at the values seen on either side, and at the constants that the text names.
+
+    Of two neighbouring values one is on each side of a cut; constants between them cut in the same way.
+    """
+    values = cast(tuple[float, ...], term.values)
+    odd = 0.9 if term.spelled else 0.0
+    wanted, everything = _mask(labels), (1 << len(labels)) - 1
+    seen = sorted(set(values))
+    options: dict[tuple[str, float], None] = {}
+    for value in said:
+        if bare or seen[0] <= value <= seen[-1]:
+            for op in ("<", "<=", ">", ">=", "==", "!="):
+                options[op, value] = None
+    if bare:
+        for value in [0, *(seen if len(seen) <= 12 else _edges(values, labels))]:
+            for op in ("<=", ">=", "==", "!=") if value else ("<=", ">=", "==", "!=", ">", "<"):
+                options.setdefault((op, value), None)
+    masks: dict[float, tuple[int, int]] = {}
+    for op, value in options:
+        if value not in masks:
+            masks[value] = (_mask([one < value for one in values]), _mask([one == value for one in values]))
+        holds = _holds(op, *masks[value], everything)
+        if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
+            continue
+        agreed = agreement(op, value, term.uses)
+        if value in said:
+            price = 2.1 - 1.7 * agreed
+        elif value in (0, 1) and term.expr.startswith("len("):
+            price = 0.5
+        elif value == 0:
+            price = 0.9
+        else:
+            price = 2.6
+        if any(name.startswith(ROUND) for name in term.uses) and value not in said:
+            price += 1.5
+        if op in ("==", "!=") and value not in (0, 1):
+            price += 0.5 + odd
+        if op == "!=" and value != 0:
+            price += 0.5
+        yield _Atom(f"{term.expr} {op} {_shown(value)}", term.cost + price, term.uses, holds)
+
+
+def _shown(value: float) -> str:
+    return repr(value)
+
+
+def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
+    """The extreme values of both sides."""
+    sides = ([v for v, label in zip(values, labels, strict=True) if label is side] for side in (True, False))
+    return sorted({edge for side in sides if side for edge in (min(side), max(side))})
+
+
+def _holds(op: str, less: int, equal: int, everything: int) -> int:
+    """The visits at which a comparison holds, from those with a smaller and those with the same value."""
+    match op:
+        case "<":
+            return less
+        case "<=":
+            return less | equal
+        case ">":
+            return everything ^ (less | equal)
+        case ">=":
+            return everything ^ less
+        case "==":
+            return equal
+        case _:
+            return everything ^ equal
+
+
+def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom]:
+    """Comparisons of two terms."""
+    everything = (1 << len(labels)) - 1
+    for one, other in combinations(numbers, 2):
+        cost = one.cost + other.cost + (1.8 if one.spelled or other.spelled else 0.3)
+        for op, holds in _beside(one.values, other.values, everything):
+            if holds not in (0, everything):
+                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+
+
+def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
+    """Where values compare so with others."""
+    pairs = list(zip(left, right, strict=True))
+    less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
+    above = everything ^ less ^ equal
+    return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
+
+
+def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
+    """Comparisons of a multiple, by a number that the text names, with another term, or the larger of two lengths."""
+    numbers = _numbers(_terms(pool))
+    named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
+    lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
+    longer = [
+        Term(
+            tuple(map(max, one.values, other.values)), one.cost + other.cost + 0.3, None,
+            f"max({one.expr}, {other.expr})", one.uses | other.uses,
+        )
+        for one, other in combinations(lengths, 2)
+    ]  # fmt: skip
+    for one in numbers[:10]:
+        for value in named:
+            scaled = [value * number for number in one.values]
+            for other in (*numbers[:14], *longer):
+                if other.expr != one.expr and not other.expr.startswith((ROUND, VISITS)):
+                    cost = one.cost + other.cost + 2.4
+                    for op, holds in _beside(scaled, other.values, (1 << len(scaled)) - 1)[:4]:
+                        yield _Atom(f"{value} * {one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+
+
+def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
+    """Differences and sums of two terms, to be compared with a constant that the text names."""
+    for one, other in combinations(numbers, 2):
+        cost, uses = one.cost + other.cost + 0.6, one.uses | other.uses
+        pairs = list(zip(one.values, other.values, strict=True))
+        yield Term(tuple(a + b for a, b in pairs), cost, None, f"{one.expr} + {other.expr}", uses)
+        yield Term(tuple(a - b for a, b in pairs), cost, None, f"{one.expr} - {other.expr}", uses)
+
+
+def _texts(
+    terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
+) -> Iterator[_Atom]:
+    """Texts that equal a constant, another text, or contain a text that the task names."""
+    texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
+    everything = (1 << len(labels)) - 1
+    yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
+    named = [value for value in constants if isinstance(value, str) and value]
+    for term in texts:
+        values = cast(tuple[str, ...], term.values)
+        for value in dict.fromkeys([*values, *named, ""]):
+            holds = _mask([one == value for one in values])
+            if holds in (0, everything):
+                continue
+            # a text that nothing else reads is there to be told apart
+            agreed, base = agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
+            price = 0.5 if value == "" else base - (base - 0.4) * agreed
+            yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
+            yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
+        for value in [*named, " "]:
+            holds = _mask([value in one for one in values])
+            if holds not in (0, everything):
+                price = 1.8 if value == " " else 1.2
+                yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
+                yield _Atom(f"{value!r} not in {term.expr}", term.cost + price + 0.2, term.uses, holds ^ everything)
+    others = [term for term in terms if not all(isinstance(value, bool) for value in term.values)][:24]
+    numeric = [all(map(is_number, term.values)) for term in others]
+    keys = [[key_of(value) for value in term.values] for term in others]
+    for first, second in combinations(range(len(others)), 2):
+        if numeric[first] and numeric[second]:
+            continue
+        one, other = others[first], others[second]
+        holds = _mask(map(operator.eq, keys[first], keys[second]))
+        if holds not in (0, everything):
+            cost = one.cost + other.cost + 0.3
+            yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
+            yield _Atom(f"{one.expr} != {other.expr}", cost + 0.2, one.uses | other.uses, holds ^ everything)
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
+"""Dates and times that are ordered like texts."""
+
+
+def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
+    """Which of two dates or times is earlier."""
+    for one, other in combinations(terms[:DATES], 2):
+        for op, holds in _beside(one.values, other.values, everything)[:4]:
+            if holds not in (0, everything):
+                cost = one.cost + other.cost + 0.2
+                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+
+
+def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
+    """Elements of lists, keys of objects."""
+    boxes = [term for term in terms if all(isinstance(value, list | dict) for value in term.values)][:16]
+    simple = [term for term in terms if all(isinstance(value, str | int) for value in term.values)][:40]
+    keys = [[key_of(value) for value in term.values] for term in simple]
+    for box in boxes:
+        held = [_keys_in(value) for value in box.values]
+        for term, values in zip(simple, keys, strict=True):
+            if term.uses == box.uses:
+                continue
+            holds = _mask([value in inside for value, inside in zip(values, held, strict=True)])
+            everything = (1 << len(held)) - 1
+            if holds not in (0, everything):
+                cost = term.cost + box.cost + 0.5
+                yield _Atom(f"{term.expr} in {box.expr}", cost, term.uses | box.uses, holds)
+                yield _Atom(f"{term.expr} not in {box.expr}", cost + 0.1, term.uses | box.uses, holds ^ everything)
+
+
+def _keys_in(held: Any) -> set[Any]:
+    """The elements of a list, or the keys of an object, as keys."""
+    return {key_of(value) for value in cast(list[Any], held)}

@@ -1,0 +1,208 @@
+"""What decides between the ways that lead on from a place: conditions for a plan, those that serve several places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowmind.build.induction.binding import Bound
+from flowmind.build.induction.conditions import Agreement, Candidate, negated, separate
+from flowmind.build.induction.planning import UNDECIDED, Decision, Plan, Set, simulate
+from flowmind.build.induction.pool import Pool
+from flowmind.build.induction.structure import Key
+from flowmind.build.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS, Walk, index_name, inside
+from flowmind.workflow.document import Literal_
+
+GUARD = 2.7
+"""What it costs to ask whether a list has an element left."""
+PLAIN = 3.6
+"""A condition to go on that costs no more is taken without looking for one with such a guard."""
+SHARED = 1.0
+"""What a condition costs in a place if it decides in another one already."""
+SHARING = 6
+"""Candidates of a place that are tried in the others."""
+
+
+def decide(
+    made: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
+) -> None:
+    """Searches the conditions of a plan, and adds what they cost."""
+    bound = made.bound
+    _, envs = simulate(made)
+    constants = [*constants, *_seen(bound)]
+    unused, unread = set(bound.unused()), set(inputs) - bound.read()
+    waiting = unused | unread
+    parted: list[Parted] = []
+    for key, ways in bound.walk.layout.edges().items():
+        if len(ways) < 2:
+            continue
+        samples = bound.walk.visits[key]
+        rows = [envs[one.run][one.event] for one in samples]
+        pool = Pool(rows, said, _order(bound, rows, waiting, key), constants)
+        labels = [bound.walk.target(one) for one in samples]
+        decision = _decide(bound.walk, pool, labels, ways, key, agreement, constants)
+        decision.samples = tuple(samples)
+        made.decisions[key] = decision
+        waiting -= decision.uses
+        parted.append(Parted(decision, rows, [label == decision.ways[0][1] for label in labels]))
+    share([one for one in parted if len(one.decision.ways) == 1])
+    waiting = unused | unread
+    for one in parted:
+        waiting -= one.decision.uses
+    made.waiting = frozenset(unused & waiting)
+    made.cost += sum(one.decision.cost + 1.0 for one in parted)
+    made.cost += 1.2 * len(unused & waiting) + 1.5 * len(unread & waiting)
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A place that has two ways: the variables at each visit, and whether it went the first of them."""
+
+    decision: Decision
+    rows: Sequence[Mapping[str, Any]]
+    wanted: Sequence[bool]
+
+    @property
+    def price(self) -> float:
+        """What its likeliest condition costs."""
+        return self.decision.cost
+
+    def serving(self, expr: str) -> str | None:
+        """The condition, or its opposite, if it tells the ways apart."""
+        seen = [Set("", None, expr).value(row) for row in self.rows]
+        if any(not isinstance(one, bool) for one in seen):
+            return None
+        if seen == self.wanted:
+            return expr
+        return negated(expr) if all(one is not other for one, other in zip(seen, self.wanted, strict=True)) else None
+
+    def take(self, one: Candidate) -> None:
+        """Puts a candidate before all others."""
+        found, way = self.decision.ways[0]
+        self.decision.ways[0] = ([one, *(other for other in found if other.expr != one.expr)], way)
+        self.decision.solved = True
+
+
+def share(parted: Sequence[Parted]) -> None:
+    """Takes conditions that decide in several places, where that is likelier than another one in each.
+
+    The same question is asked again and again: whether there is another element, on every way through a round.
+    """
+    served: dict[tuple[str, int], str | None] = {}
+
+    def serving(expr: str, place: int) -> str | None:
+        if (expr, place) not in served:
+            served[expr, place] = parted[place].serving(expr)
+        return served[expr, place]
+
+    left = set(range(len(parted)))
+    while True:
+        best: tuple[float, int, Candidate] | None = None
+        for place in sorted(left):
+            for one in parted[place].decision.ways[0][0][:SHARING]:
+                others = [other for other in left - {place} if parted[other].price > SHARED]
+                gains = [parted[other].price - SHARED for other in others if serving(one.expr, other) is not None]
+                gain = parted[place].price - one.cost + sum(gains)
+                if gains and gain > (best[0] if best is not None else 0.0):
+                    best = (gain, place, one)
+        if best is None:
+            return
+        _, place, one = best
+        parted[place].take(one)
+        left.remove(place)
+        for other in sorted(left):
+            if parted[other].price > SHARED and (expr := serving(one.expr, other)) is not None:
+                parted[other].take(Candidate(expr, SHARED, one.uses))
+                left.remove(other)
+
+
+def _seen(bound: Bound) -> list[Any]:
+    """Short texts that the calls are given as constants: conditions speak of them, too."""
+    found: dict[str, None] = {}
+    for args in bound.slots.values():
+        for slot in args.values():
+            binding = slot.terms[0].binding if slot.terms else None
+            if isinstance(binding, Literal_) and isinstance(binding.value, str) and 0 < len(binding.value) < 20:
+                found[binding.value] = None
+    return list(found)
+
+
+def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], key: Key) -> dict[str, float]:
+    order: dict[str, float] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        if name in unused:
+            order[name] = 0.2
+        elif name.startswith((VISITS, ALL)):
+            order[name] = 1.4
+        elif name.startswith(LATER):
+            order[name] = 1.7
+        elif name.startswith((ROUND, ELEMENT)):
+            order[name] = 0.9
+        else:
+            order[name] = 1.0
+    if bound.walk.names.get(key) in order:
+        order[bound.walk.names[key]] -= 0.2
+    return order
+
+
+def _decide(
+    walk: Walk,
+    pool: Pool,
+    labels: Sequence[Key],
+    ways: Sequence[Key],
+    key: Key,
+    agreement: Agreement,
+    constants: Sequence[Any],
+) -> Decision:
+    """Conditions for all ways but one, the cheapest first."""
+    left = list(range(len(labels)))
+    open_ways = list(ways)
+    chosen: list[tuple[list[Candidate], Key]] = []
+    solved = True
+    while len(open_ways) > 1:
+        part = pool if len(left) == len(labels) else pool.restricted(left)
+        best: tuple[float, list[Candidate], Key] | None = None
+        for way in open_ways:
+            wanted = [labels[one] == way for one in left]
+            found = separate(part, wanted, agreement, constants)
+            if key[0] == "loop" and inside(way, key[1]) and (not found or found[0].cost > PLAIN):
+                more = _guarded(walk, key[1], part, wanted, agreement, constants)
+                found = sorted([*found, *more], key=lambda one: one.cost)
+            cost = found[0].cost if found else UNDECIDED
+            # a loop's own test reads "go on while", so that the way out is what is left
+            cost += 0.2 if key[0] == "loop" and not inside(way, key[1]) else 0.0
+            if best is None or cost < best[0]:
+                best = (cost, found, way)
+        assert best is not None
+        solved = solved and bool(best[1])
+        chosen.append((best[1], best[2]))
+        left = [one for one in left if labels[one] != best[2]]
+        open_ways.remove(best[2])
+    return Decision(chosen, open_ways[0], solved)
+
+
+def _guarded(
+    walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
+) -> list[Candidate]:
+    """Conditions to go on that hold as long as a list has an element left, or that ask something of that element."""
+    found: list[Candidate] = []
+    index = index_name(walk.layout, loop)
+    for name, listed in walk.lists[loop].items():
+        left = [place for place, env in enumerate(pool.envs) if name in env]
+        if any(one and place not in left for place, one in enumerate(wanted)) or len(left) == len(wanted):
+            continue
+        guard, uses = f"{index} < len({listed})", frozenset([index, listed.partition("[")[0]])
+        part = [wanted[place] for place in left]
+        if all(part):
+            found.append(Candidate(guard, GUARD, uses))
+        elif any(part):
+            found += [
+                Candidate(f"{guard} and {_bracketed(one.expr)}", GUARD + 0.8 + one.cost, one.uses | uses)
+                for one in separate(pool.restricted(left), part, agreement, constants)
+            ]
+    return found
+
+
+def _bracketed(expr: str) -> str:
+    return f"({expr})" if " or " in expr else expr

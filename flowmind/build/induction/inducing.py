@@ -1,0 +1,240 @@
+"""The search for the workflow that traces came from: layouts are bound and planned, the cheapest that holds wins."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from flowmind.build.induction.binding import Bound, bind
+from flowmind.build.induction.deciding import decide
+from flowmind.build.induction.emitting import Emitter
+from flowmind.build.induction.planning import Plan, fill, outlay, simulate
+from flowmind.build.induction.reading import Reading, read
+from flowmind.build.induction.refining import refined
+from flowmind.build.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
+from flowmind.build.induction.structure import Key, Layout, layouts
+from flowmind.build.induction.walking import walk
+from flowmind.trace.events import Trace
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
+
+REPEATED = 0.5
+"""What it costs to leave out repeated calls."""
+STRAY = 0.75
+"""What it costs to leave out the calls of a tool that not all traces call and whose results nobody needs."""
+IDLE = 1.5
+"""What it costs to leave out the calls of a tool whose results nobody reads."""
+MARGIN = 16.0
+"""How much dearer than the cheapest a layout may become before it is given up."""
+FILLED = 26
+"""Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
+SURELY = 4
+"""Of them those that are explained even if another one is cheaper already."""
+SLACK = 4.0
+"""How much dearer than the cheapest the others may be before that."""
+REFINED = 3
+"""Times that places without calls are put into the cheapest plans."""
+PLACED = 8
+"""Layouts with such places that are tried of one plan."""
+PLANNED = 8
+"""Layouts whose conditions are searched: the cheapest by what they leave unexplained."""
+ALWAYS = 3
+"""Of them those that are searched even if another one is cheaper already."""
+
+
+@dataclass
+class Induced:
+    """A workflow that was induced, and its plan."""
+
+    workflow: Workflow
+    plan: Plan
+    emitter: Emitter
+    sound: bool
+
+    def scope(self, place: Key) -> list[dict[str, Any]]:
+        """The variables at every visit of a place that decides."""
+        _, rows = simulate(self.plan)
+        return [rows[one.run][one.event] for one in self.plan.decisions[place].samples]
+
+    @property
+    def cost(self) -> float:
+        """The less, the likelier."""
+        return self.plan.cost + (0 if self.sound else 20)
+
+
+Loops = tuple[str, ...]
+"""The names of a layout's loops."""
+
+
+def plans(
+    runs: Sequence[Run], inputs: JSONSchema, reading: Reading, among: Collection[Loops] | None = None
+) -> list[Plan]:
+    """The plans of the likeliest layouts, the cheapest first.
+
+    Args:
+        runs: The traces.
+        inputs: JSON Schema of the inputs.
+        reading: The task's text.
+        among: Layouts with other loops than these are left out.
+    """
+    names = list(inputs.get("properties", {}))
+    runs = with_forms(runs)
+
+    def bound(layout: Layout, most: float = math.inf, thorough: bool = True) -> Bound | None:
+        return bind(walk(runs, layout, names), reading.said, reading.constants, most, thorough)
+
+    every = [layout for layout in layouts(runs) if among is None or layout.loops in among]
+    every.sort(key=lambda layout: len(layout.sites))
+    looped: list[Bound] = []
+    # with more loops more stands behind one, which is not explained yet: only equally many are held against each other
+    least = defaultdict[int, float](lambda: math.inf)
+    for layout in every:
+        count = len(layout.loops)
+        if count and (found := bound(layout, least[count] + MARGIN, False)) is not None:
+            looped.append(found)
+            least[count] = min(least[count], found.cost)
+    looped.sort(key=lambda one: one.cost + outlay(one.walk.layout))
+    again = [one if one.settled else bound(one.walk.layout) for one in looped[:FILLED]]
+    made: list[Plan] = []
+    for one in sorted((one for one in again if one is not None), key=lambda one: one.cost):
+        if len(made) < SURELY or one.cost < min(plan.cost for plan in made) + SLACK:
+            made.append(fill(one))  # what stands behind loops only adds to what it costs
+    # a long trace laid out straight has a site for every call: not worth it where a loop explains them all
+    most = min((one.cost for one in made if not one.open), default=math.inf) + MARGIN
+    straight = [bound(layout, most) for layout in every if not layout.loops]
+    made = sorted([*made, *[fill(one) for one in straight if one is not None]], key=lambda one: one.cost)
+    seen = {_shape(one.bound.walk.layout) for one in made}
+    for _ in range(REFINED):
+        chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
+        new: list[Plan] = []
+        for one in chosen:
+            one.refined = True
+            for layout in islice(refined(one), PLACED):
+                if (shape := _shape(layout)) not in seen:
+                    seen.add(shape)
+                    found = bound(layout, one.bound.cost + MARGIN)
+                    new += [fill(found)] if found is not None else []
+        if not new:
+            break
+        made = sorted([*made, *new], key=lambda one: one.cost)
+    decided: list[Plan] = []
+    whole = [one for one in made if not one.open]
+    for one in (whole or made[:ALWAYS])[:PLANNED]:
+        if len(decided) >= ALWAYS and one.cost >= min(other.cost for other in decided):
+            break  # conditions only add to what it costs
+        decide(one, reading.agreement, reading.constants, reading.said, names)
+        decided.append(one)
+    return sorted(decided, key=lambda one: one.cost)
+
+
+def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
+    """What tells a layout from others of the same runs."""
+    return tuple(tuple(event.key for event in path) for path in layout.paths)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What workflows are induced from."""
+
+    runs: Sequence[Run]
+    specs: Mapping[str, ToolSpec]
+    inputs: JSONSchema
+    """Of the workflow."""
+    reading: Reading
+    """Of the task's text."""
+    name: str
+    """Of the workflow."""
+    among: Collection[Loops] | None = None
+    """As for `plans`."""
+
+
+def drafts(given: Given) -> list[Induced]:
+    """The workflows of the likeliest plans, sound ones first, then the cheapest.
+
+    The traces are read as they are; with calls left out that repeat the one before, if there are such; and, where
+    something stays open, with calls left out whose results nobody needs, at first those of tools that not all traces
+    call. What is left out has its price: a call that feeds a condition only is missed there.
+    """
+    runs, specs, inputs = given.runs, given.specs, given.inputs
+    found = plans(runs, inputs, given.reading, given.among)
+    writing = {spec.name for spec in specs.values() if spec.effect == "write"}
+    tried = [list(runs)]
+    for leave_out, price in _WAYS:
+        repeats = leave_out is _less_repeats
+        if not repeats and not _loose(found):
+            break
+        less = leave_out(runs, writing)
+        if less in tried or not any(run.calls for run in less):
+            continue
+        tried.append(less)
+        gone = () if repeats else _missing(runs, less)
+        for one in plans(less, inputs, given.reading, given.among):
+            one.cost += price * max(len(gone), 1)
+            one.left_out = gone
+            found.append(one)
+    made: dict[str, Induced] = {}
+    for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
+        emitter = Emitter(one, inputs, given.name)
+        workflow = emitter.write()
+        made.setdefault(workflow.document, Induced(workflow, one, emitter, not check(workflow, specs)))
+    return sorted(made.values(), key=lambda one: one.cost)
+
+
+Inducer = Callable[[Given], Awaitable[list[Induced]]]
+"""Finds what `drafts` finds, without keeping the event loop waiting."""
+
+
+async def drafts_in_thread(given: Given) -> list[Induced]:
+    """As `drafts`, in a thread: the event loop goes on, if slowly."""
+    return await asyncio.to_thread(drafts, given)
+
+
+def _less_repeats(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
+    return [without_repeats(run, writing) for run in runs]
+
+
+def _less_idle(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
+    return [without_idle(run, writing) for run in runs]
+
+
+_WAYS = ((_less_repeats, REPEATED), (without_strays, STRAY), (_less_idle, IDLE))
+"""How traces are read with less in them, and what it costs: repeated calls at all, of others for each tool."""
+
+
+def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:
+    """The tools that some run calls more often than it does with calls left out."""
+    tools = [call.tool for run, other in zip(runs, less, strict=True) for call in run.calls if call not in other.calls]
+    return tuple(dict.fromkeys(tools))
+
+
+def _loose(found: Sequence[Plan]) -> bool:
+    """Whether the cheapest plan leaves something open, or reads a result nowhere."""
+    best = min(found, key=lambda one: one.cost, default=None)
+    return best is None or bool(best.open) or bool(best.waiting) or not all(d.solved for d in best.decisions.values())
+
+
+def induce(
+    traces: Sequence[Trace],
+    specs: Mapping[str, ToolSpec],
+    inputs: JSONSchema,
+    query: str = "",
+    name: str = "workflow",
+) -> list[Induced]:
+    """The workflows that traces of one task may come from, the likeliest first.
+
+    Args:
+        traces: Executions of the task on different inputs; failed calls are left out.
+        specs: The tools.
+        inputs: JSON Schema of the task's inputs.
+        query: The task's text, which ranks constants and conditions.
+        name: The workflows' name.
+    """
+    runs = [run_of(trace, number) for number, trace in enumerate(traces)]
+    return drafts(Given(runs, specs, inputs, read(query), name)) if runs else []

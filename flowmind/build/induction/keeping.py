@@ -1,0 +1,314 @@
+"""Values that a loop keeps from round to round: set on some of its ways, and read until they are set again."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.structure import Key, junction
+from flowmind.build.induction.terms import Term
+from flowmind.build.induction.walking import Sample, Walk, inside
+from flowmind.workflow.expressions import ExpressionError, evaluate
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.values import CaseError
+
+Edge = tuple[Key, Key]
+MOST_SETS = 3
+"""Ways of a loop that set one value."""
+MOST_WAYS = 9
+"""Ways that are put together, the cheapest ones."""
+EACH = 0.4
+"""What it costs that one more way sets the value."""
+
+Explain = Callable[[Sequence[Sample], Sequence[Any], bool, bool], Term | None]
+"""The likeliest term for values at visits; whether they are what a loop begins with, and whether to compute."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A value that a loop keeps."""
+
+    loop: str
+    first: tuple[Term, tuple[Sample, ...]] | None
+    """What it is before the first round; None if it is always set before it is read."""
+    sets: tuple[tuple[Edge, Term, tuple[Sample, ...]], ...]
+    """The ways on which it is set, what to, and the visits that show it."""
+    cost: float
+
+    @property
+    def terms(self) -> list[Term]:
+        """All that it reads."""
+        return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
+
+    @property
+    def told(self) -> str:
+        """What tells it from others."""
+        first = self.first[0].expr if self.first else ""
+        return f"{self.loop} {first}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A number that a loop adds to, or takes from, each time that one of its edges is passed."""
+
+    loop: str
+    first: Term
+    """What it is before the first round."""
+    begins: tuple[Sample, ...]
+    edge: Edge
+    term: Term
+    """What is added."""
+    sign: str
+    points: tuple[Sample, ...]
+    cost: float
+
+    @property
+    def terms(self) -> list[Term]:
+        """All that it reads."""
+        return [self.first, self.term]
+
+    @property
+    def told(self) -> str:
+        """What tells it from others."""
+        return f"{self.loop} {self.first.expr} {self.sign} {self.edge}: {self.term.expr}"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """An edge of a loop on which the value could be set."""
+
+    edge: Edge
+    passed: dict[int, int]
+    """The visits before which it was passed last, and where in the path."""
+    explained: frozenset[int]
+    """Those of them whose value it explains."""
+    term: Term
+    points: tuple[Sample, ...]
+
+
+class _Readings:
+    """The visits at which a kept value is read: what was passed before each of them since the one before."""
+
+    def __init__(self, walk: Walk, loop: str, samples: Sequence[Sample], targets: Sequence[Any]) -> None:
+        self.samples, self.targets = samples, targets
+        self.entries: list[int] = []
+        self.windows: list[tuple[int, int]] = []
+        self.firsts: list[int] = []
+        self.changed: set[int] = set()
+        self.complete = True
+        latest: dict[tuple[int, int], int] = {}
+        for number, sample in enumerate(samples):
+            entry = _entry(walk, loop, sample)
+            if entry is None:
+                self.complete = False
+                return
+            before = latest.get((sample.run, entry))
+            if before is None:
+                self.firsts.append(number)
+            elif not json_equal(targets[number], targets[before]):
+                self.changed.add(number)
+            self.entries.append(entry)
+            self.windows.append((entry if before is None else samples[before].event, sample.event))
+            latest[sample.run, entry] = number
+        self.passes = _passes(walk, loop, {sample.run for sample in samples})
+
+    def passed(self, edge: Edge) -> dict[int, int]:
+        """The visits before which an edge was passed, and where it was passed last."""
+        found: dict[int, int] = {}
+        for number, (begin, end) in enumerate(self.windows):
+            places = self.passes[edge].get(self.samples[number].run, [])
+            last = bisect_right(places, end) - 1
+            if last >= 0 and places[last] > begin:
+                found[number] = places[last]
+        return found
+
+    def since(self, edge: Edge, number: int) -> list[Sample]:
+        """Where an edge was passed since the loop was entered, before a visit."""
+        run, end = self.samples[number].run, self.samples[number].event
+        return [Sample(run, place) for place in self.passes[edge].get(run, []) if self.entries[number] < place <= end]
+
+
+Settled = Callable[[Term, str], bool]
+"""Whether a term can be computed before the first round of a loop."""
+
+
+def kept(
+    walk: Walk,
+    samples: Sequence[Sample],
+    targets: Sequence[Any],
+    explain: Explain,
+    settled: Settled,
+) -> Iterator[Kept]:
+    """The ways to explain values as what a loop keeps: the cheapest of each loop.
+
+    Args:
+        walk: A layout with its variables.
+        samples, targets: The visits that read the value, run by run in their order, and the value at each.
+        explain: Finds terms.
+        settled: Whether a term can be computed before the first round of a loop.
+    """
+    for loop in walk.layout.loops:
+        readings = _Readings(walk, loop, samples, targets)
+        if readings.complete and (readings.changed or len(readings.firsts) == len(samples)):
+            for deep in (False, True):
+                found = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
+                if found is not None:
+                    yield found
+                    break
+
+
+def summed(
+    walk: Walk,
+    samples: Sequence[Sample],
+    targets: Sequence[Any],
+    explain: Explain,
+    settled: Settled,
+    numbers: Callable[[Sequence[Sample]], Sequence[Term]],
+) -> Iterator[Summed]:
+    """The ways to explain numbers as sums that a loop adds up; arguments as for `kept`.
+
+    Args:
+        numbers: The likeliest terms that are numbers at some visits.
+    """
+    for loop in walk.layout.loops:
+        readings = _Readings(walk, loop, samples, targets)
+        if not readings.complete:
+            continue
+        begins = tuple(Sample(one.run, entry) for one, entry in zip(samples, readings.entries, strict=True))
+        for edge in readings.passes:
+            rows = [readings.since(edge, number) for number in range(len(samples))]
+            points = [point for row in rows for point in row]
+            if len({len(row) for row in rows}) < 2:
+                continue
+            for term in numbers(points):
+                values = iter(term.values)
+                sums = [sum(next(values) for _ in row) for row in rows]
+                for sign, factor in (("+", -1), ("-", 1)):
+                    firsts = [target + factor * total for target, total in zip(targets, sums, strict=True)]
+                    first = explain(begins, firsts, True, False)
+                    if first is not None and settled(first, loop):
+                        cost = first.cost + term.cost + EACH
+                        yield Summed(loop, first, begins, edge, term, sign, tuple(points), cost)
+
+
+def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
+    """What a kept value is at a visit; UNSET where it has none.
+
+    Args:
+        held: The kept value.
+        walk: The layout that it was found in.
+        rows: The variables before each event of each run.
+        sample: The visit.
+    """
+    entry = _entry(walk, held.loop, sample)
+    if entry is None:
+        return UNSET
+    path = walk.layout.paths[sample.run]
+    terms = {edge: term for edge, term, _ in held.sets}
+    for place in range(sample.event, entry, -1):
+        term = terms.get((path[place - 1].key, path[place].key))
+        if term is not None:
+            return _evaluated(term, rows[sample.run][place])
+    return _evaluated(held.first[0], rows[sample.run][entry]) if held.first is not None else UNSET
+
+
+def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
+    try:
+        return evaluate(term.expr, {name: value for name, value in env.items() if value is not UNSET})
+    except (ExpressionError, CaseError):
+        return UNSET
+
+
+def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
+    """Where a loop was entered last before a visit."""
+    path = walk.layout.paths[sample.run]
+    for place in range(sample.event, 0, -1):
+        if path[place].key == junction(loop) and not inside(path[place - 1].key, loop):
+            return place
+    return None
+
+
+def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[int]]]:
+    """The places at which each edge of a loop leads on, by edge and run."""
+    found: dict[Edge, dict[int, list[int]]] = {}
+    for run in sorted(runs):
+        path = walk.layout.paths[run]
+        for place in range(1, len(path)):
+            one, other = path[place - 1].key, path[place].key
+            if inside(one, loop) and inside(other, loop):
+                found.setdefault((one, other), {}).setdefault(run, []).append(place)
+    return found
+
+
+def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
+    """The edges that could set the value, each with the cheapest term; the cheapest ones first."""
+    found: dict[frozenset[int], _Way] = {}
+    left: list[tuple[Edge, dict[int, int]]] = []
+
+    def explained(edge: Edge, passed: dict[int, int], numbers: Sequence[int]) -> bool:
+        points = [Sample(readings.samples[number].run, passed[number]) for number in numbers]
+        term = explain(points, [readings.targets[number] for number in numbers], False, deep)
+        if term is None:
+            return False
+        held = frozenset(numbers)
+        if held not in found or term.cost < found[held].term.cost:
+            found[held] = _Way(edge, passed, held, term, tuple(points))
+        return True
+
+    for edge in readings.passes:
+        passed = readings.passed(edge)
+        telling = bool(passed) and (not readings.changed or bool(readings.changed & set(passed)))
+        if telling and not explained(edge, passed, list(passed)):
+            left.append((edge, passed))
+    others = list(found.values())
+    for edge, passed in left:  # what another way sets later in the same round says nothing of this one
+        for other in others:
+            numbers = [number for number, place in passed.items() if other.passed.get(number, -1) <= place]
+            if 0 < len(numbers) < len(passed):
+                explained(edge, passed, numbers)
+    return sorted(found.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
+
+
+def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled) -> Kept | None:
+    """The cheapest few ways that explain every value together, with what it is at first."""
+    best: Kept | None = None
+    for size in range(1, MOST_SETS + 1):
+        for chosen in combinations(ways, size):
+            cost = sum(way.term.cost + EACH for way in chosen)
+            if best is not None and cost >= best.cost:
+                continue
+            begins = _begins(readings, chosen)
+            if begins is None:
+                continue
+            first: tuple[Term, tuple[Sample, ...]] | None = None
+            if begins:
+                points = [Sample(readings.samples[number].run, readings.entries[number]) for number in begins]
+                term = explain(points, [readings.targets[number] for number in begins], True, True)
+                if term is None or not settled(term, loop):
+                    continue
+                first = (term, tuple(points))
+                cost += term.cost
+            if best is None or cost < best.cost:
+                best = Kept(loop, first, tuple((way.edge, way.term, way.points) for way in chosen), cost)
+    return best
+
+
+def _begins(readings: _Readings, chosen: Sequence[_Way]) -> list[int] | None:
+    """The visits that read what the value is at first; None if some value is not explained."""
+    begins: list[int] = []
+    used: set[Edge] = set()
+    for number in range(len(readings.samples)):
+        last = max(chosen, key=lambda way: way.passed.get(number, -1))
+        if number in last.passed:
+            if number not in last.explained:
+                return None
+            used.add(last.edge)
+        elif number in readings.changed:
+            return None
+        elif number in readings.firsts:
+            begins.append(number)
+    return begins if len(used) == len(chosen) else None

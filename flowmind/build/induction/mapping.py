@@ -1,0 +1,251 @@
+"""Loops that only go through a list and collect one value of each round become `map` nodes.
+
+Such a loop says more than it needs to: its counter, its list of results, its test. As a map it is one node, and
+nothing of a round is left behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flowmind.build.induction.conditions import negated
+from flowmind.workflow.document import (
+    Assign,
+    Binding,
+    Condition,
+    Edge,
+    Literal_,
+    LLMNode,
+    Map,
+    Node,
+    ToolNode,
+    Var,
+    Workflow,
+    bindings,
+    reads,
+)
+from flowmind.workflow.expressions import names as names_in
+
+_PATH = re.compile(r"([A-Za-z]\w*)((?:\[(?:'[^']*'|\d+)\])*)")
+_STAY = (re.compile(r"(\w+) < len\((?P<list>.+)\)"), re.compile(r"len\((?P<list>.+)\) > (\w+)"))
+_LEAVE = (
+    re.compile(r"(\w+) >= len\((?P<list>.+)\)"),
+    re.compile(r"len\((?P<list>.+)\) <= (\w+)"),
+    re.compile(r"len\((?P<list>.+)\) == (\w+)"),
+)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop that is a map."""
+
+    nodes: frozenset[str]
+    """All that it replaces, its own first values included."""
+    test: str
+    before: str
+    """What led to it."""
+    arm: bool | None
+    after: str
+    made: Map
+
+
+def with_maps(workflow: Workflow) -> Workflow:
+    """The workflow with a map node for every loop that is no more than that."""
+    while (found := next(_loops(workflow), None)) is not None:
+        workflow = _replaced(workflow, found)
+    return workflow
+
+
+def _replaced(workflow: Workflow, loop: _Loop) -> Workflow:
+    nodes: list[Node] = []
+    for node in workflow.nodes:
+        if node.id == loop.test:
+            nodes.append(loop.made)
+        elif node.id not in loop.nodes:
+            nodes.append(node)
+    kept = [edge for edge in workflow.edges if edge.source not in loop.nodes and edge.target not in loop.nodes]
+    into = [
+        edge.model_copy(update={"target": loop.made.id})
+        for edge in workflow.edges
+        if edge.target in loop.nodes and edge.source not in loop.nodes
+    ]
+    out = Edge.model_validate({"from": loop.made.id, "to": loop.after})
+    return workflow.model_copy(update={"nodes": tuple(nodes), "edges": (*kept, *into, out)})
+
+
+def _loops(workflow: Workflow) -> Iterator[_Loop]:
+    for node in workflow.nodes:
+        if isinstance(node, Condition) and (found := _read(workflow, node)) is not None:
+            yield found
+
+
+def _test(expr: str) -> tuple[str, str, bool] | None:
+    """The counter, the list and the arm that goes on, of a loop's test."""
+    for patterns, arm in ((_STAY, True), (_LEAVE, False)):
+        for pattern in patterns:
+            if (match := pattern.fullmatch(expr)) is not None:
+                counter = next(part for part in match.groups() if part != match["list"])
+                return counter, match["list"], arm
+    return None
+
+
+def _way(workflow: Workflow, node: str, arm: bool | None) -> str | None:
+    return next((edge.target for edge in workflow.after(node) if edge.when == arm), None)
+
+
+def _read(workflow: Workflow, test: Condition) -> _Loop | None:
+    """The map that a test and what hangs on it amount to; None if they do more."""
+    found = _test(test.expr)
+    if found is None:
+        return None
+    counter, listed, stay = found
+    over = _var(listed)
+    inside, after = _way(workflow, test.id, stay), _way(workflow, test.id, not stay)
+    if over is None or inside is None or after is None:
+        return None
+    where, rounds = "", [_chain(workflow, inside, test.id)]
+    choice = workflow.by_id[inside]
+    skipped: list[str] = []
+    if isinstance(choice, Condition):
+        ways = {arm: _way(workflow, choice.id, arm) for arm in (True, False)}
+        chains = {arm: _chain(workflow, way, test.id) if way else None for arm, way in ways.items()}
+        idle = next((arm for arm, chain in chains.items() if chain is not None and _idle(chain, counter, listed)), None)
+        if idle is None:
+            return None
+        rounds = [chains[not idle]]
+        skipped = [choice.id, *(node.id for node in chains[idle] or [])]
+        where = negated(choice.expr) if idle else choice.expr
+    chain = rounds[0]
+    if chain is None or len(chain) < 3:
+        return None
+    first, *body, last = chain
+    if not (isinstance(first, Assign) and first.expr == f"{listed}[{counter}]" and _steps(last, counter)):
+        return None
+    begun = _begun(workflow, test.id, {node.id for node in chain} | set(skipped), counter)
+    if begun is None:
+        return None
+    gathered = [node for node in body if isinstance(node, Assign) and _appends(node)]
+    if len(gathered) != 1 or gathered[0].output not in begun[1]:
+        return None
+    result = gathered[0]
+    name = _free(workflow, f"map_{result.output}"[:56])
+    made = _map(name, over, first.output, where.replace(f"{listed}[{counter}]", first.output), body, result)
+    nodes = frozenset([test.id, *(node.id for node in chain), *skipped, begun[0][counter], begun[0][result.output]])
+    if made is None or not _closed(
+        workflow, made, nodes, {counter, first.output, *(node.output for node in made.body)}
+    ):
+        return None
+    source = next(edge for edge in workflow.edges if edge.target in nodes and edge.source not in nodes)
+    return _Loop(nodes, test.id, source.source, source.when, after, made)
+
+
+def _chain(workflow: Workflow, begin: str, end: str) -> list[Node] | None:
+    """The nodes from one to another, if there is one way and no more than calls and assignments on it."""
+    found: list[Node] = []
+    here: str | None = begin
+    while here is not None and here != end:
+        node = workflow.by_id[here]
+        if not isinstance(node, ToolNode | Assign) or node in found:
+            return None
+        found.append(node)
+        here = _way(workflow, here, None)
+    return found if here == end else None
+
+
+def _appends(node: Assign) -> bool:
+    return (node.expr or "").startswith(f"{node.output} + [")
+
+
+def _free(workflow: Workflow, name: str) -> str:
+    """An id that no node has."""
+    return name if name not in workflow.by_id else f"{name}_{len(workflow.nodes)}"
+
+
+def _steps(node: Node, counter: str) -> bool:
+    return isinstance(node, Assign) and node.output == counter and node.expr == f"{counter} + 1"
+
+
+def _idle(chain: list[Node], counter: str, listed: str) -> bool:
+    """Whether a round does nothing but go on to the next element."""
+    return all(_steps(node, counter) or getattr(node, "expr", None) == f"{listed}[{counter}]" for node in chain)
+
+
+def _begun(workflow: Workflow, test: str, loop: set[str], counter: str) -> tuple[dict[str, str], set[str]] | None:
+    """The assignments right before a loop, by variable, and those of them that set an empty list."""
+    sources = [edge.source for edge in workflow.edges if edge.target == test and edge.source not in loop]
+    if len(sources) != 1:
+        return None
+    nodes: dict[str, str] = {}
+    empty: set[str] = set()
+    here: str | None = sources[0]
+    while here is not None:
+        node = workflow.by_id[here]
+        into = [edge for edge in workflow.edges if edge.target == here]
+        if not isinstance(node, Assign) or node.value is None or len(workflow.after(here)) != 1:
+            break
+        nodes.setdefault(node.output, here)
+        if isinstance(node.value, Literal_) and node.value.value == []:
+            empty.add(node.output)
+        here = into[0].source if len(into) == 1 else None
+    begins = workflow.by_id.get(nodes.get(counter, ""))
+    return (nodes, empty) if isinstance(begins, Assign) and begins.value == Literal_(value=0) else None
+
+
+def _map(name: str, over: Var, item: str, where: str, body: list[Node], result: Assign) -> Map | None:
+    """The map node; None if a step reads what only a later one sets, as an accumulation does."""
+    steps: list[ToolNode | Assign] = []
+    collected = (result.expr or "")[len(result.output) + 4 : -1]
+    for node in body:
+        if isinstance(node, ToolNode | Assign) and node is not result:
+            steps.append(node)
+    collect = _var(collected)
+    if collect is None:
+        made = f"{result.output}_item"
+        steps.append(Assign(id=made, expr=collected, output=made))
+        collect = Var(var=made)
+    outputs = [step.output for step in steps]
+    for place, step in enumerate(steps):
+        if _read_by(step) & {*outputs[place:], result.output}:
+            return None
+    if len(set(outputs)) < len(outputs) or (body.index(result) < len(body) - 1 and _sets(body, collect)):
+        return None
+    return Map(
+        id=name, over=over, item=item, where=where or None, body=tuple(steps), collect=collect, output=result.output
+    )
+
+
+def _sets(body: list[Node], collect: Binding) -> bool:
+    """Whether what is collected is set after it was."""
+    names = set(reads(collect))
+    return isinstance(body[-1], ToolNode | Assign) and body[-1].output in names
+
+
+def _read_by(node: Node) -> set[str]:
+    found = {name for binding in bindings(node) for name in reads(binding)}
+    expr: Any = getattr(node, "expr", None) or getattr(node, "where", None)
+    return found | (set(names_in(expr)) if expr else set())
+
+
+def _closed(workflow: Workflow, made: Map, nodes: frozenset[str], own: set[str]) -> bool:
+    """Whether nothing outside reads what a round sets."""
+    outside = [node for node in workflow.nodes if node.id not in nodes]
+    read = set[str]().union(*(_read_by(node) for node in outside))
+    for node in outside:
+        if isinstance(node, Map):
+            read |= set[str]().union(*(_read_by(step) for step in node.body)) | set(reads(node.collect))
+        if isinstance(node, LLMNode):
+            read |= {name for binding in node.args.values() for name in reads(binding)}
+    others = {node.output for node in outside if isinstance(node, ToolNode | Assign | Map | LLMNode)}
+    return not own & read and not own & others and made.item not in workflow.input_names
+
+
+def _var(text: str) -> Var | None:
+    """A variable or a path into it."""
+    match = _PATH.fullmatch(text)
+    if match is None:
+        return None
+    path = [part[1:-1] if part.startswith("'") else int(part) for part in re.findall(r"\[('[^']*'|\d+)\]", match[2])]
+    return Var(var=match[1], path=tuple(path))

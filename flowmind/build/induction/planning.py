@@ -1,0 +1,379 @@
+"""From explained slots to a plan: what each site is given, what is set on which way, and what decides between ways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from flowmind.build.induction.binding import Bound, Edge, Slot, finish
+from flowmind.build.induction.conditions import Candidate
+from flowmind.build.induction.keeping import Kept, Summed
+from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.structure import END, Event, Key, Layout, junction
+from flowmind.build.induction.terms import Term
+from flowmind.build.induction.walking import ELEMENT, Sample, inside
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
+from flowmind.workflow.expressions import ExpressionError, evaluate
+from tools_registry.specs.values import CaseError
+
+UNDECIDED = 16.0
+"""What a place costs whose ways nothing tells apart."""
+LOOP = 4.5
+APART = 5.0
+CLOSE = 1.5
+"""How much dearer a term may be that explains a value about as well."""
+
+
+@dataclass(frozen=True)
+class Set:
+    """A variable is set: to a binding, or to an expression."""
+
+    name: str
+    binding: Binding | None = None
+    expr: str = ""
+    support: tuple[Sample, ...] = ()
+
+    def value(self, env: Mapping[str, Any]) -> Any:
+        """What it is set to; UNSET if that cannot be computed here."""
+        if self.binding is not None:
+            return resolve(self.binding, env)
+        try:
+            return evaluate(self.expr, env)
+        except (ExpressionError, CaseError, KeyError, TypeError):
+            return UNSET
+
+
+@dataclass
+class Decision:
+    """What leads from a place to its ways: tried one after the other, the last way is what is left."""
+
+    ways: list[tuple[list[Candidate], Key]]
+    last: Key
+    solved: bool = True
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """Of its likeliest conditions."""
+        return sum(found[0].cost if found else UNDECIDED for found, _ in self.ways)
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The variables that these read."""
+        return frozenset[str]().union(*(found[0].uses for found, _ in self.ways if found))
+
+
+@dataclass
+class Plan:
+    """A program over the sites of a layout."""
+
+    bound: Bound
+    args: dict[Key, dict[str, Binding]] = field(default_factory=dict[Key, dict[str, Binding]])
+    answer: Binding | None = None
+    before: dict[Key, list[Set]] = field(default_factory=dict[Key, list[Set]])
+    """Set right before a site."""
+    on_way: dict[Edge, list[Set]] = field(default_factory=dict[Edge, list[Set]])
+    """Set on the way from one place to another."""
+    entering: dict[str, list[Set]] = field(default_factory=dict[str, list[Set]])
+    """Set before the first round of a loop."""
+    decisions: dict[Key, Decision] = field(default_factory=dict[Key, Decision])
+    open: list[tuple[Key, str]] = field(default_factory=list[tuple[Key, str]])
+    """Arguments that nothing explains."""
+    cost: float = 0.0
+    waiting: frozenset[str] = frozenset()
+    """Results that nothing reads."""
+    left_out: tuple[str, ...] = ()
+    """Tools with calls that were left out, because nothing reads their results."""
+    others: list[tuple[Edge, Set, Set]] = field(default_factory=list[tuple[Edge, Set, Set]])
+    """What is set on a way, and what explains it about as well."""
+    refined: bool = False
+    """Layouts that may explain what it leaves open were tried."""
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The loops of its layout."""
+        return self.bound.walk.layout.loops
+
+
+def resolve(binding: Binding, env: Mapping[str, Any]) -> Any:
+    """What a binding stands for; UNSET if something in it is."""
+    match binding:
+        case Literal_(value=value):
+            return value
+        case Var(var=name, path=path):
+            found = env.get(name, UNSET)
+            for part in path:
+                try:
+                    found = found[part]
+                except (KeyError, IndexError, TypeError):
+                    return UNSET
+            return found
+        case ListOf(list=parts):
+            values = [resolve(part, env) for part in parts]
+            return UNSET if any(value is UNSET for value in values) else values
+        case ObjectOf(object=fields):
+            made = {key: resolve(part, env) for key, part in fields.items()}
+            return UNSET if any(value is UNSET for value in made.values()) else made
+
+
+class _Planner:
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound
+        self.plan = Plan(bound)
+        self.layout = bound.walk.layout
+        self._made: dict[str, str] = {}
+        self._names = {name for rows in bound.walk.after for env in rows for name in env}
+        self._names |= set(bound.walk.names.values())
+
+    def fill(self) -> Plan:
+        """The plan; what stands behind loops is explained with what they set."""
+        self._sites()
+        if self.layout.loops:
+            finish(self.bound, simulate(self.plan))
+            self._sites()
+        if self.bound.answer is not None and self.bound.answer.explained:
+            self.plan.answer = self.realise(self.bound.answer, END, "answer")
+        elif self.bound.answer is not None:
+            self.plan.open.append((END, "answer"))
+        return self.plan
+
+    def _sites(self) -> None:
+        for key, slots in self.bound.slots.items():
+            if key in self.plan.args:
+                continue
+            self.plan.args[key] = {}
+            for name, slot in slots.items():
+                if slot.explained:
+                    self.plan.args[key][name] = self.realise(slot, key, name)
+                else:
+                    self.plan.open.append((key, name))
+
+    def realise(self, slot: Slot, key: Key, hint: str) -> Binding:
+        """The binding of a slot; what it needs is put into the plan."""
+        if slot.part is not None:
+            return ObjectOf(object={name: self.realise(part, key, name) for name, part in slot.part.items()})
+        if slot.listed is not None:
+            return ListOf(list=tuple(self.realise(part, key, hint) for part in slot.listed))
+        if slot.collected is not None:
+            edges, loop, inner = slot.collected
+            return Var(var=self._collect(edges, loop, inner, hint))
+        if slot.kept is not None:
+            return Var(var=self._keep(slot.kept, hint))
+        if slot.ways:
+            return Var(var=self._on_ways(slot.ways, hint))
+        term = slot.terms[0]
+        self._begin(term)
+        if term.binding is not None:
+            return term.binding
+        return Var(var=self._computed(term, key, hint, slot))
+
+    def _begin(self, term: Term) -> None:
+        for name, first in term.initial:
+            loop = next(
+                loop for loop in self.layout.loops
+                for key, held in self.bound.walk.names.items() if held == name and inside(key, loop)
+            )  # fmt: skip
+            self._enter(loop, Set(name, first.binding, "" if first.binding is not None else first.expr))
+
+    def _enter(self, loop: str, made: Set) -> None:
+        held = self.plan.entering.setdefault(loop, [])
+        if made not in held:
+            held.append(made)
+
+    def _computed(self, term: Term, key: Key, hint: str, slot: Slot) -> str:
+        memo = f"{key} {term.expr}"
+        if memo not in self._made:
+            self._made[memo] = self._name(hint)
+            self.plan.before.setdefault(key, []).append(Set(self._made[memo], None, term.expr, slot.support))
+        return self._made[memo]
+
+    def _on_ways(self, ways: Sequence[tuple[Edge, Slot]], hint: str) -> str:
+        memo = "; ".join(f"{edge}: {_told(slot)}" for edge, slot in ways)
+        if memo not in self._made:
+            name = self._made[memo] = self._name(hint)
+            for edge, slot in ways:
+                self._put(edge, name, slot)
+        return self._made[memo]
+
+    def _keep(self, held: Kept | Summed, hint: str) -> str:
+        if held.told in self._made:
+            return self._made[held.told]
+        name = self._made[held.told] = self._name(hint)
+        if isinstance(held, Summed):
+            self._start(held.loop, name, held.first, held.begins)
+            made = Set(name, None, f"{name} {held.sign} {held.term.expr}", held.points)
+            self.plan.on_way.setdefault(held.edge, []).append(made)
+            return name
+        if held.first is not None:
+            self._start(held.loop, name, *held.first)
+        for edge, term, points in held.sets:
+            self._put(edge, name, Slot([term], term.cost, support=points))
+        return name
+
+    def _start(self, loop: str, name: str, term: Term, points: tuple[Sample, ...]) -> None:
+        """A variable is set before the first round of a loop."""
+        self._begin(term)
+        self._enter(loop, Set(name, term.binding, "" if term.binding is not None else term.expr, points))
+
+    def _put(self, edge: Edge, name: str, slot: Slot) -> None:
+        if slot.terms and slot.terms[0].binding is None:
+            self._begin(slot.terms[0])
+            made = Set(name, None, slot.terms[0].expr, slot.support)
+        else:
+            made = Set(name, self.realise(slot, edge[1], name), "", slot.support)
+        self.plan.on_way.setdefault(edge, []).append(made)
+        for term in _close(slot):
+            other = Set(name, term.binding, "" if term.binding is not None else term.expr, slot.support)
+            self.plan.others.append((edge, made, other))
+
+    def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
+        memo = f"{edges} all {_told(inner)}"
+        if memo not in self._made:
+            name = self._made[memo] = self._name(hint)
+            self._enter(loop, Set(name, Literal_(value=[])))
+            ways = inner.ways or [(edge, inner) for edge in edges]
+            for edge, slot in ways:
+                expr = self._expression(slot, edge[1], f"{name}_item")
+                self.plan.on_way.setdefault(edge, []).append(Set(name, None, f"{name} + [{expr}]", slot.support))
+        return self._made[memo]
+
+    def _expression(self, slot: Slot, key: Key, hint: str) -> str:
+        """A slot as an expression."""
+        if slot.terms:
+            self._begin(slot.terms[0])
+            return slot.terms[0].expr
+        value = self.realise(slot, key, hint)
+        assert isinstance(value, Var), "what no term explains becomes a variable"
+        return value.var
+
+    def _name(self, hint: str) -> str:
+        base = re.sub(r"\W", "_", hint) or "value"
+        base = base if base[0].isalpha() else f"v_{base}"
+        if base in ("and", "or", "not", "in", "is", "if", "else", "for", "sum", "min", "max", "len", "all", "any"):
+            base = f"{base}_"
+        name, number = base, 1
+        while name in self._names:
+            number += 1
+            name = f"{base}_{number}"
+        self._names.add(name)
+        return name
+
+
+def _told(slot: Slot) -> str:
+    if slot.terms:
+        return slot.terms[0].expr
+    if slot.part is not None:
+        return str({name: _told(part) for name, part in slot.part.items()})
+    if slot.collected is not None:
+        return f"{slot.collected[0]} {_told(slot.collected[2])}"
+    if slot.kept is not None:
+        return slot.kept.told
+    return "; ".join(f"{edge} {_told(part)}" for edge, part in slot.ways)
+
+
+def _close(slot: Slot | None) -> list[Term]:
+    """The terms that explain a slot about as well as the likeliest one."""
+    terms = slot.terms if slot is not None else []
+    return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
+
+
+def variants(made: Plan) -> Iterator[Plan]:
+    """The plan with one value taken from elsewhere: from where the traces show it as well."""
+    for key, slots in made.bound.slots.items():
+        for name, slot in slots.items():
+            for term in _close(slot):
+                if term.binding is not None and name in made.args.get(key, {}):
+                    yield replace(made, args={**made.args, key: {**made.args[key], name: term.binding}})
+    for edge, held, other in made.others:
+        sets = [other if one is held else one for one in made.on_way[edge]]
+        yield replace(made, on_way={**made.on_way, edge: sets})
+    for term in _close(made.bound.answer):
+        if term.binding is not None:
+            yield replace(made, answer=term.binding)
+    parts = made.bound.answer.part if made.bound.answer is not None else None
+    if parts is not None and isinstance(made.answer, ObjectOf):
+        for name, slot in parts.items():
+            for term in _close(slot):
+                if term.binding is not None:
+                    yield replace(made, answer=ObjectOf(object={**made.answer.object, name: term.binding}))
+
+
+def fill(bound: Bound) -> Plan:
+    """The plan of a bound layout, without its conditions."""
+    made = _Planner(bound).fill()
+    made.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
+    return made
+
+
+def outlay(layout: Layout) -> float:
+    """What the loops of a layout cost, and ways that part early: the call before could have been one for all."""
+    return LOOP * len(layout.loops) + (APART if layout.early else 0.0)
+
+
+def _regular(bound: Bound) -> float:
+    """A loop that makes the same number of rounds whenever it is entered may be no loop."""
+    cost = 0.0
+    loops = bound.walk.layout.loops
+    for loop in loops:
+        within = any(loop != other and loop.startswith(other) for other in loops)
+        entered = [_rounds(path, loop) or ([] if within else [0]) for path in bound.walk.layout.paths]
+        counts = [count for one in entered for count in one]
+        if len(set(counts)) == 1 and len(counts) > 1:
+            cost += 5.0
+    return cost
+
+
+def _rounds(path: Sequence[Event], loop: str) -> list[int]:
+    """How often the junction of a loop is passed each time that it is entered."""
+    found: list[int] = []
+    for one, other in pairwise(path):
+        if other.key == junction(loop):
+            if inside(one.key, loop):
+                found[-1] += 1
+            else:
+                found.append(1)
+    return found
+
+
+Rows = list[list[dict[str, Any]]]
+
+
+def simulate(made: Plan) -> tuple[Rows, Rows]:
+    """The variables before and after every event, with everything that the plan sets."""
+    walk = made.bound.walk
+    befores: Rows = []
+    afters: Rows = []
+    for number, path in enumerate(walk.layout.paths):
+        kept: dict[str, Any] = {}
+        before: list[dict[str, Any]] = []
+        after: list[dict[str, Any]] = []
+        for place, event in enumerate(path):
+            env = {**kept, **walk.before[number][place]}
+
+            def put(sets: Sequence[Set], env: dict[str, Any] = env, kept: dict[str, Any] = kept) -> None:
+                for one in sets:
+                    value = one.value(env)
+                    for held in (kept, env):
+                        if value is UNSET:
+                            held.pop(one.name, None)  # a list with it in it would be no value either
+                        else:
+                            held[one.name] = value
+
+            if place:
+                edge = (path[place - 1].key, event.key)
+                put(made.on_way.get(edge, ()))
+                if event.key[0] == "loop" and not inside(edge[0], event.key[1]):
+                    put(made.entering.get(event.key[1], ()))
+            put(made.before.get(event.key, ()))
+            before.append({name: value for name, value in env.items() if value is not UNSET})
+            if event.call is not None:
+                kept.pop(walk.names[event.key], None)
+            env = {**env, **walk.after[number][place]}
+            gone = [name for name in env if name.startswith(ELEMENT) and name not in walk.after[number][place]]
+            after.append({name: value for name, value in env.items() if value is not UNSET and name not in gone})
+        befores.append(before)
+        afters.append(after)
+    return befores, afters

@@ -1,0 +1,225 @@
+"""Inputs of our own making: near the examples' and at the limits that the task's text names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, cast
+
+from flowmind.base.files import dump_json
+from flowmind.build.induction.reading import Reading
+from flowmind.build.induction.terms import is_number
+from flowmind.trace.task import Task
+from tools_registry.specs.schema import validator
+
+MOST = 400
+EXCHANGED = 0.25
+"""How often a value is taken over from another case."""
+LONG = 12
+"""Elements of a list that is made as long as a number that the task names."""
+
+
+def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Inputs that fit the task's schema, none of them an example's.
+
+    In turn: an example's input with one text or number in it exchanged for one that stands elsewhere in the examples
+    or in the task, or next to that; one with all the numbers of a list brought to one side of a number that the task
+    names, or with a list full of another input's value, at times as long as such a number; and one with a list or a
+    value changed, at times on top of an earlier change: a list shortened, emptied, in another order, with repeats or
+    what is nearly one, all its numbers shifted; a text with words more or less.
+    """
+    random = Random(f"{seed}/{task.id}")
+    fits = validator(task.inputs)
+    cases = [example.input for example in task.examples]
+    seen = {dump_json(case) for case in cases}
+    numbers = [value for value in reading.constants if isinstance(value, int) and not isinstance(value, bool)]
+    texts = _texts(cases) + _texts([example.output for example in task.examples])
+    texts += [value for value in reading.constants if isinstance(value, str)]
+    texts = list(dict.fromkeys(texts))
+    single = [change for case in cases for change in _exchanges(case, numbers, texts, random)]
+    near = list(dict.fromkeys(number + off for number in numbers for off in (0, -1, 1)))
+    bounded = [
+        change for case in cases for limit in near for side in (min, max) for change in _bounded(case, limit, side)
+    ]
+    bounded += [change for case in cases for change in _all_alike(case, cases, near)]
+    for queue in (single, bounded):
+        random.shuffle(queue)
+    changed = [*cases]
+    for turn in range(MOST):
+        if turn % 4 == 3 and bounded:
+            case = bounded.pop()
+        elif turn % 2 and single:
+            case = single.pop()
+        else:
+            case = dict(random.choice(cases if random.random() < 0.6 else changed))
+            for _ in range(random.choice((1, 1, 2))):
+                name = random.choice(sorted(case))
+                others = [other[name] for other in cases if name in other]
+                if random.random() < EXCHANGED:
+                    case[name] = random.choice(others)
+                else:
+                    case[name] = _changed(case[name], others, numbers, texts, random)
+        key = dump_json(case)
+        if key not in seen and fits(case) is None:
+            seen.add(key)
+            changed.append(case)
+            yield case
+
+
+def _exchanges(value: Any, numbers: Sequence[int], texts: Sequence[str], random: Random) -> Iterator[Any]:
+    """A value with one text or number in it exchanged."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        near = {number + off for number in numbers for off in (-1, 0, 1)} | {value - 1, value + 1}
+        yield from random.sample(sorted(near), min(6, len(near)))
+    elif isinstance(value, str):
+        yield from random.sample(texts, min(4, len(texts)))
+    elif isinstance(value, list):
+        held = cast(list[Any], value)
+        for place in random.sample(range(len(held)), min(4, len(held))):
+            for part in _exchanges(held[place], numbers, texts, random):
+                yield [*held[:place], part, *held[place + 1 :]]
+    elif isinstance(value, dict):
+        for key, part in cast(dict[str, Any], value).items():
+            for other in _exchanges(part, numbers, texts, random):
+                yield {**value, key: other}
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    parts = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
+    if not isinstance(parts, list):
+        return []
+    return [text for part in cast(list[Any], parts) for text in _texts(part)]
+
+
+def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random) -> Any:
+    """A value, changed a little."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        near = [number + off for number in numbers for off in (-1, 0, 1)]
+        return random.choice([*near, value + 1, value - 1, 2 * value, value // 2, 0, *_numbers(others)])
+    if isinstance(value, float):
+        return random.choice([*map(float, numbers), value + 0.5, value - 0.5, 2 * value, *_numbers(others)])
+    if isinstance(value, str):
+        mixed = "".join(random.sample(value, len(value)))
+        other = random.choice([*texts, value])
+        several = [f"{value} {other}", f"{other} {value}", *_reworded(value, other, random)]
+        several.append(f" {value} ".replace(" ", "  "))
+        return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed, *several])
+    if isinstance(value, list):
+        return _list_changed(cast(list[Any], value), others, numbers, texts, random)
+    held = dict(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
+    if held:
+        key = random.choice(sorted(held))
+        return {**held, key: _changed(held[key], [], numbers, texts, random)}
+    return cast(Any, value)
+
+
+def _reworded(value: str, other: str, random: Random) -> list[str]:
+    """A text of several words with one less, and with another text between two of them."""
+    words = value.split(" ")
+    if len(words) < 2:
+        return []
+    place = random.randrange(len(words))
+    return [
+        " ".join([*words[:place], *words[place + 1 :]]),
+        " ".join([*words[:place], other, *words[place:]]),
+    ]
+
+
+def _numbers(others: Sequence[Any]) -> list[Any]:
+    return [other for other in others if is_number(other)]
+
+
+def _list_changed(
+    value: list[Any], others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random
+) -> list[Any]:
+    pool = [part for other in others if isinstance(other, list) for part in cast(list[Any], other)]
+    kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift", "repeat", "nearly"))
+    held = list(value)
+    if kind == "less" and held:
+        held.pop(random.randrange(len(held)))
+    elif kind == "more" and (pool or texts):
+        held.insert(random.randint(0, len(held)), random.choice(pool or texts))
+    elif kind == "change" and held:
+        place = random.randrange(len(held))
+        held[place] = _changed(held[place], pool, numbers, texts, random)
+    elif kind == "order":
+        random.shuffle(held)
+    elif kind == "few":
+        held = held[: random.randint(1, 3)]
+    elif kind == "empty":
+        held = []
+    elif kind == "shift":
+        by = random.choice((-50, -20, -5, -1, 1, 5, 20, 50))
+        held = [_shifted(part, by) for part in held]
+    elif kind == "repeat" and held:
+        part = random.choice(held)
+        held = [part if random.random() < 0.5 else one for one in held]
+    elif kind == "nearly" and held:
+        part = random.choice(held)
+        held = [_respelt(part, random) if random.random() < 0.7 else one for one in held]
+    return held
+
+
+def _respelt(value: Any, random: Random) -> Any:
+    """A value with some characters of its texts, one or up to half of them, exchanged."""
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        return {key: _respelt(part, random) for key, part in held.items()}
+    if not isinstance(value, str) or not value:
+        return value
+    letters = list(value)
+    for place in random.sample(range(len(letters)), random.randint(1, max(1, len(letters) // 2))):
+        letters[place] = random.choice("aeinorstxz")
+    return "".join(letters)
+
+
+def _all_alike(
+    case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], sizes: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """An input with a list, as long as it is or of such a size, that holds nothing but the value of another input."""
+    single = [value for value in case.values() if not isinstance(value, list | dict)]
+    for name, held in case.items():
+        if not isinstance(held, list):
+            continue
+        lists = (one.get(name) for one in cases)
+        parts = [part for one in lists if isinstance(one, list) for part in cast(list[Any], one)]
+        lengths = dict.fromkeys([len(cast(list[Any], held)), *(size for size in sizes if 0 < size <= LONG)])
+        for value in single:
+            if parts and all(type(part) is type(value) for part in parts):
+                yield from ({**case, name: [value] * length} for length in lengths)
+
+
+def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Iterator[Any]:
+    """A value with the numbers of a list, or of one field of its elements, all on one side of a limit."""
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        for key, part in held.items():
+            yield from ({**held, key: other} for other in _bounded(part, limit, nearer))
+    if not isinstance(value, list):
+        return
+    parts = cast(list[Any], value)
+    if any(map(is_number, parts)):
+        yield [nearer(part, limit) if is_number(part) else part for part in parts]
+    records = [cast(dict[str, Any], part) for part in parts if isinstance(part, dict)]
+    if len(records) < len(parts):
+        return
+    for key in dict.fromkeys(key for record in records for key in record):
+        if any(is_number(record.get(key)) for record in records):
+            yield [
+                {**record, key: nearer(record[key], limit)} if is_number(record.get(key)) else record
+                for record in records
+            ]
+
+
+def _shifted(value: Any, by: int) -> Any:
+    """The numbers in a value, all changed by as much."""
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        return {key: _shifted(part, by) for key, part in held.items()}
+    return value + by if is_number(value) else value

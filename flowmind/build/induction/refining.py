@@ -1,0 +1,305 @@
+"""Layouts with places that left no call: an arm that only sets a value, a round of a loop that passed an element by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from flowmind.build.induction.planning import Plan, Set
+from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.structure import END, Event, Key, Layout, junction
+from flowmind.build.induction.terms import Term, same
+from flowmind.build.induction.walking import Sample, Walk, inside
+from flowmind.workflow.expressions import ExpressionError, evaluate
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.values import CaseError
+
+CUTS = 24
+"""Terms that are tried for the first arm of a value."""
+
+
+def refined(made: Plan) -> Iterator[Layout]:
+    """Layouts that may explain what a plan leaves open."""
+    for loop in made.loops:
+        if any(inside(key, loop) for key, _ in made.open) or _undecided(made, loop):
+            yield from _passed_by(made.bound.walk, loop)
+    for key, name in made.open:
+        if found := _arms(made, key, name):
+            yield from found
+            return
+
+
+def _undecided(made: Plan, loop: str) -> bool:
+    return True if made.decisions.get(junction(loop)) is None else not made.decisions[junction(loop)].solved
+
+
+def _arms(made: Plan, key: Key, name: str) -> list[Layout]:
+    """The layouts in which arms set the values of a slot that no single term explains."""
+    walk = made.bound.walk
+    samples = walk.visits[key]
+    if key == END:
+        targets = [walk.runs[one.run].answer for one in samples]
+        if any(target is UNSET for target in targets):
+            return []
+        if all(isinstance(target, dict) for target in targets):
+            for column in _columns(targets):
+                if not made.bound.binder.explain(samples, column).explained and (found := _cut(made, samples, column)):
+                    return found
+            return []
+    else:
+        targets = [_argument(walk, one, name) for one in samples]
+    return _cut(made, samples, targets)
+
+
+def _columns(targets: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    for key in targets[0]:
+        if all(key in target for target in targets):
+            yield [target[key] for target in targets]
+
+
+def _argument(walk: Walk, sample: Sample, name: str) -> Any:
+    call = walk.layout.paths[sample.run][sample.event].call
+    return walk.runs[sample.run].calls[call or 0].args.get(name, UNSET)
+
+
+def _cut(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
+    """Layouts with an arm for each of the terms that explain the values together.
+
+    Where two of the terms agree at a visit, either arm may have been taken there: both layouts are given.
+    """
+    binder = made.bound.binder
+    if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
+        return []
+    everything = tuple(range(len(targets)))
+    found = _two(made, samples, targets, everything)
+    if found is None:
+        found = _parted(made, samples, targets)
+    if found is None:
+        return []
+    ways = [found]
+    if len(found) == 2:
+        (one, _), (_, other) = found
+        again = frozenset(
+            place for place in everything if _gives(other, binder.pool(samples).envs[place], targets[place])
+        )
+        if len(again) < len(everything) and again & one:
+            ways.append([(frozenset(everything) - again, found[0][1]), (again, other)])
+    return [_with_arms(made, samples, [held for held, _ in pieces]) for pieces in ways]
+
+
+_LETTERS = "abcdef"
+Piece = tuple[frozenset[int], Term]
+"""Visits, and the term that explains the value at them."""
+
+
+def _two(made: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
+    """The cheapest two terms that explain the values at these places together."""
+    binder = made.bound.binder
+    held_values = [targets[one] for one in places]
+    pool = binder.pool([samples[one] for one in places])
+    best: tuple[float, list[Piece]] | None = None
+    tried = 0
+    for term in sorted([*pool.plain, *_constants(held_values, pool.price)], key=lambda term: term.cost):
+        held = [one for one, value in zip(places, term.values, strict=True) if same([value], [targets[one]])]
+        rest = [one for one in places if one not in held]
+        if not held or not rest or tried > CUTS:
+            continue
+        tried += 1
+        others = binder.pool([samples[one] for one in rest]).explain([targets[one] for one in rest], 1)
+        if others and (best is None or term.cost + others[0].cost < best[0]):
+            best = (term.cost + others[0].cost, [(frozenset(held), term), (frozenset(rest), others[0])])
+    return best[1] if best else None
+
+
+def _parted(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
+    """One or two terms on each way to a place, or on each side of a truth value; the cheapest."""
+    binder, walk = made.bound.binder, made.bound.walk
+    flags = [term for term in binder.pool(samples).plain if all(isinstance(value, bool) for value in term.values)]
+    parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(one)) for one in samples])]
+    parts += [(flag.cost, flag.values) for flag in flags]
+    best: tuple[float, list[Piece]] | None = None
+    for cost, sides in parts:
+        pieces: list[Piece] = []
+        for side in dict.fromkeys(sides):
+            places = tuple(place for place, value in enumerate(sides) if value == side)
+            whole = binder.pool([samples[one] for one in places]).explain([targets[one] for one in places], 1)
+            split = None if whole else _two(made, samples, targets, places)
+            if not whole and split is None:
+                break
+            pieces += [(frozenset(places), whole[0])] if whole else split or []
+        else:
+            cost += sum(term.cost for _, term in pieces)
+            if 1 < len(pieces) <= len(_LETTERS) and (best is None or cost < best[0]):
+                best = (cost, pieces)
+    return best[1] if best else None
+
+
+def _gives(term: Term, env: Mapping[str, Any], target: Any) -> bool:
+    """Whether a term has this value."""
+    return same([Set("", term.binding, "" if term.binding is not None else term.expr).value(env)], [target])
+
+
+def _with_arms(made: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset[int]]) -> Layout:
+    layout = made.bound.walk.layout
+    paths = [list(path) for path in layout.paths]
+    number = 1 + sum(key[0] == "arm" for key in layout.edges())
+    for place in sorted(range(len(samples)), key=lambda one: -samples[one].event):
+        sample = samples[place]
+        region = layout.paths[sample.run][sample.event].key
+        letter = _LETTERS[next(count for count, held in enumerate(pieces) if place in held)]
+        way = Event(("arm", region[1] if len(region) > 1 else "", f"{number}{letter}"))
+        paths[sample.run].insert(sample.event, way)
+    return Layout(paths, layout.loops)
+
+
+def _constants(targets: Sequence[Any], price: Any) -> Iterator[Term]:
+    seen: list[Any] = []
+    for target in targets:
+        if not any(json_equal(target, one) for one in seen):
+            seen.append(target)
+            yield Term((target,) * len(targets), price(target))
+
+
+def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
+    """Layouts with a round for every element of a list that no call of the loop shows.
+
+    The elements that calls show are found by one argument that holds them, or a field of them, in every round.
+    """
+    rounds = [_rounds(walk, number, loop) for number in range(len(walk.runs))]
+    if not any(rounds):
+        return
+    seen: set[str] = set()
+    for name in walk.lists[loop]:
+        lists = [_list(walk, number, loop, name) for number in range(len(walk.runs))]
+        if any(one is None for one in lists):
+            continue
+        held = cast(list[list[Any]], lists)
+        if not any(len(one) > len(laps) for one, laps in zip(held, rounds, strict=True)):
+            continue
+        shown = _shown(walk, rounds, held)
+        if shown is None or repr(shown) in seen:
+            continue
+        seen.add(repr(shown))
+        whole = [list(range(len(one))) for one in held]
+        yield _with_rounds(walk, loop, rounds, shown, whole)
+        if any(places and len(one) - 1 > places[-1] for one, places in zip(held, shown, strict=True)):
+            until = [list(range(places[-1] + 1)) if places else [] for places in shown]
+            yield _with_rounds(walk, loop, rounds, shown, until)
+
+
+def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
+    """The rounds of a loop in a run: from its junction to the next one, as places of the path."""
+    path = walk.layout.paths[number]
+    marks = [place for place, event in enumerate(path) if event.key == junction(loop)]
+    found: list[tuple[int, int]] = []
+    for mark in marks:
+        if inside(path[mark + 1].key, loop):
+            end = next(
+                (
+                    place for place in range(mark + 1, len(path))
+                    if path[place].key == junction(loop) or not inside(path[place].key, loop)
+                ),
+                len(path),
+            )  # fmt: skip
+            found.append((mark, end))
+    return found
+
+
+def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
+    """The list that a loop's element variable goes through, at the loop's entry."""
+    path = walk.layout.paths[number]
+    mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
+    if mark is None:
+        return []
+    try:
+        value = evaluate(walk.lists[loop][name], walk.after[number][mark])
+    except (ExpressionError, CaseError):
+        return None
+    return cast(list[Any], value) if isinstance(value, list) else None
+
+
+def _shown(
+    walk: Walk, rounds: Sequence[Sequence[tuple[int, int]]], lists: Sequence[Sequence[Any]]
+) -> list[list[int]] | None:
+    """For each run the elements that its rounds show; None if no argument shows them."""
+    options: list[tuple[str, str, tuple[str, ...]]] = []
+    for number, laps in enumerate(rounds):
+        for begin, end in laps[:1]:
+            for event in walk.layout.paths[number][begin:end]:
+                if event.call is None:
+                    continue
+                call = walk.runs[number].calls[event.call]
+                for name, value in call.args.items():
+                    options += [
+                        (call.tool, name, path)
+                        for element in lists[number]
+                        for path, part in _parts(element)
+                        if json_equal(part, value)
+                    ]
+    for option in dict.fromkeys(options):
+        found = [_embedded(walk, number, laps, lists[number], option) for number, laps in enumerate(rounds)]
+        if all(one is not None for one in found):
+            return cast(list[list[int]], found)
+    return None
+
+
+def _parts(element: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield (), element
+    if isinstance(element, dict):
+        for key, value in cast(dict[str, Any], element).items():
+            yield (key,), value
+
+
+def _embedded(
+    walk: Walk,
+    number: int,
+    laps: Sequence[tuple[int, int]],
+    elements: Sequence[Any],
+    option: tuple[str, str, tuple[str, ...]],
+) -> list[int] | None:
+    tool, name, path = option
+    found: list[int] = []
+    place = 0
+    for begin, end in laps:
+        shown = UNSET
+        for event in walk.layout.paths[number][begin:end]:
+            if event.call is not None and walk.runs[number].calls[event.call].tool == tool:
+                shown = walk.runs[number].calls[event.call].args.get(name, UNSET)
+                break
+        if shown is UNSET:
+            return None
+        while place < len(elements) and not any(
+            way == path and json_equal(part, shown) for way, part in _parts(elements[place])
+        ):
+            place += 1
+        if place == len(elements):
+            return None
+        found.append(place)
+        place += 1
+    return found
+
+
+def _with_rounds(
+    walk: Walk,
+    loop: str,
+    rounds: Sequence[Sequence[tuple[int, int]]],
+    shown: Sequence[Sequence[int]],
+    wanted: Sequence[Sequence[int]],
+) -> Layout:
+    paths: list[list[Event]] = []
+    skip = [Event(junction(loop)), Event(("skip", loop))]
+    for number, path in enumerate(walk.layout.paths):
+        mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
+        if mark is None:
+            paths.append(list(path))
+            continue
+        laps = dict(zip(shown[number], rounds[number], strict=True))
+        made = list(path[:mark])
+        for element in wanted[number]:
+            made += path[slice(*laps[element])] if element in laps else skip
+        end = rounds[number][-1][1] if rounds[number] else mark
+        rest = list(path[end:])
+        if not rest or rest[0].key != junction(loop):
+            rest.insert(0, Event(junction(loop)))
+        paths.append(made + rest)
+    return Layout(paths, walk.layout.loops)

@@ -1,0 +1,376 @@
+"""Layouts: which calls of the traces are one site, and where loops begin.
+
+A layout gives each run a path of events: `start`, the visits of sites and of the junctions of loops, `end`. Sites are
+named by tool and occurrence within the part of the run that they stand in: before a loop, in one round of it, behind
+it. Several layouts fit the same runs; which one is right shows in what it leaves unexplained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, product
+from typing import NamedTuple
+
+from flowmind.build.induction.runs import Run
+
+Key = tuple[str, ...]
+START: Key = ("start",)
+END: Key = ("end",)
+MAX_LAYOUTS = 120
+EARLY = ":"
+"""Stands in the names of sites of ways that part before their tools differ."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A visit: of a site by a call, or of a junction."""
+
+    key: Key
+    call: int | None = None
+    """The place in the run's calls."""
+
+
+@dataclass
+class Layout:
+    """Paths of events, one a run."""
+
+    paths: list[list[Event]]
+    loops: tuple[str, ...] = ()
+    """Names of the loops; a loop's junction is `("loop", name)`, its sites begin with its name."""
+
+    @property
+    def sites(self) -> list[Key]:
+        """The sites, in the order of their first visits."""
+        keys = (event.key for path in self.paths for event in path if event.call is not None)
+        return list(dict.fromkeys(keys))
+
+    @property
+    def early(self) -> bool:
+        """Whether ways part in it before their tools differ."""
+        return any(EARLY in key[3] for key in self.sites)
+
+    def edges(self) -> dict[Key, list[Key]]:
+        """For each place the places that were reached from it, in the order in which they were seen."""
+        found: dict[Key, dict[Key, None]] = {}
+        for path in self.paths:
+            for one, other in pairwise(path):
+                found.setdefault(one.key, {})[other.key] = None
+        return {key: list(ways) for key, ways in found.items()}
+
+
+def junction(loop: str) -> Key:
+    """The place where a round of a loop begins or the loop is left."""
+    return ("loop", loop)
+
+
+Span = tuple[int, int, int]
+"""A part of a run: its number, from, to."""
+
+
+class Header(NamedTuple):
+    """What a round of a loop begins with."""
+
+    tools: frozenset[str]
+    """A call of one of these."""
+    twice: bool = False
+    """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
+    ahead: bool = False
+    """The call before one of the tool: what is called there is called elsewhere in the round, too."""
+    led_by: str = ""
+    """Any number of calls of this tool in a row, and then the one: a loop that gathers what the call reads."""
+
+    @property
+    def name(self) -> str:
+        """Of the loop."""
+        before = "before " if self.ahead else f"{self.led_by}*+" if self.led_by else ""
+        return before + "+".join(sorted(self.tools) * (2 if self.twice else 1))
+
+
+def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
+    """The layouts of runs, each once; the straight one first."""
+    spans = [(number, 0, len(run.calls)) for number, run in enumerate(runs)]
+    seen: set[tuple[tuple[Event, ...], ...]] = set()
+    for count, (parts, loops) in enumerate(_parts(runs, spans, "", 2)):
+        if count > 40 * MAX_LAYOUTS or len(seen) > MAX_LAYOUTS:
+            return
+        paths = [[Event(START), *part, Event(END)] for part in parts]
+        if not _acyclic(paths):
+            continue
+        key = tuple(map(tuple, paths))
+        if key not in seen:
+            seen.add(key)
+            yield Layout(paths, loops)
+
+
+def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
+    """Whether every circle goes through a junction."""
+    ways: dict[Key, set[Key]] = {}
+    for path in paths:
+        for one, other in pairwise(path):
+            if other.key[0] != "loop":
+                ways.setdefault(one.key, set()).add(other.key)
+    done: set[Key] = set()
+    for begin in list(ways):
+        stack: list[tuple[Key, Iterator[Key]]] = [(begin, iter(ways.get(begin, ())))]
+        on_way = {begin}
+        while stack:
+            key, rest = stack[-1]
+            for other in rest:
+                if other in on_way:
+                    return False
+                if other not in done:
+                    on_way.add(other)
+                    stack.append((other, iter(ways.get(other, ()))))
+                    break
+            else:
+                done.add(key)
+                on_way.discard(key)
+                stack.pop()
+    return True
+
+
+Parts = tuple[list[list[Event]], tuple[str, ...]]
+
+
+def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
+    """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
+    yield _straight(runs, spans, region), ()
+    if _several(runs, spans):
+        if "/" in region:  # in a round of a loop, as the heads below
+            yield _straight(runs, spans, region, apart=1), ()
+        yield _straight(runs, spans, region, apart=0), ()
+    if depth == 0:
+        return
+    yield from _in_turn([_begun_by(runs, spans, region, header, depth) for header in _headers(runs, spans)])
+
+
+def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, depth: int) -> Iterator[Parts]:
+    """The layouts with a loop whose rounds begin with one of these tools."""
+    for ends in _ends(runs, spans, header):
+        yield from _looped(runs, spans, region, header, ends, depth)
+
+
+def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
+    """One of each in turn, so that the first header does not use up what may be looked at."""
+    left = list(ways)
+    while left:
+        for way in list(left):
+            part = next(way, None)
+            if part is None:
+                left.remove(way)
+            else:
+                yield part
+
+
+def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: int | None = None) -> list[list[Event]]:
+    """The calls of parts of runs without loops.
+
+    Args:
+        apart: Ways that have parted stay apart to the end, and part so many calls before their tools differ; without
+            it they join in calls of the same tool.
+    """
+    ways: dict[tuple[str, ...], int] = {}
+    paths: list[list[Event]] = []
+    for number, begin, end in spans:
+        counts: dict[str, int] = {}
+        path: list[Event] = []
+        tools = runs[number].tools[begin:end]
+        for place, tool in enumerate(tools, begin):
+            counts[tool] = counts.get(tool, 0) + 1
+            name = str(counts[tool])
+            if apart is not None:
+                way = ways.setdefault(tools[: place - begin + (2 * apart)], len(ways))
+                name = f"{name}{EARLY if apart else '.'}{way}"
+            path.append(Event(("site", region, tool, name), place))
+        paths.append(path)
+    return paths
+
+
+def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
+    """Whether parts of runs differ in their tools."""
+    return len({runs[number].tools[begin:end] for number, begin, end in spans}) > 1
+
+
+def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
+    """The tools that a round may begin with: those that some run calls more than once, the first one first.
+
+    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, with the
+    call before one, or with a row of calls of one tool, which may be empty, before the call of another.
+    """
+    first: dict[str, int] = {}
+    often: dict[str, int] = {}
+    for number, begin, end in spans:
+        tools = runs[number].tools[begin:end]
+        for place, tool in enumerate(tools):
+            first[tool] = min(first.get(tool, place), place)
+        for tool in set(tools):
+            often[tool] = max(often.get(tool, 0), tools.count(tool))
+    repeated = sorted((tool for tool, count in often.items() if count > 1), key=lambda tool: (first[tool], tool))
+    single = [Header(frozenset([tool])) for tool in repeated]
+    double = [Header(frozenset([tool]), True) for tool in repeated]
+    double = [header for header in double if max(len(_places(runs, span, header)) for span in spans) > 1]
+    ahead = [Header(frozenset([tool]), ahead=True) for tool in repeated[:4] if _led(runs, spans, tool)]
+    rows = [Header(frozenset([tool]), led_by=row) for tool in repeated[:4] for row in _rows(runs, spans, tool)]
+    pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
+    return [*rows, *single, *double, *ahead, *list(dict.fromkeys(pairs))[:6]]
+
+
+def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
+    """Whether each call of a tool follows one of another, always the same, that is called elsewhere, too."""
+    leading: set[str] = set()
+    elsewhere: set[str] = set()
+    for number, begin, end in spans:
+        tools = runs[number].tools
+        for place in range(begin, end):
+            if place + 1 < end and tools[place + 1] == tool:
+                leading.add(tools[place])
+            else:
+                elsewhere.add(tools[place])
+        if begin < end and tools[begin] == tool:
+            return False
+    return len(leading) == 1 and tool not in leading and leading <= elsewhere
+
+
+def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
+    """The tool, if there is one, that is called before a tool only, at times in a row and at times not at all."""
+    lengths: dict[str, set[int]] = {}
+    calls = 0
+    for number, begin, end in spans:
+        tools = runs[number].tools[begin:end]
+        calls += tools.count(tool)
+        for one, group in groupby(enumerate(tools), lambda pair: pair[1]):
+            places = [place for place, _ in group]
+            followed = places[-1] + 1 < len(tools) and tools[places[-1] + 1] == tool
+            lengths.setdefault(one, set()).add(len(places) if followed else -1)
+    return [
+        one for one, found in lengths.items()
+        if one != tool and -1 not in found and max(found) > 1 and _times(runs, spans, one, tool) < calls
+    ]  # fmt: skip
+
+
+def _times(runs: Sequence[Run], spans: Sequence[Span], one: str, other: str) -> int:
+    """How often a call of one tool stands right before a call of another."""
+    parts = (runs[number].tools[begin:end] for number, begin, end in spans)
+    return sum(pair == (one, other) for tools in parts for pair in pairwise(tools))
+
+
+def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
+    number, begin, end = span
+    tools = runs[number].tools
+    places = [place for place in range(begin, end) if tools[place] in header.tools]
+    if header.ahead:
+        return [place - 1 for place in places]
+    if header.led_by:
+        return [_back(tools, place, begin, header.led_by) for place in places]
+    if not header.twice:
+        return places
+    return [one for one in places if one + 1 in places and one - 1 not in places]
+
+
+def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
+    """Where the row of calls of a tool begins that ends before a place; the place without such a row."""
+    while place > begin and tools[place - 1] == row:
+        place -= 1
+    return place
+
+
+def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
+    """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
+    placed = [_places(runs, span, header) for span in spans]
+    body = {
+        runs[span[0]].tools[place]
+        for span, places in zip(spans, placed, strict=True)
+        if places
+        for place in range(places[0], places[-1] + 1)
+    }
+    behind = {
+        runs[number].tools[place]
+        for (number, _, end), places in zip(spans, placed, strict=True)
+        if places
+        for place in range(places[-1] + 1, end)
+    }
+    last = {runs[span[0]].tools[one - 1] for span, places in zip(spans, placed, strict=True) for one in places[1:]}
+
+    def before(tools: Collection[str]) -> Callable[[Sequence[str], range], int | None]:
+        return lambda calls, after: next((place for place in after if calls[place] in tools), None)
+
+    def behind_last(calls: Sequence[str], after: range) -> int | None:
+        return next((place + 1 for place in reversed(after) if calls[place] in last), None)
+
+    # with what comes only behind; after the call that ends the other rounds; never; with one of the calls behind
+    rules = [before(behind - body), behind_last, before(()), *(before([tool]) for tool in sorted(behind))]
+    rules += [before({tool} | (behind - body)) for tool in sorted(behind & body)]
+    seen: set[tuple[int | None, ...]] = set()
+    for rule in rules:
+        ends: list[int | None] = []
+        for (number, _, end), places in zip(spans, placed, strict=True):
+            if places:
+                found = rule(runs[number].tools, range(places[-1] + 1, end))
+                ends.append(end if found is None else found)
+            else:
+                ends.append(None)
+        if tuple(ends) not in seen:
+            seen.add(tuple(ends))
+            yield ends
+
+
+def _looped(
+    runs: Sequence[Run],
+    spans: Sequence[Span],
+    region: str,
+    header: Header,
+    ends: Sequence[int | None],
+    depth: int,
+) -> Iterator[Parts]:
+    name = f"{region}{header.name}/"
+    before: list[Span] = []
+    rounds: list[list[Span]] = []
+    after: list[Span] = []
+    leading = [runs[span[0]].tools[span[1] : places[0]] for span in spans if (places := _places(runs, span, header))]
+    for span, stop in zip(spans, ends, strict=True):
+        number, begin, end = span
+        places = _places(runs, span, header)
+        if stop is None:
+            split = begin + _common(runs[number].tools[begin:end], leading)
+            before.append((number, begin, split))
+            rounds.append([])
+            after.append((number, split, end))
+            continue
+        before.append((number, begin, places[0]))
+        bounds = [*places, stop]
+        rounds.append([(number, one, other) for one, other in pairwise(bounds)])
+        after.append((number, stop, end))
+    if max(map(len, rounds)) < 2:
+        return
+    every = [span for spans_ in rounds for span in spans_]
+    heads = [_straight(runs, before, f"{region}<")]
+    if region and _several(runs, before):
+        heads.append(_straight(runs, before, f"{region}<", apart=1))
+    for body, inner in _parts(runs, every, name, depth - 1):
+        laps = iter(body)
+        held = [[next(laps) for _ in spans_] for spans_ in rounds]
+        final = {lap[-1].key for laps_ in held for lap in laps_[:-1] if lap}
+        middle: list[list[Event]] = []
+        for laps_ in held:
+            path: list[Event] = []
+            for lap in laps_:
+                path += [Event(junction(name)), *lap]
+            if not laps_ or (laps_[-1] and laps_[-1][-1].key in final):
+                path.append(Event(junction(name)))
+            middle.append(path)
+        for tail, later in _parts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
+            for head in heads:
+                paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
+                yield paths, (name, *inner, *later)
+
+
+def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
+    """How many of the calls of a run that does not enter the loop stand before it."""
+    most = 0
+    for other in leading:
+        count = 0
+        while count < min(len(tools), len(other)) and tools[count] == other[count]:
+            count += 1
+        most = max(most, count)
+    return most

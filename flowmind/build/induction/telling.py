@@ -1,0 +1,166 @@
+"""What an induced workflow rests on, and what it leaves open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
+
+from flowmind.build.induction.binding import Slot
+from flowmind.build.induction.emitting import Emitter
+from flowmind.build.induction.planning import Plan
+from flowmind.build.induction.runs import tool_of
+from flowmind.build.induction.structure import END, Key
+from flowmind.build.induction.walking import Sample
+from flowmind.workflow.document import Condition, End, Evidence, Map, ToolNode, Workflow, show_binding
+from tools_registry.specs.spec import Record
+
+CHOSEN = "several conditions agree with the traces: a model's answer or the other examples chose this one"
+CLOSE = 0.2
+"""How much dearer another source of a value may be to be as likely."""
+RIVAL = 1.1
+"""How much dearer a condition may be to be worth a question."""
+
+
+class Question(Record):
+    """What traces leave open."""
+
+    kind: Literal["condition", "arm", "value"]
+    node: str
+    """The node that it is about; empty if there is none yet."""
+    text: str
+    candidates: tuple[str, ...] = ()
+    """The answers that agree with the traces, the likeliest first."""
+
+    def tell(self) -> str:
+        """The question with its first candidates."""
+        return f"{self.text} {' | '.join(self.candidates[:3])}" if self.candidates else self.text
+
+
+def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
+    """The steps that show each argument, each condition and the answer."""
+    made = emitter.plan
+    found: list[Evidence] = []
+    for node in workflow.nodes:
+        for step in node.body if isinstance(node, Map) else ():
+            for name, slot in made.bound.slots.get(emitter.where.get(step.id, ()), {}).items():
+                found.append(_of(made, node.id, f"{step.id}.{name}", slot))
+        key = emitter.where.get(node.id)
+        if key is None:
+            continue
+        if isinstance(node, ToolNode):
+            for name, slot in made.bound.slots.get(key, {}).items():
+                found.append(_of(made, node.id, name, slot))
+        elif isinstance(node, Condition):
+            place, number = emitter.arms[node.id]
+            decision = made.decisions[place]
+            if (place, number) in emitter.choice:
+                steps = _steps(made, decision.samples)
+                found.append(Evidence(node=node.id, field="expr", steps=steps, guess=CHOSEN))
+                continue
+            rivals = _rivals(made, place, number)
+            guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
+            guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
+            guess = guess or _unseen(made, place, number)
+            found.append(Evidence(node=node.id, field="expr", steps=_steps(made, decision.samples), guess=guess))
+        elif isinstance(node, End) and made.bound.answer is not None:
+            found.append(_of(made, node.id, "output", made.bound.answer))
+    return tuple(found)
+
+
+def _of(made: Plan, node: str, field: str, slot: Slot) -> Evidence:
+    steps = _steps(made, slot.support)
+    runs = len({trace for trace, _ in steps})
+    guess = ""
+    if not slot.explained:
+        guess = "nothing in the traces explains it"
+    elif runs == 1 and len(made.bound.walk.runs) > 1:
+        guess = "only one trace shows it"
+    elif runs == 1 and len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE:
+        guess = "one trace alone cannot tell its sources apart"
+    return Evidence(node=node, field=field, steps=steps, guess=guess)
+
+
+def _steps(made: Plan, samples: Sequence[Sample]) -> tuple[tuple[int, int], ...]:
+    """Trace and step of visits; of a place without a call, the step before it."""
+    walk = made.bound.walk
+    found: dict[tuple[int, int], None] = {}
+    for sample in samples:
+        run, path = walk.runs[sample.run], walk.layout.paths[sample.run]
+        if path[sample.event].key == END:
+            found[run.number + 1, run.steps + 1] = None
+            continue
+        calls = [event.call for event in path[: sample.event + 1] if event.call is not None]
+        found[run.number + 1, run.calls[calls[-1]].place + 1 if calls else 0] = None
+    return tuple(found)
+
+
+def _rivals(made: Plan, place: Key, number: int) -> list[str]:
+    """The conditions that are about as likely as the chosen one."""
+    found = made.decisions[place].ways[number][0]
+    return [one.expr for one in found if one.cost <= found[0].cost + RIVAL]
+
+
+def _unseen(made: Plan, place: Key, number: int) -> str:
+    """What is not known of a condition that compares with a number which the text does not name."""
+    decision = made.decisions[place]
+    limit = re.fullmatch(r"(.+) (?:<|<=|>|>=) (-?\d+(?:\.\d+)?)", decision.ways[number][0][0].expr)
+    if limit is None or made.bound.binder.said(float(limit[2])) > 0 or float(limit[2]) == 0:
+        return ""
+    return f"the traces show no value that sets the limit {limit[2]} apart from others nearby"
+
+
+def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = ()) -> Iterator[Question]:
+    """What the traces leave open in a workflow.
+
+    Args:
+        emitter, workflow: What was derived.
+        writing: Tools that change something: nobody need read their results.
+    """
+    made = emitter.plan
+    for key, name in made.open:
+        node = next((node for node, place in emitter.where.items() if place == key), "")
+        what = "the answer" if key == END else f"{name} of {tool_of(key[2])}"
+        yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
+    for node, (place, number) in emitter.arms.items():
+        if node not in workflow.by_id or not isinstance(workflow.by_id[node], Condition):
+            continue
+        if (place, number) in emitter.choice:
+            continue
+        decision = made.decisions[place]
+        found, way = decision.ways[number]
+        rivals = _rivals(made, place, number) if found else []
+        if len(rivals) == 1 and not _unseen(made, place, number):
+            continue
+        yield Question(
+            kind="condition",
+            node=node,
+            text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
+            candidates=tuple(one.expr for one in found),
+        )
+    calls = [node for node in workflow.nodes if isinstance(node, ToolNode)]
+    unread = [(node.tool, node.id) for node in calls if node.output in made.waiting]
+    for tool, node in [*unread, *((tool, "") for tool in made.left_out)]:
+        if tool not in writing:
+            text = f"what was {tool} called for? Nothing reads its result: no trace may show the way that it decides"
+            yield Question(kind="arm", node=node, text=text)
+    for call in calls:
+        for name, slot in made.bound.slots.get(emitter.where[call.id], {}).items():
+            if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
+                held = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
+                yield Question(kind="value", node=call.id, text=f"what is {name} of {call.tool}?", candidates=held)
+
+
+def tell(key: Key) -> str:
+    """A place, for a reader."""
+    match key[0]:
+        case "site":
+            return f"the call of {tool_of(key[2])}"
+        case "end":
+            return "the end"
+        case "loop":
+            return "another round"
+        case "skip":
+            return "nothing for this element"
+        case _:
+            return "the other value"

@@ -1,0 +1,120 @@
+"""Terms: what a value can be made of, at one place of the runs. A term has a value at each sample of the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, cast
+
+from flowmind.build.induction.runs import UNSET
+from flowmind.workflow.document import Binding, Literal_, Var
+from tools_registry.specs.schema import json_equal
+
+Env = Mapping[str, Any]
+"""The variables at a sample: inputs, results so far, counters and elements of loops."""
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a value is made of: a binding, or an expression where a binding cannot say it."""
+
+    values: tuple[Any, ...]
+    """At each sample; UNSET where it has none."""
+    cost: float
+    binding: Binding | None = None
+    expr: str = ""
+    """As an expression of the condition language."""
+    uses: frozenset[str] = frozenset()
+    """The variables in it."""
+    initial: tuple[tuple[str, Term], ...] = ()
+    """Variables that need a first value before the loop in which they are set, and that value."""
+    spelled: bool = False
+    """It is the length of a text."""
+
+
+def literal(value: Any, count: int, cost: float) -> Term:
+    """A constant."""
+    return Term((value,) * count, cost, Literal_(value=value), source_of(value))
+
+
+def source_of(value: Any) -> str:
+    """A constant as an expression."""
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(source_of, cast(list[Any], value)))}]"
+    return f"{{{', '.join(f'{key!r}: {source_of(part)}' for key, part in cast(dict[str, Any], value).items())}}}"
+
+
+def variable(name: str, values: tuple[Any, ...], cost: float) -> Term:
+    """A variable."""
+    return Term(values, cost, Var(var=name), name, frozenset([name]))
+
+
+def _part(term: Term, key: str | int, cost: float) -> Term:
+    """The path one key further, which is there wherever the term has a value."""
+    assert isinstance(term.binding, Var)
+    binding = None if isinstance(key, int) and key < 0 else Var(var=term.binding.var, path=(*term.binding.path, key))
+    values = tuple([UNSET if value is UNSET else value[key] for value in term.values])
+    return Term(values, term.cost + cost, binding, f"{term.expr}[{key!r}]", term.uses)
+
+
+def paths(term: Term, depth: int = 3) -> Iterator[Term]:
+    """A variable's paths that lead somewhere at every sample."""
+    if depth == 0 or not isinstance(term.binding, Var):
+        return
+    held = [value for value in term.values if value is not UNSET]
+    if not held:
+        return
+    if all_are(dict, held):
+        for key in [key for key in held[0] if all(key in value for value in held)][:20]:
+            found = _part(term, key, 0.3)
+            yield found
+            yield from paths(found, depth - 1)
+    elif all_are(list, held) and all(held):
+        shortest = min(map(len, held))
+        for index in [*range(min(shortest, 4)), -1]:
+            found = _part(term, index, 1.2 if index == 0 else 1.4)
+            yield found
+            if index >= 0:
+                yield from paths(found, depth - 1)
+
+
+def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
+    """Whether all values, one at least, are of a kind; the first seldom is, and that is seen at once."""
+    return isinstance(values[0], kind) and all(isinstance(value, kind) for value in values)
+
+
+def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether two rows of values are equal where neither is unset in either."""
+    return all(one is not UNSET and json_equal(one, other) for one, other in zip(left, right, strict=True))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def length_of(value: Any) -> int | None:
+    return len(cast(Any, value)) if isinstance(value, list | str | dict) else None
+
+
+def key_of(value: Any) -> Any:
+    """A value as a key: equal ones (`json_equal`) have the same."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, list):
+        return ("list", *map(key_of, cast(list[Any], value)))
+    held = cast(dict[str, Any], value)
+    return ("object", *((key, key_of(held[key])) for key in sorted(held)))

@@ -1,0 +1,41 @@
+"""Workflows in files of any format: what `flowmind convert` and every command that reads a workflow do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, read_text
+from flowmind.formats.catalog import FORMATS, format_of
+from flowmind.workflow.document import Workflow
+
+
+def read_workflow(path: Path, form: str | None = None) -> Workflow:
+    """The workflow in a file.
+
+    Args:
+        path: The file.
+        form: Its format, a key of `FORMATS`; None for what its name says, else our own document.
+
+    Raises:
+        InputError: With the file, the place and what would be right.
+    """
+    text = read_text(path)
+    form = form or format_of(path.name) or _guess(text)
+    importer = FORMATS[form].importer
+    if importer is None:
+        readable = ", ".join(name for name, one in FORMATS.items() if one.reads)
+        raise InputError(f"{path}: {form} can be written but not read; formats to read: {readable}")
+    try:
+        return importer(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _guess(text: str) -> str:
+    """The format of a JSON document, by what is in it."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return "json"
+    return "serverless" if isinstance(value, dict) and "do" in value and "document" in value else "json"

@@ -1,0 +1,1 @@
+"""Running a workflow: the compiler and the runner."""

@@ -1,0 +1,423 @@
+"""Compiles a checked workflow to one Python function with a step budget and a full trace.
+
+A graph that is nested code becomes `if` and `while` as a person would write them. Where that would copy a node, nodes
+that always follow one another become blocks, and the function dispatches on a block number: so every reducible graph
+has a translation of its own size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from flowmind.workflow import expressions
+from flowmind.workflow.document import (
+    DEFAULT_BOUND,
+    Assign,
+    Binding,
+    Condition,
+    Edge,
+    End,
+    ListOf,
+    Literal_,
+    LLMNode,
+    Map,
+    Node,
+    ObjectOf,
+    Start,
+    ToolNode,
+    Var,
+    Workflow,
+)
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.nesting import Again, Block, Do, If, Leave, Loop, Return, nested, nodes_of
+from flowmind.workflow.program import Program
+
+MAX_INDENT = 60
+
+
+def compile_workflow(workflow: Workflow, asynchronous: bool = False, brief: bool = False) -> Program:
+    """The program of a workflow that passes `check`.
+
+    Args:
+        workflow: A sound workflow; of another one the result is undefined.
+        asynchronous: Generate a coroutine function that awaits its tools and the model of `llm` nodes.
+        brief: Call tools by position, and report what they gave instead of every step. Everything else follows
+            from that: the other program, run on what the tools gave, makes the steps.
+    """
+    return _compiled(workflow.document, asynchronous, brief)
+
+
+@lru_cache(maxsize=256)
+def _compiled(document: str, asynchronous: bool, brief: bool) -> Program:
+    return _Compiler(Workflow.model_validate_json(document), asynchronous, brief).program()
+
+
+def needs_model(workflow: Workflow) -> bool:
+    """Whether a workflow has `llm` nodes."""
+    return any(isinstance(node, LLMNode) for node in workflow.nodes)
+
+
+class _Compiler:
+    def __init__(self, workflow: Workflow, asynchronous: bool, brief: bool) -> None:
+        self.workflow = workflow
+        self.brief = brief
+        self.wait = "await " if asynchronous else ""
+        self.shape: Flow = analyse(workflow)
+        self.labels: list[str] = [node.id for node in workflow.nodes]
+        self.number = {name: index for index, name in enumerate(self.labels)}
+        self.tools: list[tuple[str, tuple[str, ...]]] = []
+        self.constants: list[Any] = []
+        self.lines: list[str] = []
+        self.depth = 0
+        self.back = {(edge.source, edge.target): edge for edge in self.shape.back_edges}
+        self.loops = {place: loop_nodes(self.shape.order, edge) for place, edge in self.back.items()}
+        self.blocks = self.make_blocks()
+        self.block_of = {block[0]: index for index, block in enumerate(self.blocks)}
+
+    def program(self) -> Program:
+        body_at = self.depth = 2
+        loops = range(len(self.back))
+        structured = nested(self.workflow)
+        fits = structured is not None and _depth(structured) <= MAX_INDENT
+        if structured is not None and fits and len(names := nodes_of(structured)) == len(set(names)):
+            assert self.shape.start is not None
+            self.node(self.workflow.by_id[self.shape.start])
+            self.nest(structured, owed=1)
+        else:
+            self.emit("b = 0")
+            self.emit("while True:")
+            self.depth += 1
+            self.dispatch(0, len(self.blocks))
+        body, self.lines, self.depth = self.lines, [], 0
+        self.emit(f"{'async ' if self.wait else ''}def run(inputs, tools, budget, log):")
+        self.depth = 1
+        if self.tools:
+            self.emit(f"{', '.join(f't{index}' for index in range(len(self.tools)))}, = tools")
+        self.emit("a = None")
+        self.emit("at = ~0")
+        for index in loops:
+            self.emit(f"n{index} = 0")
+        self.emit("try:")
+        self.lines += body
+        self.emit("except Exception as error:")
+        self.depth = body_at
+        self.emit("raise fail(at, a, error) from None")
+        source = "\n".join(self.lines) + "\n"
+        names = tuple(name for name, _ in self.tools)
+        signatures = tuple(parameters for _, parameters in self.tools) if self.brief else ()
+        return Program(source, self.constants, names, tuple(self.labels), signatures)
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def log(self, step: str) -> None:
+        if not self.brief:
+            self.emit(f"log(({step}))")
+
+    def make_blocks(self) -> list[list[str]]:
+        """Chains of nodes that always follow one another, the start's first."""
+        order, start = self.shape.order, self.shape.start
+        assert start is not None
+
+        def leads(name: str) -> bool:
+            before = list(order.predecessors(name))
+            return len(before) != 1 or order.out_degree(before[0]) != 1 or (before[0], name) in self.back
+
+        blocks: list[list[str]] = []
+        for name in [start, *(node.id for node in self.workflow.nodes if node.id != start)]:
+            if name not in self.shape.reached or (name != start and not leads(name)):
+                continue
+            block = [name]
+            while order.out_degree(block[-1]) == 1:
+                (following,) = order.successors(block[-1])
+                if leads(following):
+                    break
+                block.append(following)
+            blocks.append(block)
+        return blocks
+
+    def nest(self, block: Block, owed: int = 0) -> None:
+        """Nested code. Nodes that follow one another take their steps off the budget at once.
+
+        Args:
+            block: The code.
+            owed: Steps that came before it.
+        """
+        ready = 0
+        if owed and isinstance(block[0], Loop):
+            self.spend(owed, block[0].head)
+            owed = 0
+        for place, item in enumerate(block):
+            if place >= ready and isinstance(item, Do | If | Return):
+                ready = place + _straight(block[place:])
+                self.spend(ready - place + owed, item.node.id)
+                owed = 0
+            match item:
+                case Do(node=node) | Return(node=node):
+                    self.node(node)
+                case If(node=node, then=then, otherwise=otherwise):
+                    self.node(node)
+                    self.arm(f"if {self.choice(node)}:", then)
+                    if otherwise:
+                        self.arm("else:", otherwise)
+                case Loop(head=head, body=body):
+                    self.count_from_zero(head)
+                    self.arm("while True:", body)
+                case Again(edge=edge):
+                    self.count(edge)
+                    self.emit("continue")
+                case Leave():
+                    self.emit("break")
+
+    def arm(self, heading: str, block: Block) -> None:
+        """Code under a heading."""
+        self.emit(heading)
+        self.depth += 1
+        self.nest(block)
+        if not block:
+            self.emit("pass")
+        self.depth -= 1
+
+    def dispatch(self, low: int, high: int) -> None:
+        """A binary decision on the block number."""
+        if high - low == 1:
+            self.block(low)
+            return
+        middle = (low + high) // 2
+        self.emit(f"if b < {middle}:")
+        self.depth += 1
+        self.dispatch(low, middle)
+        self.depth -= 1
+        self.emit("else:")
+        self.depth += 1
+        self.dispatch(middle, high)
+        self.depth -= 1
+
+    def block(self, index: int) -> None:
+        names = self.blocks[index]
+        self.spend(len(names), names[0])
+        for name in names:
+            self.node(node := self.workflow.by_id[name])
+            if isinstance(node, Condition) and name != names[-1]:  # both arms lead to one node
+                self.emit(self.choice(node))
+        last = self.workflow.by_id[names[-1]]
+        if isinstance(last, End):
+            return
+        if isinstance(last, Condition):
+            arms = {edge.when: edge for edge in self.workflow.after(last.id)}
+            self.emit(f"if {self.choice(last)}:")
+            self.depth += 1
+            self.goto(last.id, arms[True].target)
+            self.depth -= 1
+            self.emit("else:")
+            self.depth += 1
+            self.goto(last.id, arms[False].target)
+            self.depth -= 1
+            return
+        edges = self.workflow.after(last.id)
+        if len(edges) == 1:
+            self.goto(last.id, edges[0].target)
+        else:
+            (target,) = self.shape.order.successors(last.id)
+            self.enter(target)
+
+    def spend(self, steps: int, first: str) -> None:
+        """Takes steps off the budget; where that ends, the case failed at the first of them."""
+        self.emit(f"budget -= {steps}")
+        self.emit("if budget < 0:")
+        self.emit(f"    at = {~self.number[first]}")
+        self.emit("    raise CaseError('step_limit', 'the step budget is used up')")
+
+    def goto(self, source: str, target: str) -> None:
+        edge = self.back.get((source, target))
+        if edge is None:
+            self.enter(self.shape.jumps.get((source, target), target))
+            return
+        self.count(edge)
+        self.emit(f"b = {self.block_of[target]}")
+        self.emit("continue")
+
+    def count(self, edge: Edge) -> None:
+        """Another round by a back edge."""
+        counter = f"n{self.counter(edge)}"
+        bound = edge.bound or DEFAULT_BOUND
+        self.emit(f"{counter} += 1")
+        self.emit(f"if {counter} > {bound}:")
+        self.emit(f"    at = {~self.number[edge.target]}")
+        self.emit(f"    raise CaseError('iteration_limit', 'the loop at {edge.target} ran more than {bound} rounds')")
+        for inner in self.inner_loops(edge):
+            self.emit(f"n{self.counter(inner)} = 0")
+
+    def count_from_zero(self, head: str) -> None:
+        """The rounds of the loops that a node begins, where it is entered from outside them."""
+        for edge in self.shape.back_edges:
+            if edge.target == head:
+                self.emit(f"n{self.counter(edge)} = 0")
+
+    def inner_loops(self, edge: Edge) -> list[Edge]:
+        """The loops with the same first node that lie inside a loop: each of its rounds begins them anew."""
+        nodes = self.loops[edge.source, edge.target]
+        shared = [other for other in self.shape.back_edges if other.target == edge.target and other != edge]
+        return [other for other in shared if self.loops[other.source, other.target] < nodes]
+
+    def enter(self, target: str) -> None:
+        """Goes on at a node from outside its loops, so that they count from zero."""
+        self.count_from_zero(target)
+        self.emit(f"b = {self.block_of[target]}")
+        self.emit("continue")
+
+    def counter(self, edge: Edge) -> int:
+        return self.shape.back_edges.index(edge)
+
+    def node(self, node: Node) -> None:
+        number = self.number[node.id]
+        match node:
+            case Start():
+                for name in self.workflow.input_names:
+                    if name in self.workflow.inputs.get("required", []):
+                        self.emit(f"v_{name} = inputs[{name!r}]")
+            case ToolNode():
+                self.tool(node, number)
+            case LLMNode(prompt=prompt, args=args, output=output):
+                self.evaluating(number)
+                self.emit(f"a = {self.arguments(args)}")
+                self.emit(f"at = {number}")
+                self.emit(f"v_{output} = await llm({self.constant(prompt)}, a)")
+                self.log(f"{number}, a, v_{output}")
+            case Condition(expr=expr):
+                self.evaluating(number)
+                if not self.brief:
+                    self.emit(f"c = True if {self.expression(expr)} else False")
+                    self.log(f"{number}, None, c")
+            case Assign():
+                self.assign(node, number)
+            case Map():
+                self.map(node, number)
+            case End(output=output):
+                self.evaluating(number)
+                self.emit(f"a = {self.binding(output)}")
+                self.emit("return a if type(a) in atoms else copy(a)")
+
+    def choice(self, node: Condition) -> str:
+        """What decides at a condition."""
+        return self.expression(node.expr) if self.brief else "c"
+
+    def evaluating(self, number: int) -> None:
+        line = f"at = {~number}"
+        if self.lines[-1:] != ["    " * self.depth + line]:
+            self.emit(line)
+
+    def tool(self, node: ToolNode, number: int) -> None:
+        called = node.tool, tuple(node.args) if self.brief else ()
+        if called not in self.tools:
+            self.tools.append(called)
+        function = f"{self.wait}t{self.tools.index(called)}"
+        plain = all(_is_plain(binding) for binding in node.args.values())
+        if not plain:
+            self.evaluating(number)
+        if self.brief:
+            values = [self.binding(binding) for binding in node.args.values()]
+            if not plain:
+                names = [f"a{place}" for place in range(len(values))]
+                self.emit(f"{', '.join(names)}, = {', '.join(values)},")
+                values = names
+            self.emit(f"at = {number}")
+            self.emit(f"v_{node.output} = {function}({', '.join(values)})")
+            self.emit(f"log(v_{node.output})")
+            return
+        self.emit(f"a = {self.arguments(node.args)}")
+        self.emit(f"at = {number}")
+        self.emit(f"v_{node.output} = {function}(a)")
+        self.log(f"{number}, a, v_{node.output}")
+
+    def assign(self, node: Assign, number: int) -> None:
+        self.evaluating(number)
+        if node.expr is not None:
+            self.emit(f"v_{node.output} = clean({self.expression(node.expr)})")
+        else:
+            assert node.value is not None
+            self.emit(f"v_{node.output} = {self.binding(node.value)}")
+        self.log(f"{number}, None, v_{node.output}")
+
+    def map(self, node: Map, number: int) -> None:
+        self.evaluating(number)
+        self.emit(f"s{number} = {self.binding(node.over)}")
+        self.emit(f"if type(s{number}) is not list:")
+        self.emit(f"    raise CaseError('wrong_type', 'map {node.id} needs a list')")
+        self.emit(f"o{number} = []")
+        self.emit(f"for v_{node.item} in s{number}:")
+        self.depth += 1
+        self.evaluating(number)
+        self.spend(1 + len(node.body), node.id)
+        if node.where is not None:
+            self.emit(f"if not {self.expression(node.where)}:")
+            self.emit("    continue")
+        for step in node.body:
+            self.labels.append(f"{node.id}.{step.id}")
+            inner = len(self.labels) - 1
+            if isinstance(step, ToolNode):
+                self.tool(step, inner)
+            else:
+                self.assign(step, inner)
+        self.evaluating(number)
+        self.emit(f"o{number}.append({self.binding(node.collect)})")
+        self.depth -= 1
+        self.emit(f"v_{node.output} = o{number}")
+        self.log(f"{number}, None, o{number}")
+
+    def arguments(self, args: dict[str, Binding]) -> str:
+        return "{" + ", ".join(f"{name!r}: {self.binding(binding)}" for name, binding in args.items()) + "}"
+
+    def binding(self, binding: Binding) -> str:
+        match binding:
+            case Var(var=name, path=()):
+                return f"v_{name}"
+            case Var(var=name, path=path):
+                return f"follow(v_{name}, {path!r})"
+            case Literal_(value=value):
+                return repr(value) if value is None or type(value) is bool else self.constant(value)
+            case ListOf(list=parts):
+                return "[" + ", ".join(self.binding(part) for part in parts) + "]"
+            case ObjectOf(object=fields):
+                return self.arguments(fields)
+
+    def constant(self, value: Any) -> str:
+        if type(value) is int and abs(value) < 1 << 60:
+            return f"({value})"
+        self.constants.append(value)
+        return f"K[{len(self.constants) - 1}]"
+
+    def expression(self, text: str) -> str:
+        return expressions.translate(text, {name: f"v_{name}" for name in expressions.names(text)})
+
+
+def _depth(block: Block) -> int:
+    """How deeply code is nested; Python takes 20 loops in one another and 100 levels."""
+    inner = [0]
+    for item in block:
+        if isinstance(item, If):
+            inner.append(1 + max(_depth(item.then), _depth(item.otherwise)))
+        elif isinstance(item, Loop):
+            inner.append(4 + _depth(item.body))
+    return max(inner)
+
+
+def _straight(block: Block) -> int:
+    """How many nodes at the start of a block always follow one another."""
+    count = 0
+    for item in block:
+        if isinstance(item, Do | If | Return):
+            count += 1
+        if not isinstance(item, Do):
+            break
+    return count
+
+
+def _is_plain(binding: Binding) -> bool:
+    """Whether reading a binding cannot fail."""
+    return isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path)
+
+
+__all__: Sequence[str] = ("compile_workflow", "needs_model")

@@ -1,0 +1,263 @@
+"""Runs a workflow on inputs, through a sandbox, without a language model (but for `llm` nodes), to a `Trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from flowmind.base.errors import InvalidWorkflow
+from flowmind.protocols import ChatModel, ChatRequest, Message
+from flowmind.run.compiler import compile_workflow, needs_model
+from flowmind.trace.events import Trace
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
+from flowmind.workflow.program import Outcome, Program, Run, StepError, failed, load, replay
+from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment, FunctionEnvironment
+from tools_registry.specs.schema import Validator, validator
+from tools_registry.specs.spec import ToolCall, ToolError, ToolSpec
+from tools_registry.specs.values import CaseError, clean, copy_json
+
+
+def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
+    """Refuses a workflow that does not pass `check`.
+
+    Raises:
+        InvalidWorkflow: With all problems.
+    """
+    if problems := check(workflow, specs):
+        raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
+
+
+_SOUND: WeakKeyDictionary[Environment, set[str]] = WeakKeyDictionary()
+"""The documents that are known to be sound, for each sandbox: checking one takes longer than running it."""
+
+
+def _require_sound(workflow: Workflow, sandbox: Environment) -> None:
+    known = _SOUND.setdefault(sandbox, set())
+    if workflow.document not in known:
+        require_sound(workflow, sandbox.specs)
+        if len(known) >= 1_000:
+            known.clear()
+        known.add(workflow.document)
+
+
+class Ran:
+    """A case that was run. It holds what the tools gave; the trace is made when it is looked at."""
+
+    __slots__ = ("_about", "_outcome", "_trace", "answer", "error")
+
+    def __init__(self, outcome: Outcome, about: _Batch, inputs: dict[str, Any]) -> None:
+        self.answer: Any = outcome.answer
+        """The final value; None if the case failed."""
+        self.error: ToolError | None = _error(outcome)
+        """Why it failed."""
+        self._outcome = outcome
+        self._about = about, inputs
+        self._trace: Trace | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to its end."""
+        return self.error is None
+
+    @property
+    def trace(self) -> Trace:
+        """Every step of the run. Equal inputs give an equal trace."""
+        if self._trace is None:
+            batch, inputs = self._about
+            self._trace = batch.trace(inputs, self._outcome)
+        return self._trace
+
+
+class _Batch(NamedTuple):
+    """What the cases of a batch have in common."""
+
+    workflow: Workflow
+    budget: int
+
+    def trace(self, inputs: dict[str, Any], outcome: Outcome) -> Trace:
+        """The trace of a case."""
+        if outcome.error is not None and outcome.error[0] == "invalid_input":
+            return Trace(inputs={}, stop="error", error=_error(outcome))
+        program, run = _full(self.workflow.document)
+        steps = replay(run, len(program.tools), inputs, outcome, self.budget)
+        return _trace(self.workflow, program, inputs, outcome._replace(steps=steps))
+
+
+@lru_cache(maxsize=64)
+def _full(document: str) -> tuple[Program, Run]:
+    program = compile_workflow(Workflow.model_validate_json(document))
+    return program, load(program.source, program.constants)
+
+
+def _error(outcome: Outcome) -> ToolError | None:
+    return ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
+
+
+def run(workflow: Workflow, inputs: dict[str, Any], sandbox: Environment, budget: int = DEFAULT_BUDGET) -> Trace:
+    """Runs a workflow on one case. Equal inputs give an equal trace.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
+    """
+    return run_many(workflow, [inputs], sandbox, budget)[0].trace
+
+
+def run_batch(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], sandbox: Environment, budget: int = DEFAULT_BUDGET
+) -> list[Trace]:
+    """Runs a workflow on several cases in one round trip; an error of a case is in its trace.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
+    """
+    return [ran.trace for ran in run_many(workflow, cases, sandbox, budget)]
+
+
+def run_many(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], sandbox: Environment, budget: int = DEFAULT_BUDGET
+) -> list[Ran]:
+    """Runs a workflow on several cases in one round trip, and makes no trace that is not looked at.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
+    """
+    _require_sound(workflow, sandbox)
+    if needs_waiting(workflow, sandbox):
+        raise InvalidWorkflow("the workflow has llm nodes or async tools: run it with `arun`")
+    fits = validator(workflow.inputs)
+    admitted = [_admitted(fits, inputs) for inputs in cases]
+    sound = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
+    batch = _Batch(workflow, budget)
+    outcomes = iter(sandbox.run(compile_workflow(workflow, brief=True), sound, budget))
+    return [
+        Ran(case, batch, {}) if isinstance(case, Outcome) else Ran(next(outcomes), batch, case) for case in admitted
+    ]
+
+
+async def arun(
+    workflow: Workflow,
+    inputs: dict[str, Any],
+    sandbox: Environment,
+    model: ChatModel | None = None,
+    budget: int = DEFAULT_BUDGET,
+) -> Trace:
+    """Runs a workflow whose tools are async or that asks a model; the others too.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
+    """
+    _require_sound(workflow, sandbox)
+    if needs_model(workflow) and model is None:
+        raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
+    admitted = _admitted(validator(workflow.inputs), inputs)
+    if isinstance(admitted, Outcome):
+        return Trace(inputs={}, stop="error", error=_error(admitted))
+    program = compile_workflow(workflow, asynchronous=True)
+    steps: list[list[Any]] = []
+    scope = load(program.source, program.constants)
+    scope.__globals__["llm"] = _asker(model)
+    tools = [_caller(sandbox, name) for name in program.tools]
+
+    def log(step: Sequence[Any]) -> None:
+        steps.append(list(step))
+
+    try:
+        outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
+    except StepError as stop:
+        outcome = failed(stop, steps)
+    return _trace(workflow, program, admitted, outcome)
+
+
+def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
+    """Whether a workflow can only be run by `arun`."""
+    awaited = sandbox.awaited if isinstance(sandbox, FunctionEnvironment) else frozenset[str]()
+    return needs_model(workflow) or bool(awaited & set(compile_workflow(workflow, asynchronous=True).tools))
+
+
+def _caller(sandbox: Environment, name: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+    async def call(args: dict[str, Any]) -> Any:
+        observation = await sandbox.call(ToolCall(tool=name, args=args))
+        if observation.error is not None:
+            raise CaseError(observation.error.type, observation.error.message)
+        return observation.value
+
+    return call
+
+
+def _asker(model: ChatModel | None) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
+    async def ask(prompt: str, args: dict[str, Any]) -> str:
+        assert model is not None
+        content = prompt.format(**args)
+        reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
+        return reply.text
+
+    return ask
+
+
+def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Outcome:
+    """The inputs of a case as JSON values, or what comes of it, if they do not fit the workflow."""
+    cleaned: dict[str, Any] = {}
+    try:
+        cleaned = clean(inputs)
+        problem = fits(cleaned)
+    except CaseError as error:
+        problem = error.message
+    return cleaned if problem is None else Outcome(None, ("invalid_input", problem), [])
+
+
+def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome) -> Trace:
+    """The trace of an outcome with the steps of the full program.
+
+    All its records are made in one validation, which costs a tenth of one for each. Values are copied, because the
+    workflow's constants and what tools of this process hold are among them.
+    """
+    error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
+    last = len(outcome.steps) - 1 if error else -1
+    nodes: list[tuple[Any, str]] = [(_node(workflow, label), label) for label in program.labels]
+    steps: list[dict[str, Any]] = []
+    for index, (number, args, value) in enumerate(outcome.steps):
+        node, label = nodes[int(number)]
+        steps.append(_step(node, label, copy_json(args), copy_json(value), error if index == last else None))
+    stop = "error" if error else "finish"
+    made: dict[str, Any] = {
+        "inputs": copy_json(inputs),
+        "events": steps,
+        "stop": stop,
+        "answer": copy_json(outcome.answer),
+        "error": error,
+    }
+    return Trace.model_validate(made)
+
+
+def _node(workflow: Workflow, label: str) -> Node | ToolNode:
+    """The node of a label; in a map's body the step of `map.step`."""
+    node = workflow.by_id.get(label)
+    if node is None:
+        outer, _, inner = label.partition(".")
+        holder = workflow.by_id[outer]
+        assert isinstance(holder, Map)
+        node = next(step for step in holder.body if step.id == inner)
+    return node
+
+
+def _step(node: Any, label: str, args: dict[str, Any] | None, value: Any, error: Any) -> dict[str, Any]:
+    """A step as a value that a `Step` is read from."""
+    if error is not None and args is None:
+        return {"kind": "failed", "node": label, "error": error}
+    if isinstance(node, Condition):
+        return {"kind": "evaluated", "node": label, "expr": node.expr, "value": value}
+    if isinstance(node, Assign | Map):
+        return {"kind": "assigned", "node": label, "output": node.output, "value": value}
+    if isinstance(node, LLMNode):
+        prompt = node.prompt.format(**(args or {}))
+        return {"kind": "asked", "node": label, "prompt": prompt, "value": value or ""}
+    call = {"tool": node.tool, "args": args or {}}
+    return {
+        "kind": "called",
+        "node": label,
+        "call": call,
+        "observation": {"value": None if error else value, "error": error},
+    }

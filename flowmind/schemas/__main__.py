@@ -1,5 +1,0 @@
-"""Writes the published schemas again."""
-
-from flowmind.schemas import main
-
-main()

@@ -1,0 +1,560 @@
+"""Provenance: where the arguments and the answer of a trace came from, as far as its values tell.
+
+A value may equal several things by chance. Traces of one task settle it: their steps are aligned by tool and by how
+often the tool was called before, and the origin that explains an argument in most of the aligned steps wins.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, cast
+
+from flowmind.trace.events import Called, Event, Origin, Trace
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.specs.values import MAX_DEPTH
+
+_INDEXED = 5_000
+"""Parts of one input or output that an argument may be found to be."""
+_ALIKE = 16
+"""Equal parts of one input or output that are told apart."""
+_CANDIDATES = 64
+"""Sources that are weighed for one value."""
+_MOST_PARTS = 100
+"""Parts of a list or object that may have been put together; nobody writes a longer one by hand."""
+_LONG = 12
+"""Characters of a text that hardly equals another one by chance."""
+_SIGN = 3
+"""Characters of a text without letters and digits that is taken for a separator."""
+_SHOWN_PARTS = 6
+_SHOWN_VALUE = 60
+_ABSENT: Any = object()
+
+_Path = tuple[str | int, ...]
+_Shape = tuple[Any, ...]
+"""What an origin is in terms that traces share: a producer by tool and occurrence, not by its step."""
+
+
+def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
+    """The traces with the origins of every business call's arguments, and of the answer if the execution ended.
+
+    Calls of graph tools stay as they are. Equality is `json_equal`; a value nested deeper than `MAX_DEPTH` equals
+    nothing.
+
+    Args:
+        traces: All traces of one task.
+        query: The task's text: what it names is no work of the head.
+    """
+    tracer = _Tracer(traces, query)
+    slots: dict[tuple[str, int, str], list[_Place]] = defaultdict(list)
+    for number, trace in enumerate(traces):
+        for index, step, occurrence in _business(trace):
+            for name, value in step.call.args.items():
+                slots[step.call.tool, occurrence, name].append(_Place(number, index, value, step.observation.ok))
+    found: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
+    usual = tracer.usual(slots)
+    for (tool, _, name), places in slots.items():
+        for place, origin in zip(places, tracer.origins(places, usual[tool, name]), strict=True):
+            found[place.trace, place.step][name] = origin
+    answers = [
+        _Place(number, len(trace.calls), trace.answer, True) for number, trace in enumerate(traces) if trace.executed
+    ]
+    ends = {place.trace: origin for place, origin in zip(answers, tracer.origins(answers, final=True), strict=True)}
+    return tuple(_told(trace, number, found, ends.get(number)) for number, trace in enumerate(traces))
+
+
+def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
+    """An origin as one short text: `input order.items[0]`, `step 2 (mean)`, `text: 7`, `made of [input a, step 1 (f)]`.
+
+    Args:
+        origin: Of a value in `trace`.
+        trace: Names the steps, which are counted from 1.
+        value: The value itself, which a constant shows; without it, the kind alone is told.
+    """
+    match origin.kind:
+        case "input":
+            return f"input {origin.name}{_dotted(origin.path)}"
+        case "output":
+            return f"{_step_name(trace, origin.step or 0)}{_dotted(origin.path)}"
+        case "text":
+            return "text" if value is _ABSENT else f"text: {_short(value)}"
+        case "literal":
+            return "literal" if value is _ABSENT else f"literal {_short(value)}"
+        case "made":
+            return f"made of {_described_parts(origin, trace, value)}"
+        case "unexplained":
+            return "unexplained"
+
+
+def unexplained(trace: Trace) -> list[str]:
+    """A line for each argument, or part of one, and for the answer, that was worked out in the head.
+
+    Reads the origins that `with_origins` gave.
+    """
+    lines: list[str] = []
+    for index, step in enumerate(trace.calls):
+        for name, origin in step.origins.items():
+            for path, value in _holes(origin, step.call.args.get(name)):
+                place = f"{_step_name(trace, index)}, {name}{_dotted(path)}"
+                lines.append(f"{place}: {_short(value)} is worked out in the head")
+    if trace.origin is not None:
+        for path, value in _holes(trace.origin, trace.answer):
+            lines.append(f"the answer{_dotted(path)}: {_short(value)} is worked out in the head")
+    return lines
+
+
+def has_holes(origin: Origin) -> bool:
+    """Whether the value, or a part of it, is unexplained."""
+    return origin.kind == "unexplained" or any(map(has_holes, origin.parts.values()))
+
+
+# Telling
+
+
+def _holes(origin: Origin, value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+    if origin.kind == "unexplained":
+        yield path, value
+    for key, part in _children(value):
+        if (inner := origin.parts.get(str(key))) is not None:
+            yield from _holes(inner, part, (*path, key))
+
+
+def _described_parts(origin: Origin, trace: Trace, value: Any) -> str:
+    values = {str(key): part for key, part in _children(value)}
+    listed = isinstance(value, list) or (value is _ABSENT and list(origin.parts) == _numbers(len(origin.parts)))
+    told = [
+        f"{'' if listed else f'{key}: '}{_described_part(part, trace, values.get(key, _ABSENT))}"
+        for key, part in islice(origin.parts.items(), _SHOWN_PARTS)
+    ]
+    if rest := list(origin.parts.values())[_SHOWN_PARTS:]:
+        told.append(f"{len(rest)} more{_counted_holes(rest)}")
+    return f"[{', '.join(told)}]" if listed else f"{{{', '.join(told)}}}"
+
+
+def _described_part(origin: Origin, trace: Trace, value: Any) -> str:
+    if origin.kind != "made":
+        return describe(origin, trace, value)
+    kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "made"
+    return f"{kind} of {len(origin.parts)}{_counted_holes(list(origin.parts.values()))}"
+
+
+def _counted_holes(parts: Sequence[Origin]) -> str:
+    holes = sum(map(has_holes, parts))
+    return f" ({holes} unexplained)" if holes else ""
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def _step_name(trace: Trace, index: int) -> str:
+    return f"step {index + 1} ({trace.calls[index].call.tool})"
+
+
+def _dotted(path: _Path) -> str:
+    return "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
+
+
+def _told(
+    trace: Trace, number: int, found: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
+) -> Trace:
+    steps: list[Event] = []
+    index = 0
+    for step in trace.events:
+        if isinstance(step, Called):
+            if step.call.tool not in GRAPH_TOOLS:
+                step = step.model_copy(update={"origins": found.get((number, index), {})})
+            index += 1
+        steps.append(step)
+    return trace.model_copy(update={"events": tuple(steps), "origin": answer})
+
+
+def _business(trace: Trace) -> Iterator[tuple[int, Called, int]]:
+    """The business calls with their places, and how many calls of the tool succeeded before: a call that failed is a
+    try at the one that succeeds."""
+    succeeded: Counter[str] = Counter()
+    for index, step in enumerate(trace.calls):
+        if step.call.tool not in GRAPH_TOOLS:
+            yield index, step, succeeded[step.call.tool]
+            succeeded[step.call.tool] += step.observation.ok
+
+
+# Values
+
+
+def _children(value: Any) -> list[tuple[str | int, Any]]:
+    if isinstance(value, list):
+        return list(enumerate(cast(list[Any], value)))
+    if isinstance(value, dict):
+        return list(cast(dict[str, Any], value).items())
+    return []
+
+
+def _trivial(value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return True
+    return value in (0, 1) if isinstance(value, int | float) else not value
+
+
+def _small(value: Any) -> bool:
+    """Whether it may equal something by chance."""
+    return not _trivial(value) and (isinstance(value, int | float) or (isinstance(value, str) and len(value) < _LONG))
+
+
+def _texts(value: Any) -> set[str]:
+    """The texts in a value, as far as they are looked at."""
+    found: set[str] = set()
+    waiting: deque[Any] = deque([value])
+    for _ in range(_MOST_PARTS):
+        if not waiting:
+            break
+        part = waiting.popleft()
+        if isinstance(part, str):
+            found.add(part)
+        waiting.extend(inner for _, inner in _children(part)[:_MOST_PARTS])
+    return found
+
+
+def _is_sign(text: str) -> bool:
+    """Whether it is a separator, a bracket or the like, which nobody works out."""
+    return len(text) <= _SIGN and not any(map(str.isalnum, text))
+
+
+class _Ids:
+    """A number for each value; two values share one if they are equal as JSON."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+        self._seen: dict[int, int] = {}
+        """By identity, of the lists and objects in the traces, which outlive this."""
+
+    def of(self, value: Any, depth: int = 0) -> int:
+        """The number of a value."""
+        if not isinstance(value, list | dict):
+            return self._number(("bool", value) if isinstance(value, bool) else value)
+        if id(cast(object, value)) not in self._seen:
+            self._seen[id(cast(object, value))] = self._number(self._key(value, depth))
+        return self._seen[id(cast(object, value))]
+
+    def _key(self, value: Any, depth: int) -> Any:
+        if depth >= MAX_DEPTH:
+            return object()
+        parts = ((key, self.of(part, depth + 1)) for key, part in _children(value))
+        return ("list", *(number for _, number in parts)) if isinstance(value, list) else ("dict", frozenset(parts))
+
+    def _number(self, key: Any) -> int:
+        return self._known.setdefault(key, len(self._known))
+
+
+# Sources
+
+
+class _Source(NamedTuple):
+    """A value that stood ready: an input, an output, or a part of one."""
+
+    root: Origin
+    producer: _Shape
+    """The root in terms that traces share."""
+    path: _Path
+
+    @property
+    def shape(self) -> _Shape:
+        """The source in terms that traces share."""
+        return (*self.producer, self.path)
+
+    @property
+    def origin(self) -> Origin:
+        """The source as an origin."""
+        return self.root.model_copy(update={"path": self.path}) if self.path else self.root
+
+
+class _Sources:
+    """All that stood ready in a trace."""
+
+    def __init__(self, trace: Trace, ids: _Ids) -> None:
+        self.fields: set[str] = set()
+        """The keys of the objects in the inputs."""
+        self.producers: dict[int, _Shape] = {}
+        self._ids = ids
+        self._found: dict[int, list[list[_Source]]] = defaultdict(list)
+        for name, value in trace.inputs.items():
+            self.fields.update(self._add(Origin(kind="input", name=name), ("input", name), value))
+        for index, step, occurrence in _business(trace):
+            if step.observation.ok:
+                self.producers[index] = ("output", step.call.tool, occurrence)
+                self._add(Origin(kind="output", step=index), self.producers[index], step.observation.value)
+
+    def _add(self, root: Origin, producer: _Shape, value: Any) -> set[str]:
+        """Indexes a value and its parts, the shallow ones first; gives the keys of its objects."""
+        keys: set[str] = set()
+        alike: dict[int, list[_Source]] = defaultdict(list)
+        self._ids.of(value)
+        waiting: deque[tuple[_Path, Any]] = deque([((), value)])
+        room = _INDEXED - 1
+        while waiting:
+            path, part = waiting.popleft()
+            group = alike[self._ids.of(part)]
+            if len(group) < _ALIKE:
+                group.append(_Source(root, producer, path))
+            inside = _children(part)[:room] if len(path) < MAX_DEPTH else []
+            room -= len(inside)
+            waiting.extend(((*path, key), inner) for key, inner in inside)
+            keys.update(key for key, _ in inside if isinstance(key, str))
+        for number, group in alike.items():
+            self._found[number].append(group)
+        return keys
+
+    def equal(self, number: int, before: int) -> list[_Source]:
+        """The sources of a value before a step: the inputs, then the outputs, the latest first."""
+        groups = self._found.get(number, [])
+        steps = [(group[0].root.step, group) for group in groups]
+        inputs = [group for step, group in steps if step is None]
+        outputs = [group for step, group in reversed(steps) if step is not None and step < before]
+        return list(islice((source for group in (*inputs, *outputs) for source in group), _CANDIDATES))
+
+
+# What the text names
+
+_QUOTED = re.compile(r"'([^'\n]{0,80})'(?!\w)|\"([^\"\n]{0,80})\"|“([^”\n]{0,80})”|‘([^’\n]{0,80})’|`([^`\n]{0,80})`")
+_NUMBER = re.compile(
+    r"(?<![\w.])(?:(?<![%)\]])-)?(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,300})(?:\.\d+)?(?P<percent>\s?%|[ -]per ?cent\b)?"
+)
+_NUMERALS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2, "triple": 3,
+    "half": 0.5,
+}  # fmt: skip
+
+
+class _Said:
+    """What a task's text names."""
+
+    def __init__(self, query: str) -> None:
+        self._folded = query.casefold()
+        self._quoted = {part for match in _QUOTED.finditer(query) for part in match.groups() if part}
+        self._numbers = {_NUMERALS[word] for word in re.findall(r"[a-z]+", self._folded) if word in _NUMERALS}
+        for match in _NUMBER.finditer(query):
+            written = match[0].removesuffix(match["percent"] or "").replace(",", "")
+            self._numbers.add(float(written) if "." in written else int(written))
+            if match["percent"]:
+                self._numbers.add(float(Decimal(written) / 100))
+
+    def names(self, value: Any) -> bool:
+        """Whether it names a number, in digits or as a word, or a text: quoted, or as words of its own."""
+        if isinstance(value, str):
+            folded = value.casefold()
+            if value in self._quoted or folded not in self._folded:
+                return value in self._quoted
+            worded = any(map(str.isalnum, folded))
+            return worded and re.search(rf"(?<!\w){re.escape(folded)}(e?s)?(?!\w)", self._folded) is not None
+        return isinstance(value, int | float) and not isinstance(value, bool) and value in self._numbers
+
+
+# Settling
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A value whose origin is asked for."""
+
+    trace: int
+    step: int
+    """What came before this step stood ready."""
+    value: Any
+    counts: bool
+    """Whether it has a say in what others are: not if its call failed."""
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """The places that are aligned, and what they have in common."""
+
+    places: Sequence[_Place]
+    ids: Sequence[int]
+    sources: Sequence[Sequence[_Source]]
+    votes: Mapping[Any, int]
+    """In how many places each source, by its shape, and each value, by its number, is found."""
+    constant: int | None
+    """The value that several places agree on."""
+    fields: Set[str]
+    """The keys that the inputs of all places have."""
+    usual: Set[str]
+    """Texts that every trace has in the argument, at whatever call of the tool."""
+    final: bool
+    """Whether it is the answer's."""
+
+
+class _Tracer:
+    """Works out the origins of values that stand in aligned places."""
+
+    def __init__(self, traces: Sequence[Trace], query: str) -> None:
+        self._ids = _Ids()
+        self._said = _Said(query)
+        self._sources = [_Sources(trace, self._ids) for trace in traces]
+
+    def usual(self, slots: Mapping[tuple[str, int, str], Sequence[_Place]]) -> dict[tuple[str, str], Set[str]]:
+        """The texts that stand in an argument of a tool, or in parts of it, in every trace, if there are several."""
+        texts: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(dict)
+        for (tool, _, name), places in slots.items():
+            for place in places:
+                texts[tool, name].setdefault(place.trace, set()).update(_texts(place.value) if place.counts else ())
+        return {
+            key: set[str].intersection(*of.values()) if len(of) > 1 else frozenset[str]() for key, of in texts.items()
+        }
+
+    def origins(
+        self, places: Sequence[_Place], usual: Set[str] = frozenset(), *, final: bool = False, depth: int = 0
+    ) -> list[Origin]:
+        """The origin of each value; of a trace, at most one place counts."""
+        slot = self._slot(places, usual, final)
+        picked = [self._pick(slot, index) for index in range(len(places))]
+        open_ = [index for index, origin in enumerate(picked) if origin is None and self._parts(places[index])]
+        made = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
+        return [origin or made.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
+
+    def _slot(self, places: Sequence[_Place], usual: Set[str], final: bool) -> _Slot:
+        ids = [self._ids.of(place.value) for place in places]
+        sources = [self._sources[place.trace].equal(id, place.step) for place, id in zip(places, ids, strict=True)]
+        voters = [index for index, place in enumerate(places) if place.counts]
+        votes = Counter(ids[index] for index in voters) + Counter[Any](
+            source.shape for index in voters for source in sources[index]
+        )
+        agreed = {ids[index] for index in voters}
+        constant = agreed.pop() if len(voters) > 1 and len(agreed) == 1 else None
+        known = [self._sources[place.trace].fields for place in places]
+        fields = set[str].intersection(*known) if known else frozenset[str]()
+        return _Slot(places, ids, sources, votes, constant, fields, usual, final)
+
+    def _pick(self, slot: _Slot, index: int) -> Origin | None:
+        """What a value is as a whole; None if nothing explains it."""
+        place, plain = slot.places[index], self._plain(slot, index)
+        ranked = [
+            ((-slot.votes.get(source.shape, 0), _rank(source, slot.final), len(source.path), number), source)
+            for number, source in enumerate(slot.sources[index])
+        ]
+        own = None if plain is None else Origin(kind=plain)
+        if not ranked:
+            return own
+        key, best = min(ranked, key=itemgetter(0))
+        rank = _TRIVIAL[slot.final] if _trivial(place.value) else _NAMED
+        if own is not None and (-slot.votes.get(slot.ids[index], 0), rank) < key[:2]:
+            return own
+        return own if self._by_chance(slot, index, -key[0]) else best.origin
+
+    def _plain(self, slot: _Slot, index: int) -> Literal["text", "literal"] | None:
+        """Whether a value may be a constant of the task."""
+        value = slot.places[index].value
+        if _trivial(value):
+            return "literal"
+        if self._said.names(value):
+            return "text"
+        known = slot.ids[index] == slot.constant
+        if isinstance(value, str):
+            known = known or value in slot.fields or value in slot.usual or _is_sign(value)
+        return "literal" if known else None
+
+    def _by_chance(self, slot: _Slot, index: int, votes: int) -> bool:
+        """Whether a small value is found here alone, while another trace has one that nothing explains."""
+        place = slot.places[index]
+        return votes < 2 and _small(place.value) and any(
+            other.counts and other.trace != place.trace and _small(other.value)
+            and not slot.sources[number] and self._plain(slot, number) is None
+            for number, other in enumerate(slot.places)
+        )  # fmt: skip
+
+    # What is put together
+
+    @staticmethod
+    def _parts(place: _Place) -> dict[str | int, Any]:
+        """The parts of a value that may have been put together."""
+        parts = _children(place.value)
+        return dict(parts) if len(parts) <= _MOST_PARTS else {}
+
+    def _compose(self, slot: _Slot, asked: Sequence[int], depth: int) -> dict[int, Origin]:
+        """What the values at some places were put together from, if from anything that is known."""
+        parts = [self._parts(place) for place in slot.places]
+        found: dict[int, dict[str, Origin]] = {index: {} for index in asked}
+        for key in dict.fromkeys(key for index in asked for key in parts[index]):
+            having = [index for index, own in enumerate(parts) if key in own]
+            places = [
+                _Place(place.trace, place.step, parts[index][key], place.counts)
+                for index, place in ((index, slot.places[index]) for index in having)
+            ]
+            for index, origin in zip(
+                having, self.origins(places, slot.usual, final=slot.final, depth=depth + 1), strict=True
+            ):
+                if index in found:
+                    found[index][str(key)] = origin
+        made = {index: _folded(own) for index, own in found.items()}
+        chosen = [index for index in asked if _selects(made[index]) and isinstance(slot.places[index].value, list)]
+        for index in chosen:
+            if not self._holds(slot, index, made):
+                made[index] = Origin(kind="unexplained")
+        return made
+
+    def _holds(self, slot: _Slot, index: int, made: Mapping[int, Origin]) -> bool:
+        """Whether a choice of elements of one list is by their places: another trace makes the same one.
+
+        Else somebody filtered or sorted the list in the head. One trace alone may take a single element.
+        """
+        place = slot.places[index]
+        others = [number for number, other in enumerate(slot.places) if other.counts and other.trace != place.trace]
+        if not others:
+            return len(made[index].parts) == 1
+        shape = self._shape(made[index], place.trace)
+        return any(
+            number in made and self._shape(made[number], slot.places[number].trace) == shape for number in others
+        )
+
+    def _shape(self, origin: Origin, trace: int) -> _Shape:
+        producer = None if origin.step is None else self._sources[trace].producers[origin.step]
+        parts = tuple((key, self._shape(part, trace)) for key, part in origin.parts.items())
+        return (origin.kind, origin.name, producer, origin.path, parts)
+
+
+_TRIVIAL = {False: 0, True: 1}
+"""The rank of a trivial constant as an argument and as the answer: an answer is hardly a constant."""
+_NAMED = 4
+"""The rank of what the text names, and of other constants."""
+
+
+def _rank(source: _Source, final: bool) -> int:
+    """Which source is preferred where as many traces are for each: the input, but as the answer the output."""
+    if source.path:
+        return 3
+    return (2 if final else 1) if source.root.step is None else (0 if final else 2)
+
+
+def _folded(parts: dict[str, Origin]) -> Origin:
+    """What parts make together."""
+    kinds = {part.kind for part in parts.values()}
+    if kinds <= {"literal", "text"}:
+        return Origin(kind="text" if "text" in kinds else "literal")
+    if "unexplained" in kinds and not any(_strong(part) for part in parts.values()):
+        return Origin(kind="unexplained")
+    return Origin(kind="made", parts=parts)
+
+
+def _strong(origin: Origin) -> bool:
+    """Whether it is more than an element of a list, which may be equal by chance."""
+    sourced = origin.kind in ("input", "output") and not (origin.path and isinstance(origin.path[-1], int))
+    return sourced or origin.kind == "made"
+
+
+def _selects(made: Origin) -> bool:
+    """Whether all parts are elements of one and the same list."""
+    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in made.parts.values()}
+    return made.kind == "made" and len(lists) == 1 and all(
+        part.path and isinstance(part.path[-1], int) for part in made.parts.values()
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""Rehearsal: a workflow runs on what traces recorded, and no tool is called.
+
+So a workflow is checked whose tools change something, or are not here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from flowmind.base.files import dump_json
+from flowmind.trace.events import Called, Trace
+from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
+from tools_registry.sandbox.environments import DEFAULT_BUDGET
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.values import CaseError, copy_json
+
+_SHOWN = 120
+
+
+class Recorded:
+    """Tools that answer with what traces recorded.
+
+    A case is the trace with its inputs. A call gets the result that this trace has for it: each recorded call answers
+    once, equal ones in their order. Any other call fails with `not_recorded`, and nothing is ever called.
+
+    Args:
+        specs: The tools.
+        traces: What was recorded; of traces with the same inputs the first counts.
+        complete: Tools all of whose recorded calls must be made, as they change something: a case that ends before
+            fails with `left_out`.
+    """
+
+    def __init__(self, specs: Mapping[str, ToolSpec], traces: Sequence[Trace], complete: Collection[str] = ()) -> None:
+        self.specs = specs
+        self._complete = frozenset(complete)
+        self._recorded: dict[str, list[Called]] = {}
+        for trace in traces:
+            steps = [step for step in trace.calls if step.observation.ok]
+            self._recorded.setdefault(_key(trace.inputs), steps)
+
+    async def call(self, call: ToolCall) -> Observation:
+        """What any of the traces has for this call."""
+        every = [step for steps in self._recorded.values() for step in steps]
+        try:
+            return Observation(value=_Tape(every).answer(call.tool, call.args))
+        except CaseError as error:
+            return Observation.failed(error.type, error.message)
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs a compiled workflow in this process."""
+        run = load(program.source, program.constants)
+        return [self._case(run, program, inputs, budget) for inputs in cases]
+
+    def _case(self, run: Any, program: Program, inputs: dict[str, Any], budget: int) -> Outcome:
+        tape = _Tape(self._recorded.get(_key(inputs), []))
+        if program.signatures:
+            pairs = zip(program.tools, program.signatures, strict=True)
+            outcome = run_brief(run, inputs, [tape.named(name, names) for name, names in pairs], budget)
+        else:
+            outcome = run_case(run, inputs, [tape.tool(name) for name in program.tools], budget)
+        left = [step for step in tape.left if step.call.tool in self._complete]
+        if outcome.error is None and left:
+            return Outcome(None, ("left_out", f"the call {_shown(left[0].call)} is not made"), outcome.steps)
+        return outcome
+
+
+class _Tape:
+    """The recorded calls of a case that were not made yet."""
+
+    def __init__(self, steps: Sequence[Called]) -> None:
+        self.left = list(steps)
+
+    def tool(self, name: str) -> Tool:
+        return partial(self.answer, name)
+
+    def named(self, name: str, names: Sequence[str]) -> Tool:
+        return lambda *values: self.answer(name, dict(zip(names, values, strict=True)))
+
+    def answer(self, name: str, args: dict[str, Any]) -> Any:
+        for place, step in enumerate(self.left):
+            if step.call.tool == name and json_equal(step.call.args, args):
+                return copy_json(self.left.pop(place).observation.value)
+        raise CaseError("not_recorded", f"the trace has no call {_shown(ToolCall(tool=name, args=args))}")
+
+
+def _key(inputs: Mapping[str, Any]) -> str:
+    return json.dumps(inputs, sort_keys=True)
+
+
+def _shown(call: ToolCall) -> str:
+    text = f"{call.tool}({dump_json(call.args)})"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

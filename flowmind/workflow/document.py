@@ -1,0 +1,351 @@
+"""The workflow: a typed, portable program (schema `flowmind/workflow@1`).
+
+A workflow is a graph of nodes. `start` binds the inputs as variables; variables live in one flat scope and are
+overwritten by later nodes, which is how a loop carries state. A node with one plain out-edge goes on; a condition
+has one edge for true and one for false; a back edge closes a loop; several plain out-edges fork, and the first
+node that all of them reach joins. `flowmind.workflow.checking.check` says whether a workflow is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from importlib import import_module
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+
+from flowmind.base.files import dump_json
+from flowmind.workflow.expressions import ExpressionError, names
+from tools_registry.specs.schema import JSONSchema, check_schema
+from tools_registry.specs.spec import Record, strict_json
+from tools_registry.specs.values import MAX_DEPTH
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
+"""A variable or field that expressions can name."""
+NodeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$", max_length=64)]
+"""No dot: `map.step` names a step of a map, `n2.true` an arm of a condition."""
+SCHEMA: Literal["flowmind/workflow@1"] = "flowmind/workflow@1"
+DEFAULT_BOUND = 10_000
+MAX_NODES = 2_000
+MAX_EDGES = 4_000
+
+
+class Var(Record):
+    """A variable, or a path into it: `{"var": "order", "path": ["items", 0, "price"]}`."""
+
+    var: Name
+    path: tuple[str | int, ...] = ()
+
+
+class Literal_(Record):  # noqa: N801
+    """A constant: `{"value": 0.2}`."""
+
+    value: Any
+
+    _strict = field_validator("value")(strict_json)
+
+
+class ListOf(Record):
+    """A list of bindings: `{"list": [{"var": "a"}, {"value": 1}]}`."""
+
+    list: tuple[Binding, ...]
+
+
+class ObjectOf(Record):
+    """An object of bindings: `{"object": {"total": {"var": "t"}}}`."""
+
+    object: dict[str, Binding]
+
+
+Binding = Var | Literal_ | ListOf | ObjectOf
+
+
+class Start(Record):
+    """Binds the inputs as variables."""
+
+    id: NodeId
+    kind: Literal["start"] = "start"
+
+
+class ToolNode(Record):
+    """Calls a tool; its result becomes a variable."""
+
+    id: NodeId
+    kind: Literal["tool"] = "tool"
+    tool: str
+    args: dict[str, Binding] = Field(default_factory=dict)
+    output: Name
+
+
+class Condition(Record):
+    """Takes the edge for true or for false, by a condition expression."""
+
+    id: NodeId
+    kind: Literal["condition"] = "condition"
+    expr: str
+
+
+class Assign(Record):
+    """Sets a variable, to a binding (`value`) or to the result of an expression (`expr`)."""
+
+    id: NodeId
+    kind: Literal["assign"] = "assign"
+    value: Binding | None = None
+    expr: str | None = None
+    output: Name
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Assign:
+        if (self.value is None) == (self.expr is None):
+            raise ValueError(f"assign node {self.id!r} has either 'value' or 'expr'")
+        return self
+
+
+BodyStep = Annotated[ToolNode | Assign, Field(discriminator="kind")]
+
+
+class Map(Record):
+    """Runs a body for each element of a list and collects one value of each round.
+
+    The element and the body's outputs are variables of one round only. Elements for which `where` is false are
+    skipped.
+    """
+
+    id: NodeId
+    kind: Literal["map"] = "map"
+    over: Binding
+    item: Name
+    where: str | None = None
+    body: tuple[BodyStep, ...] = ()
+    collect: Binding
+    output: Name
+
+
+class LLMNode(Record):
+    """Asks a language model: `prompt` with `{name}` for each argument; the answer is text."""
+
+    id: NodeId
+    kind: Literal["llm"] = "llm"
+    prompt: str
+    args: dict[str, Binding] = Field(default_factory=dict)
+    output: Name
+
+
+class End(Record):
+    """Ends the workflow with an answer."""
+
+    id: NodeId
+    kind: Literal["end"] = "end"
+    output: Binding
+
+
+Node = Annotated[Start | ToolNode | Condition | Assign | Map | LLMNode | End, Field(discriminator="kind")]
+
+
+class Edge(Record):
+    """From one node to the next. `when` stands on the edges of a condition, `bound` on the back edge of a loop."""
+
+    source: NodeId = Field(alias="from")
+    target: NodeId = Field(alias="to")
+    when: bool | None = None
+    bound: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+    @property
+    def label(self) -> str:
+        """The edge as messages name it: `any -> mean (true)`."""
+        note = "" if self.when is None else f" ({str(self.when).lower()})"
+        return f"{self.source} -> {self.target}{note}"
+
+
+class Evidence(Record):
+    """What supports a part of a workflow that was derived from traces."""
+
+    node: NodeId
+    field: str
+    """The argument, `expr`, `value` or `output`."""
+    steps: tuple[tuple[int, int], ...] = ()
+    """The steps that show it, each as trace and step, both from 1; the step behind the last one is the answer."""
+    guess: str = ""
+    """Why it is no more than a guess, if it is one."""
+
+
+class Workflow(Record):
+    """A workflow document."""
+
+    schema_: Literal["flowmind/workflow@1"] = Field(default=SCHEMA, alias="schema")
+    name: str = "workflow"
+    description: str = ""
+    inputs: JSONSchema
+    """JSON Schema of the inputs: an object whose properties are the variables that `start` binds."""
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    """What supports its parts, if it was derived from traces; it changes nothing of what the workflow does."""
+
+    @field_validator("nodes", "edges", mode="before")
+    @classmethod
+    def _not_too_many(cls, given: Any, info: ValidationInfo) -> Any:
+        most = MAX_NODES if info.field_name == "nodes" else MAX_EDGES
+        count = len(cast(list[Any], given)) if isinstance(given, list | tuple) else 0
+        if count > most:
+            raise ValueError(f"{count} {info.field_name}, at most {most} are allowed")
+        return cast(Any, given)
+
+    @model_validator(mode="after")
+    def _schema_in_subset(self) -> Workflow:
+        check_schema(self.inputs)
+        for node in self.nodes:
+            inside = [*bindings(node)]
+            if isinstance(node, Map):
+                inside += [node.collect, *(binding for step in node.body for binding in bindings(step))]
+            if any(_depth(binding) > MAX_DEPTH for binding in inside):
+                raise ValueError(f"node {node.id!r}: a binding nested deeper than {MAX_DEPTH}")
+        return self
+
+    @cached_property
+    def by_id(self) -> dict[str, Node]:
+        """The nodes by id; of nodes with one id the first."""
+        found: dict[str, Node] = {}
+        for node in self.nodes:
+            found.setdefault(node.id, node)
+        return found
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; what was derived from the old fields is derived again."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in ("by_id", "leaving", "document"):
+            vars(copy).pop(name, None)
+        return copy
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The variables that `start` binds."""
+        return tuple(self.inputs.get("properties", {}))
+
+    @cached_property
+    def leaving(self) -> dict[str, tuple[Edge, ...]]:
+        """For each node that has any, the edges out of it."""
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return {name: tuple(edges) for name, edges in found.items()}
+
+    def after(self, node: str) -> tuple[Edge, ...]:
+        """The edges out of a node, in the document's order, which is the order of execution of a fork."""
+        return self.leaving.get(node, ())
+
+    def dump(self) -> dict[str, Any]:
+        """The document as a JSON value: defaults left out, `schema` first."""
+        body = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        nodes = [
+            {"id": node.id, "kind": node.kind, **_restored(node, dumped)}
+            for node, dumped in zip(self.nodes, body["nodes"], strict=True)
+        ]
+        head = {"schema": SCHEMA, "name": self.name, "description": self.description, "inputs": self.inputs}
+        known = {"evidence": body["evidence"]} if self.evidence else {}
+        return {**head, "nodes": nodes, "edges": body.get("edges", []), **known}
+
+    @cached_property
+    def document(self) -> str:
+        """The document as text."""
+        return dump_json(self.dump(), indent=1) + "\n"
+
+    def to_json(self) -> str:
+        """The document as text; reading it back and writing it again gives the same bytes."""
+        return self.document
+
+    def to_langgraph(self, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None = None) -> Any:
+        """The workflow as a compiled LangGraph graph: `workflow.to_langgraph(tools).invoke(inputs)["answer"]`.
+
+        Args:
+            tools: Plain functions by the names of the tools.
+            llm: Answers a prompt with text, for `llm` nodes.
+
+        Raises:
+            InvalidWorkflow: If the workflow does not pass `check`.
+            InputError: If a tool or the model is missing, or a tool is a coroutine function.
+        """
+        # By name, because formats stand above the records; nothing of them is loaded before this is called.
+        return import_module("flowmind.formats.langgraph").to_langgraph(self, tools, llm)
+
+
+def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:
+    """A node's fields without id and kind; body steps of a map get their kind back."""
+    fields = {key: value for key, value in dumped.items() if key not in ("id", "kind")}
+    if isinstance(node, Map) and "body" in fields:
+        fields["body"] = [
+            {"id": step.id, "kind": step.kind, **_restored(step, part)}
+            for step, part in zip(node.body, fields["body"], strict=True)
+        ]
+    return fields
+
+
+def reads(binding: Binding | None) -> Iterator[str]:
+    """The variables that a binding reads."""
+    match binding:
+        case Var(var=name):
+            yield name
+        case ListOf(list=parts):
+            for part in parts:
+                yield from reads(part)
+        case ObjectOf(object=fields):
+            for part in fields.values():
+                yield from reads(part)
+        case _:
+            pass
+
+
+def _depth(binding: Binding) -> int:
+    match binding:
+        case ListOf(list=parts):
+            return 1 + max(map(_depth, parts), default=0)
+        case ObjectOf(object=fields):
+            return 1 + max(map(_depth, fields.values()), default=0)
+        case _:
+            return 0
+
+
+def bindings(node: Node) -> tuple[Binding, ...]:
+    """The bindings of a node itself (for a map: its list; the body has a scope of its own)."""
+    match node:
+        case ToolNode(args=args) | LLMNode(args=args):
+            return tuple(args.values())
+        case Assign(value=value):
+            return () if value is None else (value,)
+        case Map(over=over):
+            return (over,)
+        case End(output=output):
+            return (output,)
+        case _:
+            return ()
+
+
+def variables(workflow: Workflow) -> set[str]:
+    """The variables that the nodes of a workflow read, those of maps' bodies among them."""
+    found: set[str] = set()
+    for node in workflow.nodes:
+        steps: tuple[ToolNode | Assign, ...] = node.body if isinstance(node, Map) else ()
+        for part in (node, *steps):
+            found |= {name for binding in bindings(part) for name in reads(binding)}
+            if isinstance(part, Map):
+                found |= set(reads(part.collect))
+            expr = getattr(part, "expr", None) or getattr(part, "where", None)
+            if expr is not None:
+                with suppress(ExpressionError):  # `check` tells it, with its column
+                    found |= names(expr)
+    return found
+
+
+def show_binding(binding: Binding) -> str:
+    """A binding as a reader sees it: `order.items[0].price`, `0.2`, `[a, b]`, `{total: t}`."""
+    match binding:
+        case Var(var=name, path=path):
+            return name + "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
+        case Literal_(value=value):
+            return dump_json(value)
+        case ListOf(list=parts):
+            return f"[{', '.join(show_binding(part) for part in parts)}]"
+        case ObjectOf(object=fields):
+            return f"{{{', '.join(f'{key}: {show_binding(part)}' for key, part in fields.items())}}}"

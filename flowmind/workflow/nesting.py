@@ -1,0 +1,251 @@
+"""A workflow's graph as nested code: sequences, ifs and loops, for whatever is written as text.
+
+The graph of a checked workflow is reducible, but not every reducible graph is nested code: two arms may share a part
+of what follows, a loop may be left to several places. Such parts are copied into each arm (node splitting, as
+compilers do), up to a limit; what is beyond it has no structure here. Forked paths stand one after the other, in the
+order that defines a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import networkx
+
+from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Workflow
+from flowmind.workflow.graph import Flow, analyse, loop_nodes
+
+nx = cast(Any, networkx)
+
+
+@dataclass(frozen=True)
+class Do:
+    """A node that goes on to the next item."""
+
+    node: ToolNode | Assign | Map | LLMNode
+
+
+@dataclass(frozen=True)
+class If:
+    """A condition with both its arms; what follows stands behind it."""
+
+    node: Condition
+    then: Block
+    otherwise: Block
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A body that is run again at `Again` and left at `Leave`; its end is never reached."""
+
+    head: str
+    """The node that its rounds begin with."""
+    body: Block
+
+
+@dataclass(frozen=True)
+class Again:
+    """The next round of the innermost loop, by this back edge."""
+
+    edge: Edge
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Goes on behind the innermost loop."""
+
+
+@dataclass(frozen=True)
+class Return:
+    """The workflow ends."""
+
+    node: End
+
+
+Item = Do | If | Loop | Again | Leave | Return
+Block = tuple[Item, ...]
+
+
+def nested(workflow: Workflow) -> Block | None:
+    """The nested form of a workflow that passes `check`, without its start; None if the graph has none.
+
+    A node that two arms share without joining at it appears once in each.
+    """
+    structurer = _Structurer(workflow, analyse(workflow))
+    assert structurer.flow.start is not None
+    try:
+        return structurer.walk(structurer.flow.start, _Region())
+    except (_Unstructured, RecursionError):
+        return None
+
+
+def nodes_of(block: Block) -> list[str]:
+    """The ids of the nodes in a block, in its order; a copied one comes more than once."""
+    found: list[str] = []
+    for item in block:
+        match item:
+            case Do(node=node) | Return(node=node):
+                found.append(node.id)
+            case If(node=node, then=then, otherwise=otherwise):
+                found += [node.id, *nodes_of(then), *nodes_of(otherwise)]
+            case Loop(body=body):
+                found += nodes_of(body)
+            case _:
+                pass
+    return found
+
+
+class _Unstructured(Exception):
+    """The choice that was made does not lead to nested code."""
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Where a walk stands."""
+
+    follow: str | None = None
+    """The node that comes behind the block."""
+    head: str | None = None
+    """The innermost loop's first node."""
+    leave: str | None = None
+    """The node behind the innermost loop."""
+    outside: frozenset[str] = frozenset()
+    """What can no longer be gone to: loops and places behind blocks farther out."""
+
+    def arm(self, follow: str | None) -> _Region:
+        """An arm of a condition with another node behind it."""
+        outside = self.outside if self.follow in (None, follow, self.leave) else self.outside | {self.follow}
+        return _Region(follow, self.head, self.leave, outside)
+
+    def body(self, head: str, leave: str | None) -> _Region:
+        """The body of a loop."""
+        lost = {name for name in (self.follow, self.head, self.leave) if name not in (None, leave)}
+        return _Region(None, head, leave, self.outside | lost)
+
+
+class _Structurer:
+    def __init__(self, workflow: Workflow, flow: Flow) -> None:
+        self.workflow = workflow
+        self.flow = flow
+        order = flow.order
+        self.back = {(edge.source, edge.target): edge for edge in flow.back_edges}
+        self.forward = forward = order.copy()
+        forward.remove_edges_from(self.back)
+        self.rank = {name: place for place, name in enumerate(nx.topological_sort(forward))}
+        self.dominator: dict[str, str | None] = dict(nx.immediate_dominators(order, flow.start))
+        self.merges = [name for name in order if forward.in_degree(name) > 1]
+        self.loops: dict[str, frozenset[str]] = {}
+        for edge in flow.back_edges:
+            self.loops[edge.target] = self.loops.get(edge.target, frozenset()) | loop_nodes(order, edge)
+        self.budget = 40 * len(workflow.nodes) + 400
+
+    def go(self, source: str, target: str, region: _Region) -> Block:
+        """What comes after an edge."""
+        if (edge := self.back.get((source, target))) is not None:
+            if target == region.head:
+                return (Again(edge),)
+            if target == region.leave:
+                return (Leave(),)
+            raise _Unstructured
+        target = self.target(source, target)
+        if target == region.follow:
+            return ()
+        if target == region.leave:
+            return (Leave(),)
+        if target in region.outside:
+            raise _Unstructured
+        return self.walk(target, region)
+
+    def walk(self, name: str, region: _Region) -> Block:
+        """The code from a node on, up to what follows the block."""
+        found: list[Item] = []
+        while True:
+            self.budget -= 1
+            if self.budget < 0:
+                raise _Unstructured
+            node = self.workflow.by_id[name]
+            if name in self.loops and name != region.head:
+                return (*found, *self.loop(name, region))
+            match node:
+                case End():
+                    return (*found, Return(node))
+                case Condition():
+                    return (*found, *self.condition(node, region))
+                case Start():
+                    pass
+                case _:
+                    found.append(Do(node))
+            (following,) = self.flow.order.successors(name)
+            if (name, following) in self.back or self.ends_at(following, region):
+                return (*found, *self.go(name, following, region))
+            name = following
+
+    def ends_at(self, name: str, region: _Region) -> bool:
+        return name in (region.follow, region.leave) or name in region.outside
+
+    def condition(self, node: Condition, region: _Region) -> Block:
+        """A condition and what comes behind both arms: the last node in which they meet, if that works out."""
+        arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
+        meets = sorted(
+            (name for name in self.merges if self.dominator.get(name) == node.id and name not in self.loops),
+            key=lambda name: self.rank[name],
+            reverse=True,
+        )
+        meets += [name for name in self.loops if self.dominator.get(name) == node.id and name in self.merges]
+        for meet in [*meets, None]:
+            inner = region if meet is None else region.arm(meet)
+            try:
+                then = self.go(node.id, arms[True], inner)
+                otherwise = self.go(node.id, arms[False], inner)
+                rest = () if meet is None else self.walk(meet, region)
+            except _Unstructured:
+                if meet is None or self.budget < 0:
+                    raise
+                continue
+            return (If(node, then, otherwise), *rest)
+        raise AssertionError("unreachable")
+
+    def loop(self, head: str, region: _Region) -> Block:
+        """A loop and what comes behind it."""
+        inside = self.loops[head]
+        for place in [*self.places(inside), None]:
+            try:
+                body = self.walk(head, region.body(head, place))
+                rest = () if place is None else self.behind(inside, place, region)
+            except _Unstructured:
+                if place is None or self.budget < 0:
+                    raise
+                continue
+            return (Loop(head, body), *rest)
+        raise AssertionError("unreachable")
+
+    def behind(self, inside: frozenset[str], place: str, region: _Region) -> Block:
+        """What comes behind a loop that is left to a place: a node, or the next round of the loop around it."""
+        rounds = [edge for (name, target), edge in self.back.items() if name in inside and target == place]
+        if not rounds:
+            return self.go("", place, region)
+        if place != region.head or len(rounds) > 1:
+            raise _Unstructured
+        return (Again(rounds[0]),)
+
+    def places(self, inside: frozenset[str]) -> list[str]:
+        """Where what comes behind a loop may begin: first where the most of its exits lead to."""
+        exits = {
+            self.target(name, target)
+            for name in inside
+            for target in self.flow.order.successors(name)
+            if target not in inside
+        }
+        reach = {name: {name, *nx.descendants(self.forward, name)} for name in exits}
+        joins = {name for name in self.merges if name not in inside and self.dominator.get(name) in inside}
+
+        def worth(name: str) -> tuple[int, int, int]:
+            leading = sum(name in reached for reached in reach.values())
+            return -leading, -len(nx.descendants(self.forward, name)), self.rank[name]
+
+        return sorted(exits | joins, key=worth)
+
+    def target(self, source: str, target: str) -> str:
+        """Where an edge leads to, forks laid out."""
+        return target if (source, target) in self.back else self.flow.jumps.get((source, target), target)

@@ -1,0 +1,5 @@
+"""Writes the published schemas again."""
+
+from flowmind.workflow.schemas import main
+
+main()

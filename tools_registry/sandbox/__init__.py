@@ -1,0 +1,1 @@
+"""Where tools run: worker processes, and one's own functions."""

@@ -1,0 +1,1 @@
+"""The language layer: the policy that untrusted source is compiled under."""

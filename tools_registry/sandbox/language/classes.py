@@ -1,0 +1,617 @@
+"""Classes that tool source defines, and what they are made with: dataclasses, named tuples, enums, abstract classes.
+
+Each such class has one of the two metaclasses here, by which guards know it. None shows an address: an instance
+without a text or hash of its own gets one by its class and its number. The standard library's makers of classes are
+not used, because they execute text, import much, or change the class they are given in ways of their own.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import functools
+import itertools
+import keyword
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, cast
+
+from tools_registry.specs.schema import type_of
+
+
+def held_by(owner: Any) -> dict[str, Any]:
+    """The attributes of a class or an instance itself, read only for a class."""
+    return owner.__dict__
+
+
+def _counting() -> dict[str, Any]:
+    """What a class keeps to number its instances."""
+    return {"_count_": itertools.count(1), "_numbers_": {}}
+
+
+class ToolClass(type):
+    """The metaclass of classes that tool source defines: it marks them, and limits what they inherit from."""
+
+    def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
+        fields = [field for field, kind in body.get("_annotated_", ()) if kind == "field"]
+        if NAMED_TUPLE in bases:
+            return _named_tuple_class(name, fields, body)
+        for base in bases:
+            if not (type(base) in OWN or base is object or issubclass(base, Exception)):
+                raise TypeError(f"class {name} may inherit from its own classes and from exceptions only")
+        bases = tuple(PLAIN if base is object else base for base in bases) or (PLAIN,)
+        if "__exit__" in body:
+            body["__exit__"] = _without_traceback(body["__exit__"])
+        made = super().__new__(cls, name, bases, {**body, **_counting()})
+        if ABSTRACT in made.__mro__:
+            _note_abstract_methods(made)
+        return made
+
+    def __hash__(cls) -> int:
+        return hash(cls.__qualname__)
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.__module__}.{cls.__qualname__}'>"
+
+
+def _members(kind: Any) -> dict[str, Any]:
+    """All names of an enum with their members, aliases too."""
+    return held_by(kind)["_members_"]
+
+
+class ToolEnum(ToolClass):
+    """The metaclass of enums."""
+
+    def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
+        mixed = [base for base in bases if base in (int, str)]
+        value_type = next((kind for kind in (int, str) for base in bases if issubclass(base, kind)), None)
+        if any(held_by(base).get("_members_") for base in bases):
+            raise TypeError(f"class {name} cannot extend an enum that has members")
+        if not all(type(base) in OWN or base in mixed for base in bases):
+            raise TypeError(f"enum {name} may mix in int, str and its own classes only")
+        if value_type and any(callable(body[key]) for key in body.keys() & set(dir(value_type)) - {"__str__"}):
+            raise TypeError(f"enum {name} cannot replace methods of {value_type.__name__}")
+        members = {key: value for key, value in body.items() if _is_member(key, value)}
+        rest: dict[str, Any] = {key: value for key, value in body.items() if key not in members}
+        rest |= {**_counting(), "_members_": {}}
+        made = type.__new__(cls, name, (*mixed, *(base for base in bases if base not in mixed)), rest)
+        for key, value in members.items():
+            _add_member(made, value_type, key, value)
+        return made
+
+    __hash__ = ToolClass.__hash__
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        if not _members(cls) and len(arguments) == 2 and not named:
+            return _enum_from_names(cls, *arguments)
+        if len(arguments) != 1 or named:
+            raise TypeError(f"{cls.__name__} is looked up by one value")
+        for member in _members(cls).values():
+            if member is arguments[0] or member._value_ == arguments[0]:
+                return member
+        raise ValueError(f"{arguments[0]!r} is not a valid {cls.__qualname__}")
+
+    def __iter__(cls) -> Iterator[Any]:
+        return (member for name, member in _members(cls).items() if member._name_ == name)
+
+    def __reversed__(cls) -> Iterator[Any]:
+        return reversed([*iter(cls)])
+
+    def __len__(cls) -> int:
+        return sum(1 for _ in iter(cls))
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __contains__(cls, member: Any) -> bool:
+        return isinstance(member, cls)
+
+    def __getitem__(cls, name: str) -> Any:
+        return _members(cls)[name]
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        raise AttributeError(f"enum {cls.__name__} cannot be changed")
+
+    def __repr__(cls) -> str:
+        return f"<enum {cls.__name__!r}>"
+
+
+OWN: frozenset[type] = frozenset({ToolClass, ToolEnum})
+"""The metaclasses of classes of tools; what guards ask for, by exact type."""
+
+
+def is_shared(kind: Any) -> bool:
+    """Whether a class is one that all cases share, so that nobody may write to it."""
+    return "_shared_" in held_by(kind)
+
+
+def _root(metaclass: type, title: str, bases: tuple[type, ...] = (), /, **body: Any) -> Any:
+    body = {"__module__": "tool", "_shared_": True, **_counting(), **body}
+    return cast(Any, type).__new__(metaclass, title, bases, body)
+
+
+def _hash_by_number(self: Any) -> int:
+    """The number of an instance among those of its class that were asked for a hash."""
+    kind: Any = type_of(self)
+    key = id(self)
+    numbers: dict[int, tuple[int, Any]] = kind._numbers_
+    if key not in numbers:
+        numbers[key] = (next(kind._count_), weakref.ref(self, lambda gone: _forget(numbers, key)))
+    return hash((kind.__qualname__, numbers[key][0]))
+
+
+def _forget(numbers: dict[int, tuple[int, Any]], key: int) -> None:
+    numbers.pop(key, None)
+
+
+def _show_without_address(self: Any) -> str:
+    kind = type_of(self)
+    return f"<{kind.__module__}.{kind.__qualname__} object>"
+
+
+PLAIN: Any = _root(ToolClass, "object", __hash__=_hash_by_number, __repr__=_show_without_address)
+ABSTRACT: Any = _root(ToolClass, "ABC", (PLAIN,))
+NAMED_TUPLE: Any = _root(ToolClass, "NamedTuple", (PLAIN,))
+
+
+def _make_dict(cls: type, *arguments: Any, **named: Any) -> dict[str, Any]:
+    return dict(*arguments, **named)
+
+
+TYPED_DICT: Any = _root(ToolClass, "TypedDict", (PLAIN,), __new__=_make_dict)
+
+
+def _without_traceback(leave: Any) -> Any:
+    """`__exit__` of a tool's class: what it is told about an exception leads to no frame."""
+
+    def leave_quietly(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+        if kind is None or issubclass(kind, Exception):
+            return leave(self, kind, error, None)
+        leave(self, None, None, None)  # a generator is closed: nothing that a tool may hold, raise or stop
+        return False
+
+    return leave_quietly
+
+
+def abstract_method(function: Any) -> Any:
+    """`abc.abstractmethod`: marks a function of the tool that a class has to define."""
+    if type(function) is not types.FunctionType or function.__globals__.get("__metaclass__") is not ToolClass:
+        raise TypeError("abstractmethod is for functions that the tool defines")
+    cast(Any, function).__isabstractmethod__ = True
+    return function
+
+
+def _note_abstract_methods(made: Any) -> None:
+    named: set[str] = {name for base in made.__mro__ for name in held_by(base)}
+    made.__abstractmethods__ = frozenset(
+        name for name in named if getattr(getattr(made, name, None), "__isabstractmethod__", False)
+    )
+
+
+# Named tuples.
+
+
+def named_tuple(
+    typename: str, field_names: Any, *, rename: bool = False, defaults: Any = None, module: Any = None
+) -> Any:
+    """`collections.namedtuple`; the class is one of the tool's own."""
+    base: Any = collections.namedtuple(  # pyright: ignore[reportUntypedNamedTuple]
+        typename, field_names, rename=rename, defaults=defaults, module="tool"
+    )
+    return _own_tuple(base, {})
+
+
+def _named_tuple_class(name: str, fields: list[str], body: dict[str, Any]) -> Any:
+    """`class Point(NamedTuple):` with its fields, defaults and methods."""
+    defaults = [body[field] for field in fields if field in body]
+    if any(field in body for field in fields[: len(fields) - len(defaults)]):
+        raise TypeError(f"a field of {name} without a default follows one with a default")
+    base: Any = collections.namedtuple(  # pyright: ignore[reportUntypedNamedTuple]
+        name, fields, defaults=defaults, module="tool"
+    )
+    return _own_tuple(base, {key: value for key, value in body.items() if key not in fields})
+
+
+def _own_tuple(base: Any, body: dict[str, Any]) -> Any:
+    """The class with its fields among its own attributes, where guards look for them."""
+    inner: dict[str, Any] = {
+        name: held_by(base)[name] for name in (*base._fields, "_asdict", "_fields", "_field_defaults", "_make")
+    }
+    inner |= {
+        "_replace": held_by(base)["_replace"],
+        "__module__": "tool",
+        "__qualname__": base.__name__,
+        "__slots__": (),
+    }
+    return type.__new__(ToolClass, base.__name__, (base,), inner | body | _counting())
+
+
+# Dataclasses.
+
+
+class _Missing:
+    """Stands for no default."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<dataclasses.MISSING>"
+
+
+MISSING: Any = _Missing()
+
+
+class FrozenInstanceError(AttributeError):
+    """A field of a frozen dataclass was assigned to."""
+
+
+class Field:
+    """A field of a dataclass: what `field()` gives, and what `fields()` lists."""
+
+    __slots__ = (
+        "compare",
+        "default",
+        "default_factory",
+        "given",
+        "hash",
+        "init",
+        "kw_only",
+        "metadata",
+        "name",
+        "repr",
+    )
+
+    def __init__(
+        self,
+        *,
+        default: Any = MISSING,
+        default_factory: Any = MISSING,
+        init: bool = True,
+        repr: bool = True,
+        hash: bool | None = None,
+        compare: bool = True,
+        metadata: Any = None,
+        kw_only: Any = MISSING,
+    ) -> None:
+        if default is not MISSING and default_factory is not MISSING:
+            raise ValueError("cannot specify both default and default_factory")
+        self.name = ""
+        self.default, self.default_factory = default, default_factory
+        self.init, self.repr, self.hash, self.compare = init, repr, hash, compare
+        self.metadata: Any = {} if metadata is None else metadata
+        self.kw_only = kw_only
+        self.given = False
+        """Whether it goes to `__post_init__` instead of the instance (InitVar)."""
+
+    def __repr__(self) -> str:
+        return f"Field(name={self.name!r})"
+
+
+def data_class(cls: Any = None, /, **options: Any) -> Any:
+    """`dataclasses.dataclass` for classes of tools; `slots`, `weakref_slot` and `match_args` make no difference."""
+    if cls is None:
+        return functools.partial(_make_data_class, options=options)
+    return _make_data_class(cls, options=options)
+
+
+_OPTIONS = {
+    "init": True, "repr": True, "eq": True, "order": False, "unsafe_hash": False, "frozen": False,
+    "match_args": True, "kw_only": False, "slots": False, "weakref_slot": False,
+}  # fmt: skip
+
+
+def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
+    if type(cls) is not ToolClass or is_shared(cls):
+        raise TypeError("dataclass is for classes that the tool defines")
+    if unknown := set(options) - set(_OPTIONS):
+        raise TypeError(f"dataclass() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    on = {**_OPTIONS, **options}
+    if on["order"] and not on["eq"]:
+        raise ValueError("eq must be true if order is true")
+    fields = _collect_fields(cls, on["kw_only"])
+    explicit_hash = "__hash__" in held_by(cls) and not (held_by(cls)["__hash__"] is None and "__eq__" in held_by(cls))
+    made: dict[str, Any] = {"_data_": fields, "_frozen_": on["frozen"]}
+    if on["init"]:
+        made["__init__"] = _initializer(cls, list(fields.values()))
+    if on["repr"]:
+        made["__repr__"] = _representation([field.name for field in fields.values() if field.repr and not field.given])
+    compared = [field.name for field in fields.values() if field.compare and not field.given]
+    if on["eq"]:
+        made["__eq__"] = _comparison(compared, lambda left, right: left == right)
+    if on["order"]:
+        made["__lt__"] = _comparison(compared, lambda left, right: left < right)
+        made["__le__"] = _comparison(compared, lambda left, right: left <= right)
+        made["__gt__"] = _comparison(compared, lambda left, right: left > right)
+        made["__ge__"] = _comparison(compared, lambda left, right: left >= right)
+    made = {name: value for name, value in made.items() if name not in held_by(cls)}
+    if on["frozen"]:
+        made["__setattr__"] = made["__delattr__"] = _refuse_change
+    if on["unsafe_hash"] or (on["eq"] and not explicit_hash):
+        hashed = [
+            field.name
+            for field in fields.values()
+            if not field.given and (field.compare if field.hash is None else field.hash)
+        ]
+        made["__hash__"] = _hasher(hashed) if on["frozen"] or on["unsafe_hash"] else None
+    for name, value in made.items():
+        type.__setattr__(cls, name, value)
+    return cls
+
+
+def _collect_fields(cls: Any, all_by_name: bool) -> dict[str, Field]:
+    fields: dict[str, Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        fields.update(held_by(base).get("_data_", {}))
+    by_name = all_by_name
+    for name, kind in held_by(cls).get("_annotated_", ()):
+        if kind == "kw_only":
+            by_name = True
+        if kind in ("class", "kw_only"):
+            continue
+        held = held_by(cls).get(name, MISSING)
+        field = held if type(held) is Field else Field(default=held)
+        if type(field.default) in (list, dict, set):
+            kind_name = type(field.default).__name__
+            raise ValueError(
+                f"mutable default <class '{kind_name}'> for field {name} is not allowed: use default_factory"
+            )
+        if field.default is not MISSING:
+            type.__setattr__(cls, name, field.default)
+        elif held is not MISSING:
+            type.__delattr__(cls, name)
+        field.name, field.given = name, kind == "init"
+        field.kw_only = by_name if field.kw_only is MISSING else field.kw_only
+        fields[name] = field
+    earlier = ""
+    for field in fields.values():
+        if not field.init or field.kw_only:
+            continue
+        if field.default is not MISSING or field.default_factory is not MISSING:
+            earlier = field.name
+        elif earlier:
+            raise TypeError(f"non-default argument {field.name!r} follows default argument")
+    return fields
+
+
+def _initializer(cls: Any, fields: list[Field]) -> Callable[..., None]:
+    positional = [field.name for field in fields if field.init and not field.kw_only]
+    named_too = {field.name for field in fields if field.init}
+    label = f"{cls.__name__}.__init__()"
+
+    def initialize(self: Any, /, *arguments: Any, **named: Any) -> None:
+        if len(arguments) > len(positional):
+            most = len(positional) + 1
+            raise TypeError(f"{label} takes {most} positional arguments but {len(arguments) + 1} were given")
+        for name in named:
+            if name not in named_too:
+                raise TypeError(f"{label} got an unexpected keyword argument {name!r}")
+            if name in positional[: len(arguments)]:
+                raise TypeError(f"{label} got multiple values for argument {name!r}")
+        given = {**dict(zip(positional, arguments, strict=False)), **named}
+        lacking = [field.name for field in fields if field.init and field.name not in given and _has_none(field)]
+        if lacking:
+            names = " and ".join(repr(name) for name in lacking)
+            some = "argument" if len(lacking) == 1 else "arguments"
+            raise TypeError(f"{label} missing {len(lacking)} required positional {some}: {names}")
+        passed: list[Any] = []
+        for field in fields:
+            if field.name in given:
+                value = given[field.name]
+            elif field.default_factory is not MISSING:
+                value = field.default_factory()
+            elif field.default is not MISSING:
+                value = field.default
+            else:
+                continue
+            if field.given:
+                passed.append(value)
+            else:
+                object.__setattr__(self, field.name, value)
+        if hasattr(self, "__post_init__"):
+            self.__post_init__(*passed)
+
+    return initialize
+
+
+def _has_none(field: Field) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _representation(names: list[str]) -> Callable[[Any], str]:
+    def represent(self: Any) -> str:
+        return f"{type_of(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return represent
+
+
+def _values(owner: Any, names: list[str]) -> tuple[Any, ...]:
+    return tuple(getattr(owner, name) for name in names)
+
+
+def _comparison(names: list[str], compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compared(self: Any, other: Any) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        return compare(_values(self, names), _values(other, names))
+
+    return compared
+
+
+def _hasher(names: list[str]) -> Callable[[Any], int]:
+    def hashed(self: Any) -> int:
+        return hash(_values(self, names))
+
+    return hashed
+
+
+def _refuse_change(self: Any, name: str, *value: Any) -> NoReturn:
+    raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+
+
+def _fields_of(value: Any) -> dict[str, Field] | None:
+    kind: Any = value if type_of(value) in OWN else type_of(value)
+    return getattr(kind, "_data_", None) if type(kind) in OWN else None
+
+
+def data_fields(value: Any) -> tuple[Field, ...]:
+    """`dataclasses.fields`."""
+    found = _fields_of(value)
+    if found is None:
+        raise TypeError("must be called with a dataclass type or instance")
+    return tuple(field for field in found.values() if not field.given)
+
+
+def is_data_class(value: Any) -> bool:
+    """`dataclasses.is_dataclass`."""
+    return _fields_of(value) is not None
+
+
+def _is_instance(value: Any) -> bool:
+    return type(value) not in OWN and _fields_of(value) is not None
+
+
+def as_dict(value: Any, *, dict_factory: Any = dict) -> Any:
+    """`dataclasses.asdict`."""
+    if not _is_instance(value):
+        raise TypeError("asdict() should be called on dataclass instances")
+    return _plain(value, lambda one: dict_factory([(name, part) for name, part in one]))
+
+
+def as_tuple(value: Any, *, tuple_factory: Any = tuple) -> Any:
+    """`dataclasses.astuple`."""
+    if not _is_instance(value):
+        raise TypeError("astuple() should be called on dataclass instances")
+    return _plain(value, lambda one: tuple_factory([part for _, part in one]))
+
+
+def _plain(value: Any, build: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+    if _is_instance(value):
+        return build([(field.name, _plain(getattr(value, field.name), build)) for field in data_fields(value)])
+    if isinstance(value, tuple) and hasattr(cast(Any, value), "_fields"):
+        return type(cast(Any, value))(*[_plain(part, build) for part in cast(Any, value)])
+    if isinstance(value, list | tuple):
+        return type(cast(Any, value))([_plain(part, build) for part in cast(Any, value)])
+    if isinstance(value, dict):
+        pairs = [(_plain(key, build), _plain(part, build)) for key, part in cast(dict[Any, Any], value).items()]
+        return dict(pairs)
+    return copy.deepcopy(value)
+
+
+def replace(value: Any, /, **changes: Any) -> Any:
+    """`dataclasses.replace`."""
+    if not _is_instance(value):
+        raise TypeError("replace() should be called on dataclass instances")
+    for field in data_fields(value):
+        if field.init and field.name not in changes:
+            changes[field.name] = getattr(value, field.name)
+    return type(value)(**changes)
+
+
+# Enums.
+
+
+class Auto:
+    """`enum.auto()`: the number after the last member's, or for text the member's name in lower case."""
+
+    __slots__ = ()
+
+
+def _is_member(name: str, value: Any) -> bool:
+    described = isinstance(value, property | staticmethod | classmethod | functools.cached_property | type)
+    return not described and not name.startswith("_") and (not callable(value) or isinstance(value, functools.partial))
+
+
+def _add_member(made: Any, mixed: type | None, name: str, value: Any) -> None:
+    held: dict[str, Any] = _members(made)
+    if type(value) is Auto:
+        last = [member._value_ for member in held.values() if isinstance(member._value_, int)]
+        value = name.lower() if mixed is str else (max(last) if last else 0) + 1
+    for member in held.values():
+        if type(member._value_) is type(value) and member._value_ == value:
+            held[name] = member
+            type.__setattr__(made, name, member)
+            return
+    arguments: tuple[Any, ...] = value if type_of(value) is tuple else (value,)
+    member = object.__new__(made) if mixed is None else mixed.__new__(made, *arguments)
+    held_by(member).update(_name_=name, _value_=value if mixed is None else mixed(*arguments))
+    initialize: Any = next((held_by(base)["__init__"] for base in made.__mro__ if "__init__" in held_by(base)), None)
+    if initialize is not None and initialize is not object.__init__ and mixed is None:
+        initialize(member, *arguments)
+    held[name] = member
+    type.__setattr__(made, name, member)
+
+
+def _enum_from_names(kind: Any, name: str, names: Any) -> Any:
+    """`Enum("Color", "RED GREEN")`."""
+    if type(names) is str:
+        names = names.replace(",", " ").split()
+    body: dict[Any, Any] = dict(names if type_of(names) is dict else ((one, at) for at, one in enumerate(names, 1)))
+    if not all(type(one) is str and one.isidentifier() and not keyword.iskeyword(one) for one in body):
+        raise ValueError("names of an enum are identifiers")
+    return ToolEnum(name, (kind,), {"__module__": "tool", "__qualname__": name, **body})
+
+
+def _member_text(self: Any) -> str:
+    return f"{type(self).__name__}.{self._name_}"
+
+
+def _member_representation(self: Any) -> str:
+    return f"<{type(self).__name__}.{self._name_}: {self._value_!r}>"
+
+
+def _itself(self: Any, *memo: Any) -> Any:
+    return self
+
+
+def _member_name(self: Any) -> str:
+    return self._name_
+
+
+def _member_value(self: Any) -> Any:
+    return self._value_
+
+
+def _format_member(self: Any, spec: str) -> str:
+    return format(str(self), spec)
+
+
+def _hash_member(self: Any) -> int:
+    return hash(self._name_)
+
+
+_MEMBER: dict[str, Any] = {
+    "name": property(_member_name),
+    "value": property(_member_value),
+    "__repr__": _member_representation,
+    "__copy__": _itself,
+    "__deepcopy__": _itself,
+    "_members_": {},
+}
+ENUM: Any = _root(
+    ToolEnum,
+    "Enum",
+    (PLAIN,),
+    **_MEMBER,
+    __str__=_member_text,
+    __format__=_format_member,
+    __hash__=_hash_member,
+)
+INT_ENUM: Any = _root(
+    ToolEnum, "IntEnum", (int, ENUM), __str__=int.__repr__, __format__=int.__format__, __hash__=int.__hash__,
+    __repr__=_member_representation, _members_={},
+)  # fmt: skip
+STR_ENUM: Any = _root(
+    ToolEnum, "StrEnum", (str, ENUM), __str__=str.__str__, __format__=str.__format__, __hash__=str.__hash__,
+    __repr__=_member_representation, _members_={},
+)  # fmt: skip
+
+
+def unique(kind: Any) -> Any:
+    """`enum.unique`."""
+    if type(kind) is not ToolEnum:
+        raise TypeError("unique is for enums")
+    aliases = [name for name, member in _members(kind).items() if member._name_ != name]
+    if aliases:
+        raise ValueError(f"duplicate values found in {kind!r}: {', '.join(aliases)}")
+    return kind

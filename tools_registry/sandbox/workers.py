@@ -1,0 +1,366 @@
+"""Worker processes, as their owner sees them: started by a zygote, lent by a pool, killed by the clock."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import RestrictedPython
+
+from tools_registry.sandbox import confine, frames
+from tools_registry.sandbox.closing import Closing
+from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.specs.spec import Record
+
+LAYERS = frozenset({"language", "process"})
+"""What an audit can leave out: the policy of the language, the locks of the process."""
+
+
+class Limits(Record):
+    """What one call or one case may use."""
+
+    seconds: float = 5.0
+    """Wall-clock seconds of a call, or of one case of a workflow."""
+    memory_mb: int = 512
+    """Address space of the worker process, megabytes."""
+    value_bytes: int = 1_000_000
+    """Characters of a result as JSON; a whole case with its trace may have four times as many."""
+
+
+class WorkerFailure(Exception):
+    """The worker gave no reply: `timeout`, `memory` or `crash`."""
+
+    def __init__(self, type: str, message: str, lost: bool = False) -> None:
+        super().__init__(message)
+        self.type = type
+        self.lost = lost
+        """The process was killed from outside, or with its parent: not by what it worked on, as far as one can see."""
+
+
+_PATIENCE = 30.0
+"""Seconds for a zygote or a worker to come up."""
+_BUSY_SECONDS = 300.0
+"""Of work, after which a worker is replaced: a worker's processor time is limited over its whole life."""
+_BOOT = (
+    "import sys; sys.path[:0] = sys.argv[2:]; from tools_registry.sandbox.zygote import main; "
+    "main(sys.argv[1] == 'bare')"
+)
+_FOLDERS = (Path(__file__).resolve().parents[2], Path(str(RestrictedPython.__file__)).resolve().parents[1])
+_PATHS = list(dict.fromkeys(map(str, _FOLDERS)))
+
+
+class _Zygote:
+    """The process that forks workers; one for each process that uses workers, and one more for audits."""
+
+    def __init__(self, bare: bool) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair()
+        with theirs, confine.same_addresses():
+            self._process = subprocess.Popen(
+                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, "bare" if bare else "locked", *_PATHS],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._finalizer = weakref.finalize(self, _end_zygote, self._process, self._control, self.owner)
+        self._control.settimeout(_PATIENCE)
+        try:
+            self._answer()
+        except (OSError, ValueError):
+            self.close()
+            raise SandboxUnavailable(f"the sandbox does not start: {self._last_words()}") from None
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def start(self, options: dict[str, int]) -> tuple[int, socket.socket]:
+        """A new worker's process id, and the socket to it.
+
+        Raises:
+            OSError, ValueError: If the zygote is gone.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs, self._lock:
+                socket.send_fds(self._control, [json.dumps({"start": options}).encode()], [theirs.fileno()])
+                return self._answer(), ours
+        except BaseException:
+            ours.close()
+            raise
+
+    def stop(self, pid: int) -> int:
+        """Kills and reaps a worker; gives its exit status, negative for a signal."""
+        with self._lock:
+            self._control.sendall(json.dumps({"stop": pid}).encode())
+            return self._answer()
+
+    def close(self) -> None:
+        """Ends the zygote, and with it all of its workers."""
+        self._finalizer()
+
+    def forget(self) -> None:
+        """In a forked process: lets go of what belongs to the parent."""
+        self._finalizer.detach()
+        self._control.close()
+
+    def _answer(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            if not (part := self._control.recv(1 << 10)):
+                raise ConnectionError("the zygote has ended")
+            line += part
+        return json.loads(line)
+
+    def _last_words(self) -> str:
+        assert self._process.stderr is not None
+        with self._process.stderr as pipe:
+            said = pipe.read().decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"its process ended with status {self._process.returncode}"
+
+
+def _end_zygote(process: subprocess.Popen[bytes], control: socket.socket, owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    control.close()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+_zygotes: dict[bool, _Zygote] = {}
+_starting = threading.Lock()
+
+
+def _zygote(bare: bool) -> _Zygote:
+    with _starting:
+        if bare not in _zygotes:
+            _zygotes[bare] = _Zygote(bare)
+        return _zygotes[bare]
+
+
+def _replace_zygote(zygote: _Zygote) -> None:
+    """After it has died: the next worker needs another."""
+    with _starting:
+        for bare, held in tuple(_zygotes.items()):
+            if held is zygote:
+                del _zygotes[bare]
+    zygote.close()
+
+
+def close_all() -> None:
+    """Ends everything that was started for workers in this process; the next one starts anew."""
+    with _starting:
+        for zygote in _zygotes.values():
+            zygote.close()
+        _zygotes.clear()
+
+
+def _in_child() -> None:
+    global _starting
+    _starting = threading.Lock()
+    for zygote in _zygotes.values():
+        zygote.forget()
+    _zygotes.clear()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+class Worker:
+    """One worker process and the socket to it. Not thread-safe: a pool lends it to one user at a time.
+
+    Args:
+        limits: For each request.
+        without: Layers to leave out, of `LAYERS`; for audits.
+    """
+
+    def __init__(self, limits: Limits, without: frozenset[str] = frozenset()) -> None:
+        self.limits = limits
+        self.without = without
+        self.loaded: set[str] = set()
+        self.layers: confine.Found = {}
+        """What the process reported of itself when it started."""
+        self.pid: int | None = None
+        """Of the process, while one is running."""
+        self._socket: socket.socket | None = None
+        self._finalizer: weakref.finalize[[_Zygote, int, socket.socket], Worker] | None = None
+        self._busy = 0.0
+
+    def request(self, message: dict[str, Any], seconds: float) -> Any:
+        """Sends a request and waits for its reply, at most `seconds`.
+
+        Raises:
+            WorkerFailure: If no valid reply came; the process is then gone, and the next request starts another.
+            SandboxUnavailable: If no process can be started at all.
+        """
+        connection = self._socket or self.start()
+        data = frames.encode({**message, "seconds": seconds})
+        begun = time.monotonic()
+        try:
+            reply = self._exchange(connection, data, begun + seconds)
+        except WorkerFailure:
+            self.stop()
+            raise
+        self._busy += time.monotonic() - begun
+        if isinstance(reply, dict):
+            self.stop()
+            raise WorkerFailure("memory", f"more than {self.limits.memory_mb} MB were needed")
+        return reply
+
+    def start(self) -> socket.socket:
+        """Starts the process, where none is running.
+
+        Raises:
+            SandboxUnavailable: If that is not possible.
+        """
+        options = {"memory_mb": self.limits.memory_mb, "value_bytes": self.limits.value_bytes}
+        for again in (True, False):
+            zygote = _zygote("process" in self.without)
+            try:
+                pid, connection = zygote.start({**options, "language": "language" not in self.without})
+                break
+            except (OSError, ValueError) as error:
+                _replace_zygote(zygote)
+                if not again:
+                    raise SandboxUnavailable(f"the sandbox starts no worker: {error}") from None
+        else:
+            raise AssertionError
+        connection.setblocking(False)
+        self.pid, self._socket = pid, connection
+        self._finalizer = weakref.finalize(self, _end_worker, zygote, pid, connection)
+        self.loaded = set()
+        self._busy = 0.0
+        try:
+            self.layers = self._receive(connection, time.monotonic() + _PATIENCE)
+        except WorkerFailure as failure:
+            raise SandboxUnavailable(f"the sandbox's worker does not come up: {failure}") from None
+        return connection
+
+    def _exchange(self, connection: socket.socket, data: bytes, deadline: float) -> Any:
+        try:
+            self._send(connection, data, deadline)
+            return self._receive(connection, deadline)
+        except OSError as error:
+            raise WorkerFailure("crash", f"the tool worker broke off: {error}", _lost(self.stop())) from None
+
+    def _send(self, connection: socket.socket, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[connection.send(view) :]
+            except BlockingIOError:
+                self._wait(connection, select.POLLOUT, deadline)
+
+    def _receive(self, connection: socket.socket, deadline: float) -> Any:
+        try:
+            size = frames.size_of(self._read(connection, frames.HEADER, deadline))
+            return frames.decode(self._read(connection, size, deadline))
+        except frames.FrameError as error:
+            raise WorkerFailure("crash", f"the tool worker sent no valid reply: {error}") from None
+
+    def _read(self, connection: socket.socket, size: int, deadline: float) -> bytes:
+        parts: list[bytes] = []
+        while size:
+            try:
+                if not (part := connection.recv(min(size, 1 << 20))):
+                    status = self.stop()
+                    raise WorkerFailure("crash", f"the tool worker ended ({_cause(status)})", _lost(status))
+                parts.append(part)
+                size -= len(part)
+            except BlockingIOError:
+                self._wait(connection, select.POLLIN, deadline)
+        return b"".join(parts)
+
+    def _wait(self, connection: socket.socket, events: int, deadline: float) -> None:
+        poller = select.poll()
+        poller.register(connection, events)
+        left = deadline - time.monotonic()
+        if left <= 0 or not poller.poll(left * 1_000):
+            raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
+
+    def refresh(self) -> None:
+        """Between two users: ends a process that has worked for long."""
+        if self._busy > _BUSY_SECONDS:
+            self.stop()
+
+    def stop(self) -> int | None:
+        """Kills and reaps the process; a later request starts another.
+
+        Returns:
+            The exit status, negative for a signal; None where no process was running.
+        """
+        status = None if self._finalizer is None else self._finalizer()
+        self.pid, self._socket, self._finalizer = None, None, None
+        self.loaded = set()
+        return status
+
+
+def _end_worker(zygote: _Zygote, pid: int, connection: socket.socket) -> int | None:
+    connection.close()
+    if os.getpid() != zygote.owner:
+        return None
+    with contextlib.suppress(OSError, ValueError):  # a zygote that is gone has taken its workers along
+        return zygote.stop(pid)
+    return None
+
+
+def _lost(status: int | None) -> bool:
+    return status in (None, -signal.SIGKILL)
+
+
+def _cause(status: int | None) -> str:
+    if status is None:
+        return "with the process that had started it"
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+
+
+class WorkerPool(Closing):
+    """Workers to borrow: at most `size` requests run at once, each on a worker of its own.
+
+    Args:
+        size: How many.
+        limits: For each request.
+        without: Layers to leave out, of `LAYERS`; for audits, never for work.
+    """
+
+    def __init__(self, size: int = 1, limits: Limits | None = None, without: frozenset[str] = frozenset()) -> None:
+        if unknown := without - LAYERS:
+            raise ValueError(f"no layer {', '.join(sorted(unknown))}; layers: {', '.join(sorted(LAYERS))}")
+        self.limits = limits or Limits()
+        self._workers = [Worker(self.limits, without) for _ in range(size)]
+        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._free.put(worker)
+
+    @contextlib.contextmanager
+    def borrow(self) -> Generator[Worker]:
+        """Lends a worker; waits while all are busy."""
+        worker = self._free.get()
+        try:
+            worker.refresh()
+            yield worker
+        finally:
+            self._free.put(worker)
+
+    def close(self) -> None:
+        """Stops all workers."""
+        for worker in self._workers:
+            worker.stop()

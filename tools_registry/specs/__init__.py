@@ -1,0 +1,1 @@
+"""Tools as models see them: specs, JSON Schema, JSON values."""
