@@ -131,8 +131,8 @@ def _experiment(options: argparse.Namespace) -> int:
     from experiments.runner import run_experiment
     from experiments.tables import summary_table
     from flowmind.agents.turns import Budget
-    from flowmind.api.pipeline import Settings, mode_of
     from flowmind.base.errors import InputError
+    from flowmind.build.settings import Settings, mode_of
 
     try:
         budget = Budget(turns=options.max_turns, reply_tokens=options.reply_tokens)

@@ -13,11 +13,12 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from experiments.naming import variant_of
-from flowmind.api.pipeline import Settings, Solution
+from flowmind.api.pipeline import Solution
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model, sweep, validate, write_text
+from flowmind.build.settings import Settings
 from flowmind.evaluation.metrics import Summary, summarize_records
 from flowmind.evaluation.record import CaseRecord
 from flowmind.trace.events import Trace

@@ -16,7 +16,7 @@ from flowmind.evaluation.structure import compare
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.spec import ToolSpec
 
 _LINES = 20

@@ -16,9 +16,9 @@ from experiments.endpoints import served, startable
 from experiments.naming import folder_part
 from experiments.runner import RunOptions, run_experiment
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Mode, Settings, Summarizer, TraceSelection, TraceSource
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import read_text, validate
+from flowmind.build.settings import Mode, Settings, Summarizer, TraceSelection, TraceSource
 from flowmind.evaluation.metrics import Summary
 from flowmind.llm.models import reach
 from flowmind.trace.task import Benchmark

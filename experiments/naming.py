@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowmind.api.pipeline import MODES, Settings, mode_of
-from flowmind.build.stages import rounds_of, summarizer_of
+from flowmind.build.settings import MODES, Settings, mode_of, rounds_of, summarizer_of
 
 _PLAIN: dict[str, Any] = {
     "rollouts": 1, "trace_selection": "all", "json_mode": "off", "native_tools": False, "sandbox": "local",

@@ -20,18 +20,20 @@ from typing import Any, Literal, get_args
 import tqdm
 
 from experiments.golds import demonstration, read_golds
-from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.settings import Settings
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import run_many
 from flowmind.trace.events import Called, Event, Trace
 from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox.environments import Environment, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 

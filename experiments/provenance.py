@@ -10,9 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from flowmind.api.pipeline import Settings
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, read_text
+from flowmind.build.settings import Settings
 
 PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "RestrictedPython", "json-repair")
 

@@ -21,13 +21,13 @@ from experiments.golds import demonstration, read_golds, structure
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
-from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.api.sandboxes import Sandboxes, SandboxKind
 from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.stages import require_consistent, summarizer_of
+from flowmind.build.settings import Settings, require_consistent, summarizer_of
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
 from flowmind.evaluation.record import (
@@ -54,7 +54,8 @@ from flowmind.trace.events import Trace
 from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
-from tools_registry.sandbox.environments import Environment, ToolSource
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import ToolSource
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.sandbox.isolation import Level
 from tools_registry.specs.spec import Record, ToolSpec

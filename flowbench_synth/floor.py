@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from flowmind.api.pipeline import Settings, solve
+from flowmind.api.pipeline import solve
+from flowmind.build.settings import Settings
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.run.running import run_batch

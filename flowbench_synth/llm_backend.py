@@ -26,9 +26,10 @@ from flowbench_synth.quality import check_tools
 from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import answer_schema, cover, parts_of
 from flowmind.agents.replies import Unreadable, read_object
-from flowmind.api.pipeline import Settings, solve
+from flowmind.api.pipeline import solve
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.settings import Settings
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel, ChatRequest, Message

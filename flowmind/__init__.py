@@ -14,10 +14,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowmind.api.pipeline import Settings
     from flowmind.api.solving import ExecuteSummarize, Result, RunnableWorkflow
     from flowmind.api.summarizing import Summarized, summarize
     from flowmind.base.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
+    from flowmind.build.settings import Settings
     from flowmind.llm.openai_chat import OpenAIChat
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
     from flowmind.trace.events import Trace
@@ -34,7 +34,7 @@ _HOMES = {
     "flowmind.workflow.checking": ("Problem", "check"),
     "flowmind.trace.events": ("Trace",),
     "flowmind.trace.task": ("Example", "Task"),
-    "flowmind.api.pipeline": ("Settings",),
+    "flowmind.build.settings": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
     "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from flowmind.trace.events import Trace
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
 Stage = Literal["execute", "summarize", "single"]

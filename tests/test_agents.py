@@ -17,7 +17,8 @@ from flowmind.build.draft import DraftEnvironment
 from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.protocols import Agent, Brief, Message, Reply
 from flowmind.trace.events import Called, Planned, Trace, Turn
-from tools_registry.sandbox.environments import Environment, LocalSandbox, ToolSource
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 SOURCE = '''

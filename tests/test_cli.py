@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from flowbench_synth import cli as builder
-from flowmind.api.pipeline import MODES
+from flowmind.build.settings import MODES
 from flowmind.cli import main as cli
 from flowmind.formats.catalog import FORMATS
 from flowmind.llm.testing import Fault, FaultyServer

@@ -50,7 +50,7 @@ FORKER = """
 import gc, json, os, resource, signal, sys
 import openai
 import experiments.commands, experiments.endpoints, experiments.runner, experiments.tables
-from flowmind import cli
+from flowmind.cli import main as cli
 from tools_registry import catalog
 openai.OpenAI(api_key="none")  # loads what it loads late
 dict(catalog.load())

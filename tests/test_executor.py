@@ -16,14 +16,8 @@ from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import arun, needs_waiting, run, run_batch, run_many
 from flowmind.trace.events import Asked, Assigned, Called, Evaluated, Failed, Trace
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox.environments import (
-    Environment,
-    FunctionEnvironment,
-    Limits,
-    LocalSandbox,
-    ToolSource,
-    WorkerPool,
-)
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import FunctionEnvironment, Limits, LocalSandbox, ToolSource, WorkerPool
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 

@@ -20,14 +20,14 @@ from test_verified import branching_benchmark
 
 from experiments import runner
 from experiments.runner import RunOptions, replay, run_experiment
-from flowmind.api.pipeline import Settings
 from flowmind.base.processes import HelperEnded, Helpers
 from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Draft, Given, drafts
+from flowmind.build.induction.inducing import Given, Induced, drafts
 from flowmind.build.induction.planning import variants
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, run_of
 from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.settings import Settings
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 
@@ -40,7 +40,7 @@ def given(lesson: Lesson) -> Given:
     return Given(runs, SPECS, lesson.gold["inputs"], read(lesson.query), "workflow")
 
 
-def told(found: list[Draft]) -> list[Any]:
+def told(found: list[Induced]) -> list[Any]:
     """All that is done with drafts where they are tried."""
     return [
         (

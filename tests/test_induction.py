@@ -19,7 +19,7 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from experiments.golds import demonstration
 from flowmind.build.induction.conditions import Candidate, negated
 from flowmind.build.induction.deciding import Parted, share
-from flowmind.build.induction.inducing import Draft, induce
+from flowmind.build.induction.inducing import Induced, induce
 from flowmind.build.induction.planning import Decision, Set, simulate
 from flowmind.build.induction.probing import inputs_like
 from flowmind.build.induction.reading import read
@@ -146,12 +146,12 @@ def answers(workflow: Workflow, cases: Cases) -> list[Any]:
     return [trace.answer if trace.error is None else trace.error.type for trace in run_batch(workflow, cases, SANDBOX)]
 
 
-def derived(traces: Sequence[Trace], inputs: dict[str, Any], query: str = "") -> Draft | None:
+def derived(traces: Sequence[Trace], inputs: dict[str, Any], query: str = "") -> Induced | None:
     """The first sound draft that gives the traces' answers."""
     return first_right(induce(traces, SANDBOX.specs, inputs, query), traces)
 
 
-def first_right(drafts: Sequence[Draft], traces: Sequence[Trace]) -> Draft | None:
+def first_right(drafts: Sequence[Induced], traces: Sequence[Trace]) -> Induced | None:
     cases, right = [trace.inputs for trace in traces], [trace.answer for trace in traces]
     for draft in drafts:
         assert draft.sound == (not check(draft.workflow, SANDBOX.specs))
@@ -160,11 +160,11 @@ def first_right(drafts: Sequence[Draft], traces: Sequence[Trace]) -> Draft | Non
     return None
 
 
-def open_questions(draft: Draft) -> list[Question]:
+def open_questions(draft: Induced) -> list[Question]:
     return list(questions(draft.emitter, draft.workflow))
 
 
-def guesses(draft: Draft) -> list[str]:
+def guesses(draft: Induced) -> list[str]:
     """What is no more than a guess: the field, and why."""
     return [f"{one.field}: {one.guess}" for one in evidence(draft.emitter, draft.workflow) if one.guess]
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from flowmind.formats.nestful import from_nestful, nestful_specs, problems
 from flowmind.run.running import arun, run
 from flowmind.workflow.checking import check
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environments import FunctionEnvironment
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, tool
 
@@ -179,6 +180,8 @@ class RecordedTools:
     def __init__(self, specs: Mapping[str, ToolSpec], steps: Sequence[Row]) -> None:
         self.specs = specs
         self.steps = list(steps)
+
+    awaited: Collection[str] = ()
 
     async def call(self, call: ToolCall) -> Observation:
         step = self.steps.pop(0)

@@ -388,7 +388,7 @@ def test_a_file_of_one_entry_is_read(tmp_path: Path, entry: Any) -> None:
         (
             "t.jsonl",
             lines([CHAT, 7]),
-            "t.jsonl, line 2: it is none of what can be read: a trace (steps, stop), a list of",
+            "t.jsonl, line 2: it is none of what can be read: a trace (events, stop), a list of",
         ),
         ("t.jsonl", lines([ASKED]), "t.jsonl, line 1: it is none of what can be read"),
         ("t.jsonl", lines([CHAT, [ASKED, 7]]), "t.jsonl, line 2: message 2: it is no object, but int"),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import MODES, Mode, Settings, Solution, mode_of, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.settings import MODES, Mode, Settings, mode_of
 from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.protocols import ChatRequest
 from flowmind.run.running import run

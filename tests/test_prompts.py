@@ -27,7 +27,8 @@ from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.expressions import evaluate
 from tools_registry import catalog
-from tools_registry.sandbox.environments import Environment, FunctionEnvironment
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import FunctionEnvironment
 
 FOLDER = Path(prompts.__file__).parent
 CONVERSATIONS = sorted(

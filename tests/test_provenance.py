@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flowmind.trace.events import Called, Origin, Planned, Step, Trace
+from flowmind.trace.events import Called, Event, Origin, Planned, Trace
 from flowmind.trace.origins import describe, has_holes, unexplained, with_origins
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, ToolCall
@@ -23,7 +23,7 @@ def broke(tool: str, **args: Any) -> Called:
     return Called(call=ToolCall(tool=tool, args=args), observation=failed)
 
 
-def ended(inputs: dict[str, Any], *steps: Step, answer: Any = None) -> Trace:
+def ended(inputs: dict[str, Any], *steps: Event, answer: Any = None) -> Trace:
     return Trace(inputs=inputs, events=steps, stop="finish", answer=answer)
 
 
@@ -318,7 +318,7 @@ def test_every_origin_gives_the_value_back() -> None:
         traces: list[Trace] = []
         for _ in range(rng.randrange(1, 4)):
             pool = [drawn(2), drawn(3)]
-            steps: list[Step] = []
+            steps: list[Event] = []
             for _ in range(rng.randrange(6)):
                 args = {name: rng.choice([*pool, drawn(2), [pool[-1], drawn(1)]]) for name in "xy"}
                 step = rng.choice([did, did, lambda tool, value, **args: broke(tool, **args)])

@@ -384,7 +384,7 @@ def test_a_model_is_asked_the_same(prompt: str, path: list[int]) -> None:
     model = ScriptedChat(["yes"])
     trace = asyncio.run(arun(workflow, {"n": [[1, "a"]]}, SANDBOX, model))
     assert function({"n": [[1, "a"]]}) == trace.answer == "yes"
-    assert asked == [step.prompt for step in trace.events if step.kind == "llm"]
+    assert asked == [step.prompt for step in trace.events if step.kind == "asked"]
 
 
 def test_an_unsound_workflow_is_refused() -> None:

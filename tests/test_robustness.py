@@ -30,7 +30,7 @@ from tiny import (
 
 from experiments import runner
 from experiments.runner import RunOptions, run_experiment
-from flowmind.api.pipeline import Settings
+from flowmind.build.settings import Settings
 from flowmind.llm.limiting import AdaptiveLimit
 from flowmind.llm.testing import Fault, FaultyServer, completion
 from flowmind.protocols import ChatRequest, Reply

@@ -389,7 +389,7 @@ def test_the_plan_of_a_planning_mode_is_in_the_trace() -> None:
     chat = ScriptedChat([plan("Give up.", analysis="hopeless"), action("finish", answer=None)] * 2)
     settings = Settings(trace_selection="all_success")
     trace = ExecuteSummarize(SHOP, chat, "es-pe", settings).run(QUERY, EXAMPLES).traces[0]
-    assert [(step.kind, getattr(step, "analysis", "")) for step in trace.events] == [("plan", "hopeless")]
+    assert [(step.kind, getattr(step, "analysis", "")) for step in trace.events] == [("planned", "hopeless")]
 
 
 def test_every_public_name_is_there() -> None:

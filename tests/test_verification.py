@@ -16,10 +16,11 @@ from tiny import FIRST_TEST, Row, called, records
 
 from experiments import runner
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.induction.inducing import induce
+from flowmind.build.settings import Settings
 from flowmind.build.verification.checks import influence, leaks
 from flowmind.build.verification.work import Demonstrate, Work
 from flowmind.evaluation.record import Derivation
@@ -31,7 +32,8 @@ from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment, LocalSandbox
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
 from tools_registry.specs.spec import tool
 
 # Held-out tests

@@ -18,8 +18,8 @@ from experiments.folder import Run
 from experiments.grid import Grid, cells
 from experiments.loading import Loaded, load
 from experiments.verified import loss_of
-from flowmind.api.pipeline import Settings
 from flowmind.base.errors import InputError
+from flowmind.build.settings import Settings
 from flowmind.evaluation.metrics import Summary
 from flowmind.evaluation.record import Derivation, StageUsage
 from flowmind.evaluation.statistics import holm

@@ -8,13 +8,13 @@ compared with what the tool gives here.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flowmind.workflow.program import Outcome, Program, load, run_brief, run_case
-from tools_registry.sandbox.environments import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, copy_json
 
@@ -57,6 +57,8 @@ class Office:
             )(args),
         }
         """The reading tools that the recorded runs call, by name: what each gives for arguments without nulls."""
+
+    awaited: Collection[str] = ()
 
     async def call(self, call: ToolCall) -> Observation:
         """Calls one tool."""

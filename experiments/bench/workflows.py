@@ -13,7 +13,8 @@ from flowmind.run.compiler import compile_workflow
 from flowmind.run.running import require_sound, run
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.program import Outcome, Tool, load, replay, run_brief
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, FunctionEnvironment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environments import FunctionEnvironment
 
 NODES = 10
 ROUNDS = 100

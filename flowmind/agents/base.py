@@ -7,7 +7,7 @@ from typing import Any
 from flowmind.agents.turns import Budget, State, World, trace_of
 from flowmind.protocols import Brief, ChatModel
 from flowmind.trace.events import Trace
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 
 
 class GraphAgent:

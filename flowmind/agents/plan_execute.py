@@ -18,7 +18,7 @@ from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, th
 from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, Message
 from flowmind.trace.events import Called, Trace
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 
 MAX_STEPS = 12
 

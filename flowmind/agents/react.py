@@ -12,7 +12,7 @@ from flowmind.agents.base import GraphAgent
 from flowmind.agents.turns import State, World, act, fresh, opening, think
 from flowmind.protocols import Brief
 from flowmind.trace.events import Trace
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 
 
 async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:

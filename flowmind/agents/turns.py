@@ -17,7 +17,7 @@ from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
 from flowmind.trace.events import Called, Event, Planned, StopReason, Trace, Turn
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import validator
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 

@@ -7,38 +7,21 @@ from flowmind.build.brief import summarize_brief
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.joint import Joint
-from flowmind.build.stages import (
-    MODES,
+from flowmind.build.settings import (
     SINGLE,
-    Mode,
     Settings,
-    Solution,
-    Summarizer,
-    TraceSelection,
-    TraceSource,
-    budget_left,
-    execute_brief,
     letters_of,
-    make_agent,
-    mode_of,
     require_consistent,
     rounds_of,
-    select_traces,
-    shown,
-    solution_of,
     summarizer_of,
 )
+from flowmind.build.stages import Solution, budget_left, execute_brief, make_agent, select_traces, shown, solution_of
 from flowmind.build.verification import Demonstrate, derive
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Task
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
-from tools_registry.sandbox.environments import Environment
-
-__all__ = [
-    "MODES", "Mode", "Settings", "Solution", "Summarizer", "TraceSelection", "TraceSource", "execute_brief", "mode_of",
-    "shown", "solve",
-]  # fmt: skip
+from tools_registry.sandbox.environment import Environment
 
 
 async def solve(

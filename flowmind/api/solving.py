@@ -8,10 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from flowmind.api.pipeline import Settings, Solution, mode_of, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.api.sandboxes import require_distinct
 from flowmind.base.errors import CaseFailed, InputError, InvalidWorkflow
 from flowmind.base.files import read_model, validate, write_text
+from flowmind.build.settings import Settings, mode_of
 from flowmind.evaluation.record import Derivation
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
@@ -21,7 +22,8 @@ from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import Problem, check
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox.environments import Environment, FunctionEnvironment, LocalSandbox, ToolSource
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, ToolSource
 from tools_registry.specs.schema import JSONSchema, type_name
 from tools_registry.specs.spec import SpecError, spec_of
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from flowmind.api.pipeline import Settings, Solution, solve
+from flowmind.api.pipeline import Solution, solve
 from flowmind.api.solving import RunnableWorkflow, Shown, Tool, make_task, sandbox_of, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, validate, write_text
+from flowmind.build.settings import Settings
 from flowmind.formats.openai_messages import read_traces, specs_of_openai_tools, specs_of_traces, trace_of_messages
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
@@ -33,7 +34,7 @@ from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Condition, End, Evidence, ToolNode, Workflow, show_binding
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolCall, ToolSpec
 
@@ -223,7 +224,7 @@ async def _summarized(
 def _traces(given: Sequence[Given]) -> list[Trace]:
     """Traces of what was passed."""
     first = given[0] if given else None
-    if isinstance(first, Mapping) and not {"messages", "steps", "stop"} & first.keys():
+    if isinstance(first, Mapping) and not {"messages", "events", "steps", "stop"} & first.keys():
         given = [cast(Sequence[Mapping[str, Any]], given)]
     made: list[Trace] = []
     for number, one in enumerate(given, 1):

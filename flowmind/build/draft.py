@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ from flowmind.workflow.expressions import ExpressionError
 from flowmind.workflow.expressions import names as names_in
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environments import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
@@ -64,6 +64,8 @@ class DraftEnvironment:
         cases: The inputs that the traces worked on: a value that a model copies out of one is read as the input.
         query: The task's text: numbers and words that it names are constants of the task.
     """
+
+    awaited: Collection[str] = ()
 
     def __init__(
         self,

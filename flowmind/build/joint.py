@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from flowmind.build.draft import DraftEnvironment
 from flowmind.workflow.graph_tools import FINISH
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 
@@ -20,6 +20,7 @@ class Joint:
         self.draft = draft
         graph = {name: spec for name, spec in draft.specs.items() if name != FINISH}
         self.specs: Mapping[str, ToolSpec] = {**business.specs, **graph}
+        self.awaited: Collection[str] = business.awaited
 
     async def call(self, call: ToolCall) -> Observation:
         """Calls a tool of either set."""

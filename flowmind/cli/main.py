@@ -18,12 +18,13 @@ from flowmind.cli.command import Command
 from tools_registry.sandbox.errors import SandboxUnavailable
 
 if TYPE_CHECKING:
-    from flowmind.api.pipeline import Settings
+    from flowmind.build.settings import Settings
     from flowmind.evaluation.record import Derivation
     from flowmind.protocols import ChatModel
     from flowmind.trace.task import Task
     from flowmind.workflow.document import Workflow
-    from tools_registry.sandbox.environments import Environment, ToolSource
+    from tools_registry.sandbox.environment import Environment
+    from tools_registry.sandbox.environments import ToolSource
     from tools_registry.specs.spec import ToolSpec
 
 MODES = [
@@ -314,9 +315,9 @@ def _solve_task(options: argparse.Namespace) -> int:
 
 
 def _solve_settings(options: argparse.Namespace) -> Settings:
-    from flowmind.api.pipeline import Settings
     from flowmind.base.errors import InputError
     from flowmind.base.files import validate
+    from flowmind.build.settings import Settings
 
     names = ("mode", "rollouts", "summarizer", "verify", "probe")
     try:

@@ -25,7 +25,7 @@ from flowmind.protocols import ChatModel
 from flowmind.run.running import arun, needs_waiting, run
 from flowmind.workflow.checking import node_reads
 from flowmind.workflow.document import Condition, Edge, End, Literal_, Node, Start, Var, Workflow
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, SchemaError, Validator, validator
 from tools_registry.specs.spec import Record, ToolCall
 from tools_registry.specs.values import CaseError, clean

@@ -415,20 +415,22 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _is_message(first: Sequence[Any]) -> bool:
     """Whether a list is a conversation, by its first element."""
-    return any(isinstance(one, dict) and not {"messages", "steps", "stop"} & _fields(one).keys() for one in first)
+    return any(
+        isinstance(one, dict) and not {"messages", "events", "steps", "stop"} & _fields(one).keys() for one in first
+    )
 
 
 def _read_entry(value: Any, names: dict[str, str]) -> Trace:
     if isinstance(value, list):
         return _trace(cast(list[Any], value), None, ..., names)
     fields = _fields(value)
-    if {"steps", "stop"} & fields.keys() and "messages" not in fields:
+    if {"events", "steps", "stop"} & fields.keys() and "messages" not in fields:
         return validate(Trace, fields)
     messages, inputs, answer = fields.get("messages"), fields.get("inputs"), fields.get("answer")
     if not isinstance(messages, list):
         shown = "its messages are no list" if "messages" in fields else "it is none of what can be read"
         raise ValueError(
-            f"{shown}: a trace (steps, stop), a list of messages, or an object with such a list as messages"
+            f"{shown}: a trace (events, stop), a list of messages, or an object with such a list as messages"
         )
     if inputs is not None and not isinstance(inputs, dict):
         raise ValueError(f"its inputs are {type_name(inputs)}, not an object")

@@ -10,7 +10,7 @@ from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatModel
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 
 
 @runtime_checkable

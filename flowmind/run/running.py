@@ -14,7 +14,7 @@ from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
 from flowmind.workflow.program import Outcome, Program, Run, StepError, failed, load, replay
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment, FunctionEnvironment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import Validator, validator
 from tools_registry.specs.spec import ToolCall, ToolError, ToolSpec
 from tools_registry.specs.values import CaseError, clean, copy_json
@@ -173,8 +173,9 @@ async def arun(
 
 def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
     """Whether a workflow can only be run by `arun`."""
-    awaited = sandbox.awaited if isinstance(sandbox, FunctionEnvironment) else frozenset[str]()
-    return needs_model(workflow) or bool(awaited & set(compile_workflow(workflow, asynchronous=True).tools))
+    if needs_model(workflow):
+        return True
+    return bool(sandbox.awaited) and not set(sandbox.awaited).isdisjoint(workflow.tool_names)
 
 
 def _caller(sandbox: Environment, name: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from flowmind.base.files import dump_json
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
-from tools_registry.sandbox.environments import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, copy_json
@@ -33,6 +33,8 @@ class Recorded:
         complete: Tools all of whose recorded calls must be made, as they change something: a case that ends before
             fails with `left_out`.
     """
+
+    awaited: Collection[str] = ()
 
     def __init__(self, specs: Mapping[str, ToolSpec], traces: Sequence[Trace], complete: Collection[str] = ()) -> None:
         self.specs = specs

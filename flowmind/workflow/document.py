@@ -215,7 +215,7 @@ class Workflow(Record):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy; what was derived from the old fields is derived again."""
         copy = super().model_copy(update=update, deep=deep)
-        for name in ("by_id", "leaving", "document"):
+        for name in ("by_id", "leaving", "document", "every_node", "tool_names"):
             vars(copy).pop(name, None)
         return copy
 
@@ -231,6 +231,16 @@ class Workflow(Record):
         for edge in self.edges:
             found.setdefault(edge.source, []).append(edge)
         return {name: tuple(edges) for name, edges in found.items()}
+
+    @cached_property
+    def every_node(self) -> tuple[Node, ...]:
+        """The nodes, each map followed by the nodes of its body."""
+        return tuple(part for node in self.nodes for part in (node, *(node.body if isinstance(node, Map) else ())))
+
+    @cached_property
+    def tool_names(self) -> tuple[str, ...]:
+        """The tools that the nodes call, in their order, each once."""
+        return tuple(dict.fromkeys(node.tool for node in self.every_node if isinstance(node, ToolNode)))
 
     def after(self, node: str) -> tuple[Edge, ...]:
         """The edges out of a node, in the document's order, which is the order of execution of a fork."""

@@ -10,11 +10,11 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, Protocol
 
 from flowmind.workflow.program import Outcome, Program, Run, load, run_brief, run_case
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.sandbox.monty import MontySandbox, bound
 from tools_registry.specs.spec import Observation, Record, ToolCall
 from tools_registry.specs.values import CaseError, copy_json
@@ -120,6 +120,8 @@ class CrossCheckSandbox:
         local, monty: Sandboxes with the same tools. Whoever made them closes them.
         found: Where differences are reported.
     """
+
+    awaited: Collection[str] = ()
 
     def __init__(self, local: Trier, monty: MontySandbox, found: CrossCheck | None = None) -> None:
         self.specs = local.specs

@@ -10,14 +10,15 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
 from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.sandbox.closing import Closing
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.workers import Limits, WorkerFailure, WorkerPool
 from tools_registry.specs.schema import type_of
 from tools_registry.specs.spec import (
@@ -33,33 +34,12 @@ from tools_registry.specs.spec import (
 from tools_registry.specs.values import CaseError, clean, describe
 
 __all__ = [
-    "DEFAULT_BUDGET",
-    "Environment",
     "FunctionEnvironment",
     "Limits",
     "LocalSandbox",
     "ToolSource",
     "WorkerPool",
 ]
-
-DEFAULT_BUDGET = 100_000
-
-
-class Environment(Protocol):
-    """A set of tools that can be called."""
-
-    @property
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """The tools, by name."""
-        ...
-
-    async def call(self, call: ToolCall) -> Observation:
-        """Calls one tool; whatever goes wrong is in the observation."""
-        ...
-
-    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Runs a compiled workflow on a batch of cases, in one round trip."""
-        ...
 
 
 class ToolSource(Record):
@@ -94,6 +74,8 @@ class LocalSandbox(Closing):
         tools: The tools' sources.
         pool: Workers to use; without one, the sandbox has a worker of its own, stopped by `close`.
     """
+
+    awaited: Collection[str] = ()
 
     def __init__(self, tools: Sequence[ToolSource], pool: WorkerPool | None = None) -> None:
         self.specs: Mapping[str, ToolSpec] = {tool.spec.name: tool.spec for tool in tools}
@@ -213,7 +195,7 @@ class FunctionEnvironment:
         self.specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
         self._functions = {spec.name: function for spec, function in zip(specs, functions, strict=True)}
         self._converters = {spec.name: _converter(function) for spec, function in zip(specs, functions, strict=True)}
-        self.awaited = frozenset(
+        self.awaited: Collection[str] = frozenset(
             spec.name for spec, function in zip(specs, functions, strict=True) if inspect.iscoroutinefunction(function)
         )
         """The tools that are coroutine functions; `run` cannot call them."""

@@ -18,14 +18,15 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
 from tools_registry.sandbox.closing import Closing
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Limits, ToolSource
+from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environments import Limits, ToolSource
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.sandbox.language import policy
 from tools_registry.specs.schema import show, type_of
@@ -217,6 +218,8 @@ class MontySandbox(Closing):
     Raises:
         SandboxUnavailable: If the extra `monty` is not installed.
     """
+
+    awaited: Collection[str] = ()
 
     def __init__(
         self, tools: Sequence[ToolSource], limits: Limits | None = None, pool: MontyPool | None = None

@@ -9,7 +9,7 @@ from flowmind.build.induction.conditions import negated
 from flowmind.build.induction.emitting import Emitter
 from flowmind.build.induction.inducing import Induced, Loops
 from flowmind.build.induction.structure import Key
-from flowmind.build.stages import rounds_of
+from flowmind.build.settings import rounds_of
 from flowmind.build.verification.work import CounterExample, Work
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow

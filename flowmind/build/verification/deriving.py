@@ -9,7 +9,8 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.replaying import straight
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.telling import evidence, questions
-from flowmind.build.stages import Settings, Solution, Summarizer, is_complete, rounds_of, solution_of, summarizer_of
+from flowmind.build.settings import Settings, Summarizer, rounds_of, summarizer_of
+from flowmind.build.stages import Solution, is_complete, solution_of
 from flowmind.build.verification.arms import ask_arms
 from flowmind.build.verification.asking import ask
 from flowmind.build.verification.candidates import Best, choose
@@ -23,7 +24,7 @@ from flowmind.trace.events import Trace
 from flowmind.trace.origins import unexplained, with_origins
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import check
-from tools_registry.sandbox.environments import Environment
+from tools_registry.sandbox.environment import Environment
 
 ATTEMPTS = 2
 """Executions of one example."""

@@ -14,7 +14,8 @@ from flowmind.build.induction.inducing import Given, Induced, Inducer, Loops, dr
 from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.induction.structure import Key
-from flowmind.build.stages import Settings, budget_left, execute_brief, is_complete, letters_of, make_agent
+from flowmind.build.settings import Settings, letters_of
+from flowmind.build.stages import budget_left, execute_brief, is_complete, make_agent
 from flowmind.protocols import Brief, ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
 from flowmind.trace.events import Trace, Turn
@@ -22,7 +23,7 @@ from flowmind.trace.origins import has_holes, with_origins
 from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Task
 from flowmind.workflow.document import Map, ToolNode, Workflow
-from tools_registry.sandbox.environments import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
