@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from flowmind.base.files import read_lines
-from flowmind.build.verification import Demonstrate
+from flowmind.build.executions import Demonstrate
 from flowmind.evaluation.record import StructureFacts
 from flowmind.evaluation.structure import compare
 from flowmind.run.running import run_batch

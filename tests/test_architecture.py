@@ -164,7 +164,7 @@ def test_only_command_lines_import_ours_inside_a_function() -> None:
     [
         ("import flowmind", {"langgraph", "openai", "networkx"}),
         ("import flowmind.cli.main; flowmind.cli.main.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
-        ("import tools_registry.sandbox.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind"}),
+        ("import tools_registry.sandbox.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind.base"}),
     ],
 )
 def test_a_fresh_interpreter_loads_no_more_than_it_needs(code: str, absent: set[str]) -> None:

@@ -16,10 +16,11 @@ from flowmind.agents.prompts import Part
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.replies import read_action, read_object, read_plan
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import execute_brief, shown
 from flowmind.base.files import parse_json
 from flowmind.build.brief import summarize_brief
 from flowmind.build.draft import DraftEnvironment
+from flowmind.build.executions import execute_brief
+from flowmind.build.executions import without_example as shown
 from flowmind.build.joint import Joint
 from flowmind.llm.testing import ScriptedChat, plan
 from flowmind.protocols import Brief, Message, Stage

@@ -292,7 +292,7 @@ def test_verify_is_a_mode_of_its_own_or_a_number_of_rounds() -> None:
 
 def test_inputs_of_ones_own_are_not_tried_with_a_tool_that_writes() -> None:
     solver = ExecuteSummarize([greet, send], mode="es-react", verify=True, settings=Settings(probe=2))
-    with pytest.raises(InputError, match="tool 'send' changes something"):
+    with pytest.raises(InputError, match="needs read-only tools; 'send' has effect 'write'"):
         solver.run("Greet and send.", [({"name": "Ann"}, "Hello Ann")])
 
 

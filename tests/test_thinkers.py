@@ -19,8 +19,8 @@ from tiny import tiny_benchmark
 
 from experiments import runner
 from experiments.runner import RunOptions, run_experiment
-from flowmind.api.pipeline import execute_brief
 from flowmind.base.errors import ModelFailure
+from flowmind.build.executions import execute_brief
 from flowmind.build.settings import Settings
 from flowmind.llm.search.reading import Reading, read
 from flowmind.llm.search.thinkers import Thinkers

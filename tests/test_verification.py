@@ -19,10 +19,11 @@ from flowmind.agents.turns import Budget
 from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.executions import AgentExecutions, Demonstrate
 from flowmind.build.induction.inducing import induce
 from flowmind.build.settings import Settings
 from flowmind.build.verification.checks import influence, leaks
-from flowmind.build.verification.work import Demonstrate, Work
+from flowmind.build.verification.work import Work
 from flowmind.evaluation.record import Derivation
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
@@ -399,6 +400,7 @@ def test_an_open_condition_is_one_question_and_its_answer_counts_if_it_agrees(
     found = how(solution)
     assert (found.asked, found.right, found.mends) == (1, 2, ("execute", "question") if taken else ("execute",))
     assert (gives(solution, NUMBERS, {"n": 7}, {"n": 8}) == [21, 15]) == taken
+    assert solution.failure == (str(reply) if isinstance(reply, ModelFailure) else None)
 
 
 @pytest.mark.parametrize(
@@ -481,7 +483,8 @@ def test_the_limits_of_a_case_hold_over_edits() -> None:
 
 def test_executions_questions_and_edits_count_for_the_limits_of_a_case() -> None:
     settings, chat = Settings(mode="es-react+verify", turn_limit=4, token_limit=40), ScriptedChat([])
-    work = Work(loud("abc", "Ann"), TEXTS, chat, settings, chat)
+    task = loud("abc", "Ann")
+    work = Work(task, TEXTS, settings, chat, AgentExecutions(task, TEXTS, chat, settings))
     said = Trace(stop="finish", turns=(Turn(text="", parse="clean", output_tokens=10),))
     for number, told_by in enumerate((work.traces.append, work.edits.append, lambda one: work.turns.extend(one.turns))):
         left = work.left(Budget())
@@ -712,7 +715,7 @@ def test_a_constant_that_is_an_examples_input_is_a_leak(second: Any, leaked: tup
 def test_an_input_that_never_changes_the_output_is_idle(
     workflow: Workflow, idle: tuple[str, ...], unsettled: tuple[str, ...]
 ) -> None:
-    work = Work(SCALED, NUMBERS, ScriptedChat([]), Settings(), ScriptedChat([]))
+    work = Work(SCALED, NUMBERS)
     assert asyncio.run(influence(work, workflow)) == (idle, unsettled)
 
 
@@ -778,7 +781,7 @@ def test_a_tool_that_writes_is_called_by_executions_alone(mode: str, replies: li
         ({"mode": "react", "verify": 2}, "mode 'react' has one stage"),
         ({"mode": "pe", "summarizer": "guided"}, "mode 'pe' has one stage"),
         ({"mode": "enhanced-react", "traces": "gold"}, "mode 'enhanced-react' has one stage"),
-        ({"mode": "induction", "traces": "gold"}, "gold traces need the task's gold workflow, which is not here"),
+        ({"mode": "induction", "traces": "gold"}, "gold traces need the task's gold workflow, which is missing"),
     ],
 )
 def test_settings_that_do_not_go_together_are_one_line(settings: Row, problem: str) -> None:

@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from flowmind.api.pipeline import Solution, solve
 from flowmind.api.solving import RunnableWorkflow, Shown, Tool, make_task, sandbox_of, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, validate, write_text
+from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
 from flowmind.formats.openai_messages import read_traces, specs_of_openai_tools, specs_of_traces, trace_of_messages
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.protocols import ChatModel, ChatRequest, Reply
+from flowmind.protocols import ChatModel
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
-from flowmind.trace.origins import unexplained
+from flowmind.trace.origins import unexplained, with_origins
 from flowmind.trace.recorded import Recorded
-from flowmind.trace.task import Example, Task
+from flowmind.trace.task import Example
 from flowmind.workflow.document import Condition, End, Evidence, ToolNode, Workflow, show_binding
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
@@ -137,20 +137,6 @@ class Summarized:
         return lines
 
 
-class _Nobody:
-    """Stands for the model where none is asked."""
-
-    name = "none"
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Nothing asks it.
-
-        Raises:
-            InputError: If something does.
-        """
-        raise InputError("no model was given")
-
-
 def summarize(
     traces: Sequence[Given] | str | Path,
     tools: Sequence[Described] | None = None,
@@ -211,13 +197,20 @@ async def _summarized(
     task = make_task(query, [*shown, *more], inputs, name)
     asked = model_named(model, toolbox.sandbox) if isinstance(model, str) else model
     try:
-        solution = await _solved(task, chosen, toolbox.sandbox, asked)
+        built = await build(
+            chosen,
+            toolbox.sandbox,
+            "induction" if asked is None else "guided",
+            task=task,
+            settings=Settings(mode="induction", verify=ROUNDS),
+            model=asked,
+        )
     finally:
         if isinstance(asked, OpenAIChat):
             await asked.aclose()
     if not toolbox.runs:
         notes.append(f"no tool was run: {toolbox.why}")
-    story = _Story(given, kept, chosen, toolbox, solution)
+    story = _Story(given, kept, chosen, toolbox, built, query)
     return await story.told(name, notes, more, asked)
 
 
@@ -338,23 +331,6 @@ def _specs(described: Sequence[ToolSpec | Mapping[str, Any]]) -> tuple[dict[str,
     return specs, not defined
 
 
-async def _solved(task: Task, traces: Sequence[Trace], sandbox: Environment, model: ChatModel | None) -> Solution:
-    """Induction from these traces alone."""
-    known = {dump_json(trace.inputs): trace for trace in traces}
-
-    async def shown(inputs: dict[str, Any], budget: int = 0) -> Trace:
-        return known.get(dump_json(inputs), Trace(inputs=inputs, stop="turns"))
-
-    settings = Settings(
-        mode="induction",
-        summarizer="induction" if model is None else "guided",
-        rollouts=min(100, len(task.examples)),
-        verify=ROUNDS,
-        traces="gold",
-    )
-    return await solve(task, sandbox, model or _Nobody(), settings, demonstrate=shown)
-
-
 @dataclass(frozen=True)
 class _Story:
     """What came out, told."""
@@ -363,12 +339,13 @@ class _Story:
     kept: Sequence[int]
     chosen: Sequence[Trace]
     toolbox: _Toolbox
-    solution: Solution
+    built: Built
+    query: str
 
     async def told(
         self, name: str, notes: Sequence[str], examples: Sequence[Example], model: ChatModel | None
     ) -> Summarized:
-        workflow = self.solution.workflow if self.solution.graph_valid else None
+        workflow = None if self.built.problems else self.built.workflow
         checked: Checked = "run" if self.toolbox.runs else "recorded"
         if workflow is None:
             told = tuple(self._heads())
@@ -387,7 +364,7 @@ class _Story:
             for number, (example, own) in enumerate(zip(examples, tried, strict=True), 1)
             if (line := _differs(own, example.output))
         ]
-        derivation = self.solution.derivation
+        derivation = self.built.derivation
         return Summarized(
             name=name,
             total=len(self.given),
@@ -410,18 +387,17 @@ class _Story:
 
     def _guesses(self, workflow: Workflow) -> list[str]:
         lines = [f"{_part(workflow, one)}: {one.guess}" for one in workflow.evidence if one.guess]
-        if self.solution.derivation is not None:
+        if self.built.derivation is not None:
             lines += [
-                f"{line} is taken for a constant, and is an input of a trace"
-                for line in self.solution.derivation.leaked
+                f"{line} is taken for a constant, and is an input of a trace" for line in self.built.derivation.leaked
             ]
             if self.toolbox.runs:
-                lines += [f"input {line} never changes the answer" for line in self.solution.derivation.idle]
+                lines += [f"input {line} never changes the answer" for line in self.built.derivation.idle]
         return lines
 
     def _heads(self) -> list[str]:
         """What was worked out without a tool."""
-        told = self.solution.traces[: len(self.kept)]
+        told = with_origins(self.built.traces, self.query)[: len(self.kept)]
         return [
             f"trace {number + 1}: {line}"
             for number, trace in zip(self.kept, told, strict=True)

@@ -7,10 +7,3 @@ what it costs: another candidate for a condition, another execution, a question,
 Sources: FlowMind, table 8 (115 right executions, 44 right workflows); counter-examples as in inductive synthesis
 (Solar-Lezama et al., Combinatorial Sketching, 2006).
 """
-
-from __future__ import annotations
-
-from flowmind.build.verification.deriving import derive
-from flowmind.build.verification.work import CounterExample, Demonstrate
-
-__all__ = ["CounterExample", "Demonstrate", "derive"]

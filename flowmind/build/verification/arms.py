@@ -38,7 +38,7 @@ async def ask_arms(work: Work, best: Best) -> Best:
         if reply is None or not _fits(work, node, rows, *reply):
             continue
         changed = _with_arm(found.workflow, node, *reply)
-        if changed is None or check(changed, work.business.specs):
+        if changed is None or check(changed, work.environment.specs):
             continue
         failures = await work.failures(changed)
         if len(failures) <= len(best.failures):

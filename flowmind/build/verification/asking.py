@@ -77,9 +77,10 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
         keys: What the reply's object has.
 
     Returns:
-        The object; None if the model failed or its reply has none, or if nothing is left of the case's limits.
+        The object; None if the reply has none, if no model may be asked, if a limit of the case is reached, or if the
+        endpoint failed, which ends all asking (`work.failure`).
     """
-    if not work.may_ask:
+    if work.model is None or not work.may_ask:
         return None
     parts = [Message(role=part.role, content=part.content) for part in prompts.conversation(prompt)]
     request = ChatRequest(
@@ -91,8 +92,9 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     )
     work.asked += 1
     try:
-        reply = await work.summarizer.complete(request)
-    except ModelFailure:
+        reply = await work.model.complete(request)
+    except ModelFailure as error:
+        work.failure = str(error)
         return None
     found, parse = _read(reply, keys)
     work.turns.append(

@@ -116,7 +116,7 @@ async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, in
     """The draft with other conditions; None if it is not sound then."""
     emitter = Emitter(draft.plan, work.task.inputs, work.task.id, choice)
     workflow = emitter.write()
-    if check(workflow, work.business.specs):
+    if check(workflow, work.environment.specs):
         return None
     failures, missed = await work.failures(workflow), await work.missed(workflow)
     return Best(workflow, failures, draft, emitter, mend, missed=missed)

@@ -39,16 +39,16 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
     with any inputs, since any may show an arm that no example took.
     """
     cases = list(inputs_like(work.task, work.reading, work.settings.seed))
-    split = 0 if work.demonstrate is None else len(cases) - min(TRIED, len(cases) // 2)
+    split = 0 if not work.trusted else len(cases) - min(TRIED, len(cases) // 2)
     dispute = _Dispute(work, cases[split : split + TRIED])
-    left = chain(cases[:split], dispute.rest() if work.demonstrate is not None else ())
+    left = chain(cases[:split], dispute.rest() if work.trusted else ())
     done = 0
     while done < most:
         begun = done
         some = list(islice(left, (most - done + 1) // 2))
         for inputs in some:
             done += await _executed(work, inputs)
-        if work.demonstrate is not None:
+        if work.trusted:
             best = await _derived_again(work, best)
         while (
             best is not None and done < most and work.may_execute and (inputs := await dispute.next(best)) is not None
@@ -56,7 +56,7 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
             if await _executed(work, inputs):
                 done += 1
                 best = await _derived_again(work, best)
-        if work.demonstrate is None or best is None or (done == begun and not some):
+        if not work.trusted or best is None or (done == begun and not some):
             break
     return best
 

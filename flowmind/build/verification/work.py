@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from flowmind.agents import prompts
 from flowmind.agents.turns import Budget
+from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
 from flowmind.build.induction.inducing import Given, Induced, Inducer, Loops, drafts_in_thread
 from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.induction.structure import Key
-from flowmind.build.settings import Settings, letters_of
-from flowmind.build.stages import budget_left, execute_brief, is_complete, make_agent
-from flowmind.protocols import Brief, ChatModel
+from flowmind.build.settings import Settings
+from flowmind.protocols import ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.origins import has_holes, with_origins
 from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Task
-from flowmind.workflow.document import Map, ToolNode, Workflow
+from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import Record
-
-
-class Demonstrate(Protocol):
-    """Makes the right trace of an input, in so many steps at most."""
-
-    def __call__(self, inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Awaitable[Trace]: ...
-
+from tools_registry.specs.spec import Record, ToolError
 
 LONGER = 20
 """How many times as many steps as the longest trace a workflow or a probe may take: what takes more does not end."""
@@ -59,60 +52,73 @@ class CounterExample(Record):
 
 @dataclass
 class Work:
-    """The derivation of one workflow."""
+    """The building of one workflow: the traces, the examples to try it on, and whom to ask."""
 
     task: Task
-    business: Environment
-    model: ChatModel
-    settings: Settings
-    summarizer: ChatModel
-    demonstrate: Demonstrate | None = None
+    environment: Environment
+    settings: Settings = field(default_factory=Settings)
+    model: ChatModel | None = None
+    """Answers questions, builds and edits; None if no model may be asked."""
+    executions: Executions | None = None
+    """Makes more traces; None if there are no more than those given."""
     reading: Reading = field(default_factory=Reading)
     inducer: Inducer = drafts_in_thread
     traces: list[Trace] = field(default_factory=list[Trace])
     worked: list[int] = field(default_factory=list[int])
     """The example that each trace worked on; -1 for a probe."""
-    told: set[int] = field(default_factory=set[int])
-    """Traces of executions that were told what is right."""
+    informed: set[int] = field(default_factory=set[int])
+    """Traces of executions that were shown the right answer."""
     spare: set[int] = field(default_factory=set[int])
     """Traces of probes that nothing is derived from: workflows are only tried on them."""
     failed: set[int] = field(default_factory=set[int])
-    """Traces of probes that an agent came to no answer of: they are kept for what they cost."""
+    """Traces of probes without an answer: they are kept for their cost."""
     turns: list[Turn] = field(default_factory=list[Turn])
-    """Of the questions."""
+    """The replies to questions."""
     edits: list[Trace] = field(default_factory=list[Trace])
-    """Of an agent that built or changed the graph."""
+    """Traces of an agent that built or changed the graph."""
     mends: list[str] = field(default_factory=list[str])
     asked: int = 0
+    failure: str | None = None
+    """The failure of the model's endpoint, if there was one: it is not asked again."""
     built_from: int = 0
     answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
 
+    @property
+    def trusted(self) -> bool:
+        """Whether executions are right and cost nothing."""
+        return self.executions is not None and self.executions.trusted
+
     async def execute(self, example: int, before: Trace | None = None) -> None:
-        """Works on an example; once more, with what was wrong, if it was worked on before."""
-        given = self.task.examples[example]
-        if self.demonstrate is not None:
-            trace = await self.demonstrate(given.input)
-        else:
-            brief = execute_brief(self.task, example, self.business.specs)
-            if before is not None:
-                self.told.add(len(self.traces))
-                brief = brief.model_copy(update={"task": f"{brief.task}\n\n{_again(before, given.output)}"})
-            trace = await self._agent(brief)
-        self.traces.append(trace)
+        """Executes an example.
+
+        Args:
+            example: Its number.
+            before: An earlier execution that was wrong: the agent is shown it, with the right answer.
+        """
+        assert self.executions is not None
+        before = None if self.trusted else before
+        if before is not None:
+            self.informed.add(len(self.traces))
+        inputs = self.task.examples[example].input
+        execution = Execution(inputs, len(self.traces), example, before, self.spent)
+        self.traces.append(await self.executions.execute(execution))
         self.worked.append(example)
 
     async def probe(self, inputs: dict[str, Any]) -> bool:
-        """Executes an input of our own making: nobody knows its answer but who executes it. False if there is none."""
-        if self.demonstrate is not None:
-            trace = await self.demonstrate(inputs, self.budget)
-        else:
-            trace = await self._agent(execute_brief(self.task, 0, self.business.specs, inputs))
-        done = is_complete(trace) or (self.demonstrate is not None and trace.ok)
+        """Executes an input that is no example, so that there is no reference answer. False if it has no answer."""
+        assert self.executions is not None
+        execution = Execution(inputs, len(self.traces), None, None, self.spent, self.budget)
+        trace = await self.executions.execute(execution)
+        done = self.completed(trace)
         if done or trace.turns:
             (self.spare if done else self.failed).add(len(self.traces))
             self.traces.append(trace)
             self.worked.append(-1)
         return done
+
+    def completed(self, trace: Trace) -> bool:
+        """Whether an execution came to an answer; one of an agent only if it called a tool."""
+        return is_complete(trace) or (self.trusted and trace.ok)
 
     @property
     def budget(self) -> int:
@@ -120,27 +126,24 @@ class Work:
         longest = max((len(trace.calls) for trace in self.traces), default=0)
         return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
 
+    @property
+    def spent(self) -> list[Turn]:
+        """The model's replies so far, in executions, edits and answers to questions."""
+        return [turn for trace in (*self.traces, *self.edits) for turn in trace.turns] + self.turns
+
     def left(self, budget: Budget) -> Budget:
-        """A budget within what executions, questions and edits have left of the case's limits."""
-        questions = Trace(stop="finish", turns=tuple(self.turns))
-        return budget_left(budget, self.settings, [*self.traces, *self.edits, questions])
+        """A budget within what is left of the case's limits."""
+        return budget_left(budget, self.settings, self.spent)
 
     @property
     def may_ask(self) -> bool:
-        """Whether anything is left of the case's limits."""
-        left = self.left(Budget())
-        return left.turns > 0 and left.output_tokens != 0 and left.seconds != 0
+        """Whether a model may be asked: there is one, and the case's limits are not reached."""
+        return self.model is not None and self.failure is None and within_limits(self.settings, self.spent)
 
     @property
     def may_execute(self) -> bool:
-        """The same for an execution, if an agent makes it."""
-        return self.demonstrate is not None or self.may_ask
-
-    async def _agent(self, brief: Brief) -> Trace:
-        letter = letters_of(self.settings.mode)[0]
-        budget = self.left(self.settings.execute_budget)
-        agent = make_agent(letter, self.model, budget, self.settings, len(self.traces))
-        return await agent.execute(brief, self.business)
+        """Whether one more execution may be made."""
+        return self.executions is not None and self.executions.allows(self.spent)
 
     def right(self, place: int) -> bool:
         """Whether a trace came to the example's answer; a probe's is taken at its word.
@@ -152,10 +155,14 @@ class Work:
             return place not in self.failed
         if not trace.executed or not json_equal(trace.answer, self.task.examples[example].output):
             return False
-        if place not in self.told:
+        if place not in self.informed:
             return True
         origin = with_origins([trace], self.task.query)[0].origin
         return origin is not None and not has_holes(origin)
+
+    def counts(self, place: int) -> bool:
+        """Whether a trace can be right about its example: it may not just repeat an answer that it was shown."""
+        return place not in self.informed or self.right(place)
 
     def runs(self) -> list[Run]:
         """What is derived from: the right traces, each example once; without any, the calls of wrong ones.
@@ -177,7 +184,7 @@ class Work:
 
     async def drafts(self, among: Collection[Loops] | None = None) -> list[Induced]:
         """The likeliest workflows that `runs` may come from; `among` as for `inducing.plans`."""
-        specs = dict(self.business.specs)
+        specs = dict(self.environment.specs)
         return await self.inducer(Given(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
@@ -186,19 +193,23 @@ class Work:
 
     async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
         """The same, for those who look at answers and errors only: traces are made when they are looked at."""
-        sandbox = self.business
+        environment = self.environment
         if writing := self.writing(workflow):
-            sandbox = Recorded(self.business.specs, self.traces, writing)
-        elif needs_waiting(workflow, sandbox):
-            return [await arun(workflow, case, sandbox, budget=self.budget) for case in cases]
-        return await asyncio.to_thread(run_many, workflow, cases, sandbox, self.budget)
+            environment = Recorded(self.environment.specs, self.traces, writing)
+        if needs_waiting(workflow, environment):
+            return [await self._awaited(workflow, case, environment) for case in cases]
+        return await asyncio.to_thread(run_many, workflow, cases, environment, self.budget)
+
+    async def _awaited(self, workflow: Workflow, case: dict[str, Any], environment: Environment) -> Trace:
+        try:
+            return await arun(workflow, case, environment, self.model, self.budget)
+        except ModelFailure as failure:
+            self.failure = str(failure)
+            return Trace(inputs=case, stop="error", error=ToolError(type="model_error", message=str(failure)))
 
     def writing(self, workflow: Workflow) -> set[str]:
         """The tools of a workflow that change something."""
-        called = {node.tool for node in workflow.nodes if isinstance(node, ToolNode)}
-        bodies = [step for node in workflow.nodes if isinstance(node, Map) for step in node.body]
-        called |= {step.tool for step in bodies if isinstance(step, ToolNode)}
-        return {name for name in called if self.business.specs[name].effect == "write"}
+        return {name for name in workflow.tool_names if self.environment.specs[name].effect == "write"}
 
     def workflow_turns(self) -> list[Turn]:
         """The replies that the summarizer gave, in all that it was asked."""
@@ -247,15 +258,3 @@ class Work:
             if place >= len(calls) or calls[place] != step.call:
                 return step.node or ""
         return "end" if len(calls) == len(run.calls) else ""
-
-
-def _again(trace: Trace, expected: Any) -> str:
-    lines = [
-        f"{step.call.tool}({dump_json(step.call.args)}) -> "
-        + (dump_json(step.observation.value) if step.observation.error is None else "error")
-        for step in trace.calls[-12:]
-    ]
-    answer = dump_json(trace.answer) if trace.executed else "no answer"
-    return prompts.render(
-        "execute_again", answer=answer, expected=dump_json(expected), calls="\n".join(lines) or "none"
-    )

@@ -1,0 +1,298 @@
+"""`build`: traces of a task become a workflow. The strategies stand in one dict; verification wraps any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+from flowmind.build.brief import summarize_brief
+from flowmind.build.draft import DraftEnvironment
+from flowmind.build.executions import Executions, is_complete, make_agent, without_example
+from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.induction.reading import read
+from flowmind.build.induction.replaying import straight
+from flowmind.build.induction.runs import run_of
+from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.settings import Settings, rounds_of
+from flowmind.build.verification.arms import ask_arms
+from flowmind.build.verification.asking import ask
+from flowmind.build.verification.candidates import Best, choose
+from flowmind.build.verification.checks import influence, leaks
+from flowmind.build.verification.editing import edit
+from flowmind.build.verification.trying import probe
+from flowmind.build.verification.work import Work
+from flowmind.evaluation.record import Derivation
+from flowmind.protocols import ChatModel
+from flowmind.trace.events import Trace
+from flowmind.trace.origins import unexplained, with_origins
+from flowmind.trace.task import Task
+from flowmind.workflow.checking import Problem, check
+from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.environment import Environment
+
+ATTEMPTS = 2
+"""Executions of one example."""
+
+
+@dataclass
+class Built:
+    """What `build` gives."""
+
+    workflow: Workflow | None
+    """The workflow, with the evidence for its parts; None if there is none."""
+    problems: tuple[Problem, ...] = ()
+    """The problems that `check` finds; none if the workflow is sound."""
+    traces: tuple[Trace, ...] = ()
+    """The traces it was built from or tried on: those given, and those that were executed while building."""
+    worked: tuple[int, ...] = ()
+    """For each trace the example that it worked on, from 0; -1 if none, or if the trace only repeats a given answer."""
+    derivation: Derivation | None = None
+    """Open questions, checks and counts; None if an agent built the workflow and nothing was verified."""
+    summary: Trace | None = None
+    """The trace of the agent that built or edited the graph, with all replies of the summarize stage."""
+    coerced: int = 0
+    """Values in graph tool calls that were read as something other than their literal form."""
+    failure: str | None = None
+    """The failure of the model's endpoint while building; the workflow is what was reached without it."""
+
+
+Mend = Callable[[Work, Best | None], Awaitable[tuple[Best | None, bool]]]
+"""One round of mending: the best workflow after it, and whether there was anything left to try."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way from traces to a workflow."""
+
+    draft: Callable[[Work], Awaitable[Best | None]]
+    """The first workflow from the traces; None if there is no sound one."""
+    mend: Mend | None = None
+    """What verification does when the workflow fails on an example."""
+    agent: str = ""
+    """The kind of agent that builds the graph: `r` (ReAct) or `p` (Plan-and-Build); empty if none does."""
+    asks: bool = False
+    """Whether a model is asked for conditions that the traces leave open."""
+    probes: bool = False
+    """Whether more inputs may be executed where candidates disagree."""
+
+
+async def build(
+    traces: Sequence[Trace],
+    environment: Environment,
+    strategy: str,
+    *,
+    task: Task,
+    worked: Sequence[int] | None = None,
+    settings: Settings | None = None,
+    model: ChatModel | None = None,
+    executions: Executions | None = None,
+    inducer: Inducer = drafts_in_thread,
+) -> Built:
+    """Builds a workflow from traces of a task.
+
+    Args:
+        traces: Executions of the task.
+        environment: The tools of the workflow. It is tried in this environment.
+        strategy: A key of `STRATEGIES`.
+        task: The task, with its inputs and examples.
+        worked: The example that each trace worked on, from 0; by default trace k worked example k, cyclic.
+        settings: Rounds of verification, probes, budgets, seed.
+        model: Builds and edits the graph, and answers questions. None if no model may be asked.
+        executions: Makes more traces while verifying. None if only the given ones may be used.
+        inducer: Runs induction: in a thread, or in processes.
+
+    Raises:
+        ModelUnavailable: If the model cannot serve at all.
+    """
+    settings = settings or Settings()
+    examples = list(worked) if worked is not None else [number % len(task.examples) for number in range(len(traces))]
+    work = Work(
+        task, environment, settings, model, executions, read(task.query), inducer, traces=list(traces), worked=examples
+    )
+    way = STRATEGIES[strategy]
+    if way.agent and not rounds_of(settings):
+        return await _as_the_agent_left_it(work, way.agent)
+    best, used = await _verified(work, way)
+    return await _built(work, best, strategy, used)
+
+
+async def _as_the_agent_left_it(work: Work, kind: str) -> Built:
+    """The workflow of an agent, sound or not, without verification."""
+    traces = select_traces(work.task, work.traces, work.settings)
+    draft = DraftEnvironment(
+        work.environment.specs, work.task.inputs, work.task.id, [trace.inputs for trace in traces], work.task.query
+    )
+    summary = await _build_by_agent(work, kind, traces, draft) if traces else None
+    problems = tuple(draft.problems) if draft.workflow else ()
+    return Built(
+        draft.workflow, problems, tuple(work.traces), tuple(work.worked), summary=summary, coerced=draft.coerced
+    )
+
+
+async def _build_by_agent(work: Work, kind: str, traces: Sequence[Trace], draft: DraftEnvironment) -> Trace:
+    brief = summarize_brief(without_example(work.task, 0), traces, work.environment.specs)
+    assert work.model is not None, "strategies with an agent need a model"
+    agent = make_agent(kind, work.model, work.left(work.settings.summarize_budget), work.settings, 0)
+    return await agent.execute(brief, draft)
+
+
+async def _verified(work: Work, strategy: Strategy) -> tuple[Best | None, int]:
+    """The best workflow after running it on the examples and mending it, and the rounds that this took."""
+    best = await strategy.draft(work)
+    first = best.first if best else 0
+    rounds, used = rounds_of(work.settings), 0
+    while strategy.mend is not None and used < rounds and (best is None or best.failures):
+        best, tried = await strategy.mend(work, best)
+        if not tried:
+            break
+        used += 1
+    if best is not None:
+        best.first = first
+    if best is not None and strategy.asks:
+        best = await ask(work, best)
+    # an agent's executions cost: a workflow that fails on examples is mended, not probed
+    if strategy.probes and work.settings.probe and (work.trusted or (best is not None and not best.failures)):
+        best = await probe(work, best, work.settings.probe)
+    if best is not None and strategy.asks:
+        best = await ask_arms(work, best)
+        if best.failures and rounds and work.may_ask:
+            best = await edit(work, best)
+    return best, used
+
+
+async def _by_agent(kind: str, work: Work) -> Best | None:
+    """The workflow that an agent builds from the traces, if it is sound."""
+    traces = select_traces(work.task, work.traces, work.settings)
+    if not traces:
+        return None
+    cases = [trace.inputs for trace in work.traces]
+    draft = DraftEnvironment(work.environment.specs, work.task.inputs, work.task.id, cases, work.task.query)
+    work.edits.append(await _build_by_agent(work, kind, traces, draft))
+    work.built_from = len(traces)
+    return None if draft.workflow is None else await _tried(work, draft.workflow)
+
+
+async def _by_replay(work: Work) -> Best | None:
+    """The calls of the first trace, one after the other."""
+    if not work.traces or not work.completed(work.traces[0]):
+        return None
+    work.built_from = 1
+    return await _tried(work, straight(run_of(work.traces[0], 0), work.task.inputs, work.task.id, work.task.query))
+
+
+async def _tried(work: Work, workflow: Workflow) -> Best | None:
+    """A workflow, run on the examples; None if it is not sound."""
+    if check(workflow, work.environment.specs):
+        return None
+    failures = await work.failures(workflow)
+    return Best(workflow, failures, first=len(work.task.examples) - len(failures))
+
+
+async def _edited(work: Work, best: Best | None) -> tuple[Best | None, bool]:
+    """An agent changes the graph."""
+    if best is None or not work.may_ask:
+        return best, False
+    return await edit(work, best), True
+
+
+async def _executed_again(work: Work, best: Best | None) -> tuple[Best | None, bool]:
+    """An example that fails is executed once more, and the workflow is derived again."""
+    if not await _execute_more(work, best):
+        return best, False
+    candidate = await choose(work)
+    if candidate is not None and (best is None or len(candidate.failures) <= len(best.failures)):
+        best = candidate
+    return best, True
+
+
+async def _execute_more(work: Work, best: Best | None) -> bool:
+    """Executes the first example that fails and has no right trace; False if there is none, or nothing is left."""
+    if not work.may_execute:
+        return False
+    failing = [failure.example for failure in best.failures] if best else list(range(len(work.task.examples)))
+    for attempt in range(ATTEMPTS):
+        for example in failing:
+            tried = [place for place, number in enumerate(work.worked) if number == example]
+            if len(tried) == attempt and not any(work.right(place) for place in tried):
+                work.mends.append("execute")
+                await work.execute(example, work.traces[tried[-1]] if tried else None)
+                return True
+    return False
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "react": Strategy(partial(_by_agent, "r"), _edited, agent="r"),
+    "plan": Strategy(partial(_by_agent, "p"), _edited, agent="p"),
+    "induction": Strategy(choose, _executed_again, probes=True),
+    "guided": Strategy(choose, _executed_again, asks=True, probes=True),
+    "replay": Strategy(_by_replay),
+}
+"""The ways from traces to a workflow, by name."""
+
+
+def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> list[Trace]:
+    """The traces that an agent reads; the selections by success read complete executions."""
+    complete = [trace for trace in traces if is_complete(trace)]
+    match settings.trace_selection:
+        case "all":
+            return list(traces)
+        case "all_success":
+            return complete
+        case "random_success":
+            return [Random(f"{settings.seed}/{task.id}").choice(complete)] if complete else []
+
+
+async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> Built:
+    """The result, with what can be checked without a reference answer."""
+    workflow = best.workflow if best else None
+    checks: dict[str, Any] = {}
+    if best is not None and best.emitter is not None and workflow is not None:
+        parts = (*evidence(best.emitter, workflow), *workflow.evidence)
+        workflow = workflow.model_copy(update={"evidence": parts})
+        asked = list(questions(best.emitter, workflow, work.writing(workflow)))
+        asked = [question for question in asked if question.kind != "arm" or question.node not in best.read]
+        checks["open"] = tuple(question.tell() for question in asked)
+        checks["guesses"] = sum(question.kind == "condition" for question in asked)
+    if best is not None and workflow is not None:
+        checks |= await _checks(work, best, workflow)
+    turns = tuple(work.workflow_turns())
+    summary = work.edits[-1] if work.edits else Trace(stop="finish") if turns else None
+    derivation = Derivation(
+        summarizer=strategy,
+        executions=len(work.traces),
+        built_from=work.built_from,
+        examples=len(work.task.examples),
+        rounds=rounds,
+        mends=tuple(work.mends),
+        asked=work.asked,
+        unexplained=sum(len(unexplained(trace)) for trace in with_origins(work.traces, work.task.query)),
+        source="gold" if work.trusted else "agent",
+        **checks,
+    )
+    return Built(
+        workflow,
+        tuple(check(workflow, work.environment.specs)) if workflow is not None else (),
+        tuple(work.traces),
+        tuple(example if work.counts(place) else -1 for place, example in enumerate(work.worked)),
+        derivation,
+        summary if summary is None else summary.model_copy(update={"turns": turns}),
+        failure=work.failure,
+    )
+
+
+async def _checks(work: Work, best: Best, workflow: Workflow) -> dict[str, Any]:
+    """Fields of `Derivation`: how many examples are right, and what speaks against the workflow."""
+    idle, unsettled = await influence(work, workflow)
+    built_from = {example for place, example in enumerate(work.worked) if work.right(place)}
+    failing = {failure.example for failure in best.failures}
+    return {
+        "draft_right": best.first,
+        "right": len(work.task.examples) - len(failing),
+        "verified": len(set(range(len(work.task.examples))) - built_from - failing),
+        "leaked": leaks(workflow, work.task),
+        "idle": idle,
+        "unsettled": unsettled,
+    }

@@ -1,0 +1,191 @@
+"""Executions: where the traces that a workflow is built from come from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from flowmind.agents import prompts
+from flowmind.agents.plan_execute import PlanExecuteAgent
+from flowmind.agents.react import ReActAgent
+from flowmind.agents.turns import Budget
+from flowmind.base.files import dump_json
+from flowmind.build.settings import Settings, letters_of
+from flowmind.protocols import Agent, Brief, ChatModel
+from flowmind.trace.events import Trace, Turn
+from flowmind.trace.task import Task
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.specs.spec import ToolSpec
+
+
+class Demonstrate(Protocol):
+    """Makes the right trace of an input, in at most `budget` steps."""
+
+    def __call__(self, inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Awaitable[Trace]: ...
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A request to execute a task once."""
+
+    inputs: dict[str, Any]
+    number: int
+    """The executions of the task before this one."""
+    example: int | None = None
+    """The example that has these inputs, from 0; None for a probe."""
+    before: Trace | None = None
+    """An execution of this example that was wrong: the agent is shown what it did and what is right."""
+    turns: Sequence[Turn] = ()
+    """The model's replies for this task so far; they count against the limits of the case."""
+    budget: int = DEFAULT_BUDGET
+    """Steps that a demonstration may take."""
+
+
+class Executions(Protocol):
+    """Executes a task on inputs."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether every trace is right and costs nothing."""
+        ...
+
+    def allows(self, turns: Sequence[Turn]) -> bool:
+        """Whether the limits of the case allow one more execution after these replies of the model."""
+        ...
+
+    async def execute(self, execution: Execution) -> Trace:
+        """The trace of one execution."""
+        ...
+
+
+@dataclass(frozen=True)
+class AgentExecutions:
+    """An agent executes the task."""
+
+    task: Task
+    environment: Environment
+    model: ChatModel
+    settings: Settings
+    trusted: bool = False
+
+    def allows(self, turns: Sequence[Turn]) -> bool:
+        """Whether a limit of the case is left."""
+        return within_limits(self.settings, turns)
+
+    async def execute(self, execution: Execution) -> Trace:
+        """The trace that the agent leaves, within the limits of the case."""
+        probe = execution.example is None
+        brief = execute_brief(
+            self.task, execution.example or 0, self.environment.specs, execution.inputs if probe else None
+        )
+        if execution.before is not None and execution.example is not None:
+            again = _again(execution.before, self.task.examples[execution.example].output)
+            brief = brief.model_copy(update={"task": f"{brief.task}\n\n{again}"})
+        budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
+        letter = letters_of(self.settings.mode)[0]
+        agent = make_agent(letter, self.model, budget, self.settings, execution.number)
+        return await agent.execute(brief, self.environment)
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """The traces of a workflow that is known to be right are used instead of running the agent."""
+
+    demonstrate: Demonstrate
+    trusted: bool = True
+
+    def allows(self, turns: Sequence[Turn]) -> bool:
+        """Always: a demonstration costs nothing."""
+        return True
+
+    async def execute(self, execution: Execution) -> Trace:
+        """The right trace of the inputs."""
+        return await self.demonstrate(execution.inputs, execution.budget)
+
+
+def make_agent(letter: str, model: ChatModel, budget: Budget, settings: Settings, rollout: int) -> Agent:
+    """The agent of a stage: `r` for ReAct, `p` for Plan-and-Execute."""
+    kind = PlanExecuteAgent if letter == "p" else ReActAgent
+    return kind(model, budget, settings.seed + rollout, settings.temperature, rollout)
+
+
+def budget_left(budget: Budget, settings: Settings, turns: Sequence[Turn]) -> Budget:
+    """A stage's budget within what is left of the case's limits.
+
+    Args:
+        budget: The stage's own.
+        settings: The limits of the case.
+        turns: The model's replies for this case so far.
+    """
+    update: dict[str, Any] = {}
+    if settings.turn_limit is not None:
+        update["turns"] = min(budget.turns, max(0, settings.turn_limit - len(turns)))
+    if settings.token_limit is not None:
+        left = max(0, settings.token_limit - sum(turn.output_tokens or 0 for turn in turns))
+        update["output_tokens"] = left if budget.output_tokens is None else min(budget.output_tokens, left)
+    if settings.time_limit is not None:
+        seconds = max(0.0, settings.time_limit - sum(turn.seconds for turn in turns))
+        update["seconds"] = seconds if budget.seconds is None else min(budget.seconds, seconds)
+    return budget.model_copy(update=update)
+
+
+def within_limits(settings: Settings, turns: Sequence[Turn]) -> bool:
+    """Whether the limits of the case allow one more reply of the model."""
+    left = budget_left(Budget(), settings, turns)
+    return left.turns > 0 and left.output_tokens != 0 and left.seconds != 0
+
+
+def without_example(task: Task, rollout: int) -> Task:
+    """The task as an agent sees it: without the example that it works on."""
+    worked = rollout % len(task.examples)
+    others = tuple(example for index, example in enumerate(task.examples) if index != worked)
+    return task.model_copy(update={"examples": others})
+
+
+def execute_brief(
+    task: Task, rollout: int, specs: Mapping[str, ToolSpec], inputs: dict[str, Any] | None = None
+) -> Brief:
+    """The brief of the execute stage: tools, task, the other examples, and the input to work on.
+
+    Args:
+        task: The task.
+        rollout: Selects the example to work on.
+        specs: The tools.
+        inputs: The input to work on, if it is none of the examples; all examples are shown then.
+    """
+    work_on = task.examples[rollout % len(task.examples)].input if inputs is None else inputs
+    visible = without_example(task, rollout) if inputs is None else task
+    parts = [
+        "Tools:",
+        "\n".join(spec.document() for spec in specs.values()),
+        "finish(answer)\n    End with the answer.",
+        "",
+        visible.text(),
+        "",
+        f"Work on this input: {dump_json(work_on)}",
+    ]
+    return Brief(stage="execute", task="\n".join(parts), inputs=work_on, output=task.output)
+
+
+def is_complete(trace: Trace) -> bool:
+    """Whether an execution called at least one business tool successfully and ended by `finish`.
+
+    A workflow that is asked for after that `finish` does not change the result.
+    """
+    called = any(event.observation.ok and event.call.tool not in GRAPH_TOOLS for event in trace.calls)
+    return called and trace.executed
+
+
+def _again(trace: Trace, expected: Any) -> str:
+    """What a wrong execution did, and the right answer, for the agent that executes the example again."""
+    lines = [
+        f"{event.call.tool}({dump_json(event.call.args)}) -> "
+        + (dump_json(event.observation.value) if event.observation.error is None else "error")
+        for event in trace.calls[-12:]
+    ]
+    answer = dump_json(trace.answer) if trace.executed else "no answer"
+    return prompts.render(
+        "execute_again", answer=answer, expected=dump_json(expected), calls="\n".join(lines) or "none"
+    )
