@@ -22,12 +22,12 @@ from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
 from flowmind.api.pipeline import Solution, solve
-from flowmind.api.sandboxes import Sandboxes, SandboxKind
 from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
+from flowmind.cli.sandboxes import Sandboxes, SandboxKind
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
 from flowmind.evaluation.record import (

@@ -14,7 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowmind.api.solving import ExecuteSummarize, Result, RunnableWorkflow
+    from flowmind.api.runnable import RunnableWorkflow
+    from flowmind.api.solving import ExecuteSummarize, Result
     from flowmind.api.summarizing import Summarized, summarize
     from flowmind.base.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
     from flowmind.build.settings import Settings
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from tools_registry.specs.spec import tool
 
 _HOMES = {
-    "flowmind.api.solving": ("ExecuteSummarize", "Result", "RunnableWorkflow"),
+    "flowmind.api.runnable": ("RunnableWorkflow",),
+    "flowmind.api.solving": ("ExecuteSummarize", "Result"),
     "flowmind.api.summarizing": ("Summarized", "summarize"),
     "flowmind.workflow.document": ("Workflow",),
     "flowmind.workflow.checking": ("Problem", "check"),

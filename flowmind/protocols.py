@@ -106,6 +106,11 @@ class Verdict(Record):
 class Controller(Protocol):
     """Keeps an agent to a procedure: a pure function of the action and what came before."""
 
+    @property
+    def name(self) -> str:
+        """The name that traces and tables give it."""
+        ...
+
     def check(self, action: ToolCall, trace: Trace) -> Verdict:
         """Whether the action may be taken now."""
         ...

@@ -29,7 +29,7 @@ from flowmind import (
     ToolSource,
     tool,
 )
-from flowmind.api.solving import infer_inputs
+from flowmind.api.tasks import infer_inputs
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action, plan
 from flowmind.trace.events import Called
 
@@ -343,7 +343,7 @@ SOURCE = ToolSource.parse("def f(n: int) -> int:\n    return n\n")
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        ([], "give tools"),
+        ([], "give functions"),
         ([total, SOURCE], "not both"),
         ([starred], "'starred'.*'numbers' must be passed by its name"),
         ([untyped], "'untyped'"),

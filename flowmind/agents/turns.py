@@ -15,7 +15,7 @@ from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, 
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
-from flowmind.trace.events import Called, Event, Planned, StopReason, Trace, Turn
+from flowmind.trace.events import Called, Event, Planned, Refused, StopReason, Trace, Turn
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import validator
@@ -261,13 +261,7 @@ async def act(state: State, world: World) -> dict[str, Any]:
     if action.call.tool == FINISH and FINISH not in world.sandbox.specs:
         return finish(state, world, action)
     observation = await world.sandbox.call(action.call)
-    step = Called(
-        call=action.call,
-        observation=observation,
-        reasoning=action.reasoning,
-        phase=state["phase"],
-        turn=len(state["turns"]) - 1,
-    )
+    step = _event(action, observation, state)
     update: dict[str, Any] = {"steps": [*state["steps"], step], "pending": None}
     if observation.ok:
         if action.call.tool == FINISH:
@@ -289,11 +283,19 @@ async def act(state: State, world: World) -> dict[str, Any]:
     return {**update, "stop": "failures", "error": observation.error} if stop else update
 
 
+def _event(action: Action, observation: Observation, state: State) -> Called | Refused:
+    common = {"reasoning": action.reasoning, "phase": state["phase"], "turn": len(state["turns"]) - 1}
+    if observation.refused_by and observation.error is not None:
+        reason = observation.error.message
+        return Refused.model_validate({"call": action.call, "by": observation.refused_by, "reason": reason, **common})
+    return Called.model_validate({"call": action.call, "observation": observation, **common})
+
+
 def _reads(world: World, call: ToolCall) -> bool:
     return call.tool not in GRAPH_TOOLS and world.sandbox.specs[call.tool].effect == "read"
 
 
-def _again(steps: list[Event], step: Called) -> int:
+def _again(steps: list[Event], step: Called | Refused) -> int:
     """How many of the last steps made the same call."""
     count = 0
     for before in reversed(steps):
@@ -303,9 +305,10 @@ def _again(steps: list[Event], step: Called) -> int:
     return count
 
 
-def _same_failure(steps: list[Event], step: Called) -> bool:
+def _same_failure(steps: list[Event], step: Called | Refused) -> bool:
     last = steps[-1] if steps else None
-    return isinstance(last, Called) and not last.observation.ok and last.call == step.call
+    failed = isinstance(last, Refused) or (isinstance(last, Called) and not last.observation.ok)
+    return failed and isinstance(last, Called | Refused) and last.call == step.call
 
 
 def finish(state: State, world: World, action: Action) -> dict[str, Any]:

@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from flowmind.api.solving import RunnableWorkflow, Shown, Tool, make_task, sandbox_of, wait_for
+from flowmind.api.runnable import RunnableWorkflow
+from flowmind.api.tasks import Shown, make_task
+from flowmind.api.tools import Tool, environment_of
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, validate, write_text
+from flowmind.base.waiting import wait_for
 from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
 from flowmind.formats.openai_messages import read_traces, specs_of_openai_tools, specs_of_traces, trace_of_messages
@@ -164,7 +167,7 @@ def summarize(
         examples: More pairs of input and answer to check on, if the tools may be run.
         name: The workflow's name.
         model: Who is asked for conditions that the traces leave open; a name or any `ChatModel`.
-        sandbox: Where the tools run, if not where `sandbox_of` has them; `tools` are not needed then.
+        sandbox: Where the tools run, if not where `environment_of` has them; `tools` are not needed then.
 
     Raises:
         InputError: If the traces cannot be read, none has an answer, several have no inputs, they call a tool that is
@@ -310,7 +313,7 @@ def _toolbox(given: Sequence[Trace], tools: Sequence[Described] | None, sandbox:
         if described:
             specs, sure = _specs(described)
         else:
-            own = sandbox_of(cast(Sequence[Tool], tools))
+            own = environment_of(cast(Sequence[Tool], tools))
             specs = own.specs
     if missing := sorted(called - specs.keys()):
         raise InputError(f"the traces call {missing[0]!r}, which is not among the tools: {', '.join(specs) or 'none'}")

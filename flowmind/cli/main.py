@@ -211,8 +211,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from flowmind.api.sandboxes import Sandboxes
     from flowmind.base.files import dump_json
+    from flowmind.cli.sandboxes import Sandboxes
     from flowmind.run.compiler import needs_model
     from flowmind.run.running import arun, run
 
@@ -285,9 +285,9 @@ def _solve(options: argparse.Namespace) -> int:
 
 
 def _solve_task(options: argparse.Namespace) -> int:
-    from flowmind.api.sandboxes import Sandboxes
     from flowmind.api.solving import ExecuteSummarize
     from flowmind.base.files import write_text
+    from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
 
     task = _read_task(options.task)
@@ -341,7 +341,7 @@ def _derived(derivation: Derivation | None) -> list[str]:
 
 
 def _read_task(path: Path) -> Task:
-    from flowmind.api.solving import make_task
+    from flowmind.api.tasks import make_task
     from flowmind.base.errors import InputError
     from flowmind.base.files import read_model
     from flowmind.trace.task import TaskFile
@@ -382,9 +382,9 @@ def _summarize(options: argparse.Namespace) -> int:
 
 
 def _summarize_traces(options: argparse.Namespace) -> int:
-    from flowmind.api.sandboxes import Sandboxes
     from flowmind.api.summarizing import summarize
     from flowmind.base.files import read_model, read_text, write_text
+    from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
     from flowmind.trace.task import TaskFile
 

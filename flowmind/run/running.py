@@ -159,7 +159,8 @@ async def arun(
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
     scope.__globals__["llm"] = _asker(model)
-    tools = [_caller(sandbox, name) for name in program.tools]
+    refusals: list[str] = []
+    tools = [_caller(sandbox, name, refusals) for name in program.tools]
 
     def log(step: Sequence[Any]) -> None:
         steps.append(list(step))
@@ -168,7 +169,7 @@ async def arun(
         outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
     except StepError as stop:
         outcome = failed(stop, steps)
-    return _trace(workflow, program, admitted, outcome)
+    return _trace(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
 
 
 def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
@@ -178,9 +179,11 @@ def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
     return bool(sandbox.awaited) and not set(sandbox.awaited).isdisjoint(workflow.tool_names)
 
 
-def _caller(sandbox: Environment, name: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+def _caller(sandbox: Environment, name: str, refusals: list[str]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
     async def call(args: dict[str, Any]) -> Any:
         observation = await sandbox.call(ToolCall(tool=name, args=args))
+        if observation.refused_by:
+            refusals.append(observation.refused_by)
         if observation.error is not None:
             raise CaseError(observation.error.type, observation.error.message)
         return observation.value
@@ -209,7 +212,9 @@ def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Outco
     return cleaned if problem is None else Outcome(None, ("invalid_input", problem), [])
 
 
-def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome) -> Trace:
+def _trace(
+    workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome, refused_by: str = ""
+) -> Trace:
     """The trace of an outcome with the steps of the full program.
 
     All its records are made in one validation, which costs a tenth of one for each. Values are copied, because the
@@ -222,6 +227,10 @@ def _trace(workflow: Workflow, program: Program, inputs: dict[str, Any], outcome
     for index, (number, args, value) in enumerate(outcome.steps):
         node, label = nodes[int(number)]
         steps.append(_step(node, label, copy_json(args), copy_json(value), error if index == last else None))
+    if refused_by and error and error["type"] == "refused" and steps[-1]["kind"] == "called":
+        call = steps[-1]["call"]
+        steps[-1] = {"kind": "refused", "node": nodes[int(outcome.steps[last][0])][1], "call": call, "by": refused_by}
+        steps[-1]["reason"] = error["message"]
     stop = "error" if error else "finish"
     made: dict[str, Any] = {
         "inputs": copy_json(inputs),

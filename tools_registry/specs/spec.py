@@ -162,6 +162,8 @@ class Observation(Record):
 
     value: Any = None
     error: ToolError | None = None
+    refused_by: str = ""
+    """The controller that did not allow the call, or `approval`; empty if the call was made."""
 
     @property
     def ok(self) -> bool:
@@ -172,6 +174,11 @@ class Observation(Record):
     def failed(cls, type: str, message: str) -> Observation:
         """An observation that carries an error."""
         return cls(error=ToolError(type=type, message=message))
+
+    @classmethod
+    def refused(cls, reason: str, by: str) -> Observation:
+        """An observation of a call that was not allowed."""
+        return cls(error=ToolError(type="refused", message=reason), refused_by=by)
 
 
 def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from flowmind.api.tools import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines, write_text
 from tools_registry.sandbox import isolation
@@ -18,16 +19,6 @@ from tools_registry.sandbox.isolation import Isolation, Level
 from tools_registry.sandbox.monty import MontyPool, MontySandbox
 
 SandboxKind = Literal["local", "monty", "both"]
-
-
-def require_distinct(names: Sequence[str]) -> None:
-    """Refuses tools that have one name.
-
-    Raises:
-        InputError: With the name.
-    """
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"two tools have the name {twice[0]!r}; names are unique")
 
 
 class Sandboxes(Closing):

@@ -1,0 +1,81 @@
+"""Tasks from a query and examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import validate
+from flowmind.trace.task import Example, Task
+from tools_registry.specs.schema import JSONSchema, type_name
+
+Shown = tuple[dict[str, Any], Any] | Mapping[str, Any] | Example
+"""An example: a pair of input and output, a dict with `input` and `output`, or an `Example`."""
+
+
+def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None = None, id: str = "task") -> Task:
+    """A task of a user's own.
+
+    Args:
+        query: The task in words.
+        examples: At least one.
+        inputs: JSON Schema of the inputs; by default it is inferred from the examples.
+        id: The name of the task and of its workflow.
+
+    Raises:
+        InputError: If there is no example, or an example does not fit the inputs.
+    """
+    if not examples:
+        raise InputError("give at least one example: executing means working one through the tools")
+    rows = [example_of(example, number) for number, example in enumerate(examples, 1)]
+    try:
+        fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(rows), "examples": tuple(rows)}
+        return validate(Task, fields)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def example_of(example: Shown, number: int = 1) -> Example:
+    """An example of any accepted form.
+
+    Raises:
+        InputError: If it has another form.
+    """
+    if isinstance(example, Example):
+        return example
+    fields: Any = example
+    if isinstance(example, Sequence) and len(example) == 2:
+        fields = {"input": example[0], "output": example[1]}
+    try:
+        return validate(Example, fields)
+    except ValueError as error:
+        raise InputError(
+            f'example {number}: {error}; give a pair (input, output) or {{"input": ..., "output": ...}}'
+        ) from None
+
+
+def name_of(query: str, tools: Iterable[str]) -> str:
+    """A name for a workflow: the first words of the task, or the tools that it may call."""
+    words = re.findall(r"[a-z][a-z0-9]*", query.lower())
+    chosen = [word for word in words if word not in _COMMON][:5] or list(tools)[:3]
+    return "_".join(chosen)[:60].strip("_") or "workflow"
+
+
+_COMMON = frozenset(
+    "a an and are as at by for from give if in into is it its of on or return the then to with".split()  # noqa: SIM905
+)
+
+
+def infer_inputs(examples: Sequence[Example]) -> JSONSchema:
+    """The schema of inputs, read off examples: an input that stands in all of them is required."""
+    names = list(dict.fromkeys(name for example in examples for name in example.input))
+    properties: dict[str, JSONSchema] = {}
+    for name in names:
+        kinds = sorted({type_name(example.input[name]) for example in examples if name in example.input})
+        if "number" in kinds and "integer" in kinds:
+            kinds.remove("integer")
+        properties[name] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    required = [name for name in names if all(name in example.input for example in examples)]
+    return {"type": "object", "properties": properties, "required": required}
