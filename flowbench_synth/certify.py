@@ -1,30 +1,27 @@
 """Certifies the formats: gold workflows written in each format are run there, and give what our own executor gives.
 
-Formats that can be read back are read back, checked and run by the executor. Python and LangGraph are run as what they
-are, with tools that call the sandbox, and Arazzo by arazzo-runner, where that is installed, over HTTP against a server
-of the tools. An answer agrees if it equals the executor's exactly; where the executor fails, the other must fail, too.
+Formats that can be read back are read back, checked and run by the executor. Python and LangGraph are run themselves,
+with tools that call the sandbox. Serverless Workflow is run by an interpreter of its own with the real jq, where the
+package `jq` is installed. An answer agrees if it equals the executor's exactly; where the executor fails, the other
+must fail, too.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import tqdm
 from pydantic import Field
 
 from flowbench_synth.instance import Gold
+from flowbench_synth.serverless import run_document
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines
-from flowmind.cli.tool_server import ToolServer
-from flowmind.formats.arazzo import workflow_id
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.formats.langgraph import to_langgraph
@@ -78,7 +75,7 @@ FAILED = _Failed()
 def certified_formats() -> list[str]:
     """The formats that can be certified with what is installed."""
     found = [name for name, form in FORMATS.items() if form.reads and name != "node-edge"] + ["python", "langgraph"]
-    return [*found, *(["arazzo"] if importlib.util.find_spec("arazzo_runner") else [])]
+    return [*found, *(["serverless"] if importlib.util.find_spec("jq") else [])]
 
 
 def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Certificate]:
@@ -160,8 +157,9 @@ def _made(name: str, workflow: Workflow, box: LocalSandbox) -> _Made:
     if name == "langgraph":
         graph = to_langgraph(workflow, _callables(box), specs=specs)
         return _Made(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
-    if name == "arazzo":
-        return _Made(partial(_arazzo, export.text, workflow, box), export.fidelity)
+    if name == "serverless":
+        document = json.loads(export.text)
+        return _Made(_each(partial(run_document, document, _callables(box))), export.fidelity)
     assert form.importer is not None
     back = form.importer(export.text)
     if problems := check(back, specs):
@@ -193,18 +191,6 @@ def _python(text: str, workflow: Workflow, tools: Mapping[str, Callable[..., Any
     names = python_names(workflow)
     given = {"tools": tools} if tools else {}
     return lambda inputs: scope[names[""]](**{names[key]: value for key, value in inputs.items()}, **given)
-
-
-def _arazzo(text: str, workflow: Workflow, box: LocalSandbox, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    runner: Any = importlib.import_module("arazzo_runner")
-    logging.getLogger("arazzo-runner").setLevel(logging.CRITICAL)
-    with ToolServer(workflow, box) as server, TemporaryDirectory() as folder:
-        path = Path(folder) / "workflow.arazzo.json"
-        path.write_text(text, encoding="utf-8")
-        (path.parent / "tools.openapi.json").write_text(server.document, encoding="utf-8")
-        reading = runner.ArazzoRunner.from_arazzo_path(str(path))
-        done = [reading.execute_workflow(workflow_id(workflow), case) for case in cases]
-    return [one.outputs["answer"] if str(one.status) == "workflow_complete" else FAILED for one in done]
 
 
 def _callables(box: LocalSandbox) -> dict[str, Callable[..., Any]]:

@@ -43,7 +43,7 @@ def golden(folder: Path) -> Path:
 
 def test_all_formats_give_the_answers_and_failures_of_the_executor(tmp_path: Path) -> None:
     found = certify(golden(tmp_path / "bench"), certified_formats(), quiet=True)
-    assert {"mermaid", "serverless", "pdl", "python", "langgraph"} <= {one.format for one in found}
+    assert {"mermaid", "pdl", "python", "langgraph"} <= {one.format for one in found}
     for one in found:
         assert one.differences == ()
         assert (one.workflows, one.tests, one.agree) == (8, 24, 24)

@@ -6,11 +6,9 @@ import io
 import itertools
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -123,7 +121,7 @@ def document(folder: Path, name: str = "workflow.json", **changes: Any) -> Path:
 def test_help_lists_the_commands() -> None:
     done = flowmind("--help")
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")}
-    names = {"exp", "report", "solve", "run", "check", "convert", "show", "models", "serve", "serve-tools", "doctor"}
+    names = {"exp", "report", "solve", "run", "check", "convert", "show", "models", "serve", "doctor"}
     assert done.returncode == 0
     assert names <= listed
 
@@ -346,7 +344,7 @@ def test_every_format_is_written_from_the_command_line_and_says_what_it_does_not
         assert told == ["approximated"] * len(said["approximated"]) + ["lost"] * len(said["lost"])
 
 
-@pytest.mark.parametrize("name", ["mermaid", "serverless", "pdl"])
+@pytest.mark.parametrize("name", ["mermaid", "pdl"])
 def test_a_workflow_in_another_format_is_run_as_it_is(name: str, tmp_path: Path, tools: Path) -> None:
     flow = tmp_path / f"flow{FORMATS[name].suffix}"
     assert called("convert", document(tmp_path), "--tools", tools, "--to", name, "--out", flow).returncode == 0
@@ -577,33 +575,3 @@ def test_a_folder_without_a_benchmark_is_one_line(command: str, manifest: str | 
         code = builder.main([command, str(tmp_path)])
     assert (code, out.getvalue(), told.getvalue().count("\n")) == (2, "", 1)
     assert str(tmp_path) in told.getvalue()
-
-
-def test_serve_tools_answers_until_it_is_interrupted(tmp_path: Path, tools: Path) -> None:
-    words = ["serve-tools", document(tmp_path), "--tools", tools, "--port", 0]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flowmind.cli", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A job in the background ignores SIGINT, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[0]
-        with urllib.request.urlopen(address, timeout=20) as reply:
-            described = json.load(reply)
-        call = urllib.request.Request(
-            f"{described['servers'][0]['url']}/tools/mean",
-            json.dumps({"items": [1, 2]}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(call, timeout=20) as reply:
-            assert json.load(reply) == {"result": 1.5}
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
-        assert (process.returncode, told) == (130, "flowmind: interrupted\n")
-    finally:
-        process.kill()
-        process.communicate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import parse_json, read_text
+from flowmind.base.files import read_text
 from flowmind.formats.catalog import FORMATS, format_of
 from flowmind.workflow.document import Workflow
 
@@ -21,7 +21,7 @@ def read_workflow(path: Path, form: str | None = None) -> Workflow:
         InputError: With the file, the place and what would be right.
     """
     text = read_text(path)
-    form = form or format_of(path.name) or _guess(text)
+    form = form or format_of(path.name) or "json"
     importer = FORMATS[form].importer
     if importer is None:
         readable = ", ".join(name for name, one in FORMATS.items() if one.reads)
@@ -30,12 +30,3 @@ def read_workflow(path: Path, form: str | None = None) -> Workflow:
         return importer(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def _guess(text: str) -> str:
-    """The format of a JSON document, by what is in it."""
-    try:
-        value = parse_json(text)
-    except ValueError:
-        return "json"
-    return "serverless" if isinstance(value, dict) and "do" in value and "document" in value else "json"

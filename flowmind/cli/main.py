@@ -492,32 +492,6 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _serve_tools_arguments(parser: argparse.ArgumentParser) -> None:
-    _workflow_argument(parser)
-    _tools_argument(parser)
-    parser.add_argument("--model", default=None, help="the model of llm nodes")
-    parser.add_argument("--base-url", default=None, help="where that model answers")
-    parser.add_argument("--port", type=int, default=8017, help="on 127.0.0.1 (default 8017)")
-
-
-def _serve_tools(options: argparse.Namespace) -> int:
-    from flowmind.cli.tool_server import ToolServer
-    from flowmind.formats.pycode import tools_of
-    from flowmind.run.compiler import needs_model
-    from tools_registry.sandbox.environments import LocalSandbox
-
-    workflow = _read_workflow(options)
-    with LocalSandbox(_tools(options.tools, tools_of(workflow))) as sandbox:
-        model = _model_of(options, sandbox) if needs_model(workflow) else None
-        server = ToolServer(workflow, sandbox, model, options.port)
-        print(f"{server.url}/openapi.json describes the operations of {workflow.name}; Ctrl-C ends it", flush=True)
-        try:
-            server.serve()
-        finally:
-            server.close()
-    return 0
-
-
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
     pass
 
@@ -635,7 +609,6 @@ COMMANDS: dict[str, Command] = {
     "check": Command("list every problem of a workflow", _check_arguments, _check),
     "convert": Command("write a workflow in another format", _convert_arguments, _convert),
     "show": Command("draw a workflow in the terminal, or as SVG", _show_arguments, _show),
-    "serve-tools": Command("serve a workflow's tools over HTTP, for Arazzo", _serve_tools_arguments, _serve_tools),
     "worfeval": Command("score predicted workflow graphs against gold ones", _worfeval_arguments, _worfeval),
     "models": Command("list the known models", _no_arguments, _models),
     "serve": Command("serve a model with vLLM until Ctrl-C", _serve_arguments, _serve),

@@ -59,17 +59,12 @@ FORMATS: dict[str, Format] = {
         "CNCF Serverless Workflow DSL 1.0",
         "flowmind.formats.serverless",
         "to_serverless",
-        "from_serverless",
-        ".sw.json",
+        suffix=".sw.json",
     ),
     "pdl": Format("procedure description language", "flowmind.formats.pdl", "to_pdl", "from_pdl", ".pdl"),
     "python": Format("Python source, standard library only", "flowmind.formats.python", "to_python", suffix=".py"),
     "langgraph": Format(
         "Python source of a LangGraph StateGraph", "flowmind.formats.langgraph", "to_langgraph_source", suffix=".py"
-    ),
-    "arazzo": Format("Arazzo description", "flowmind.formats.arazzo", "to_arazzo", suffix=".arazzo.json"),
-    "openapi": Format(
-        "OpenAPI document of the tools", "flowmind.formats.openapi", "to_openapi", suffix=".openapi.json"
     ),
     "text": Format("numbered sentences", "flowmind.formats.text", "to_text"),
     "flowbench-code": Format(

@@ -1,15 +1,14 @@
-"""Expressions of the condition language in jq, the language of runtime expressions, and back.
+"""Expressions of the condition language in jq, the language of runtime expressions.
 
 `to_jq` is exact where it says nothing else: whenever the expression has a value here, jq has the same one. Three things
 are outside of that: numbers beyond 2**53 and sums of many fractions (jq counts in doubles), booleans that stand for
 numbers without it being visible (`True + x` is, `flag + x` is not), and errors (a missing key, a wrong type), where jq
-often has null or an order of its own instead. `from_jq` reads the small part of jq that says the same in both.
+often has null or an order of its own instead.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -477,143 +476,3 @@ _TOKEN = re.compile(
     r"|(?:\.[A-Za-z_]\w*|\.\[\"(?:[^\"\\]|\\.)*\"\])(?:\.[A-Za-z_]\w*|\[-?\d+\]|\.?\[\"(?:[^\"\\]|\\.)*\"\])*))"
 )
 _STEP = re.compile(r'\.?([A-Za-z_]\w*)|\.?\[(-?\d+)\]|\.?\[("(?:[^"\\]|\\.)*")\]')
-
-
-def read_place(text: str) -> tuple[str, tuple[str | int, ...]] | None:
-    """A path of jq as its root (`$context`, or empty for `.`) and its steps; None if the text is none."""
-    text = text.strip()
-    root = re.match(r"\$[A-Za-z_]\w*", text)
-    rest = text[root.end() :] if root else text
-    steps: list[str | int] = []
-    at = 0
-    while at < len(rest):
-        found = _STEP.match(rest, at)
-        if found is None or (found[1] and not found[0].startswith(".")):
-            return None
-        steps.append(found[1] or (int(found[2]) if found[2] else json.loads(found[3])))
-        at = found.end()
-    return (root[0] if root else "", tuple(steps)) if root or steps else None
-
-
-def from_jq(text: str, name_of: Callable[[str], str]) -> tuple[str, str]:
-    """A jq expression in the condition language, and the kind of its value (`bool`, or empty).
-
-    Read are comparisons, `and`, `or`, `| not`, `+ - *`, `| length`, constants and paths. The operands of `and`, `or`
-    and `not` are comparisons: a bare value is true for another reason in jq than it is here.
-
-    Args:
-        text: Without `${ }`.
-        name_of: The expression for a path; raises `NoJq` for one that is none of a variable.
-
-    Raises:
-        NoJq: For all else.
-    """
-    reader = _JqReader(text, name_of)
-    found = reader.pipe()
-    if reader.at < len(reader.tokens):
-        raise NoJq(f"unexpected {reader.tokens[reader.at][1]!r}")
-    return found
-
-
-class _JqReader:
-    def __init__(self, text: str, name_of: Callable[[str], str]) -> None:
-        self.tokens: list[tuple[str, str]] = []
-        self.name_of = name_of
-        self.at = 0
-        at = 0
-        while text[at:].strip():
-            found = _TOKEN.match(text, at)
-            if found is None:
-                raise NoJq(f"{text[at:].strip()[:30]!r} is outside of what is read")
-            self.tokens.append((found.lastgroup or "", found[0].strip()))
-            at = found.end()
-
-    def peek(self) -> str:
-        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
-
-    def take(self) -> tuple[str, str]:
-        if self.at == len(self.tokens):
-            raise NoJq("it ends too early")
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def pipe(self) -> tuple[str, str]:
-        text, kind = self.either("or")
-        while self.peek() == "|":
-            self.at += 1
-            word = self.take()[1]
-            if word == "length":
-                text, kind = f"len({text})", ""
-            elif word == "not" and kind == "bool":
-                text = f"(not {text})"
-            else:
-                raise NoJq(f"'| {word}' behind {text!r} is outside of what is read")
-        return text, kind
-
-    def either(self, word: str) -> tuple[str, str]:
-        below = self.comparison if word == "and" else lambda: self.either("and")
-        text, kind = below()
-        while self.peek() == word:
-            self.at += 1
-            other, right = below()
-            if "bool" not in (kind, right) or kind != right:
-                raise NoJq(f"the operands of '{word}' are comparisons, such as .x == true")
-            text = f"({text} {word} {other})"
-        return text, kind
-
-    def comparison(self) -> tuple[str, str]:
-        text, kind = self.sum()
-        if self.peek() in ("==", "!=", "<", "<=", ">", ">="):
-            sign = self.take()[1]
-            other, right = self.sum()
-            if "bool" in (kind, right):
-                flag, constant = (text, other) if other in ("True", "False") else (other, text)
-                if sign not in ("==", "!=") or constant not in ("True", "False") or not (kind == "" or right == ""):
-                    raise NoJq("true and false are compared with a path by == or != only")
-                test = f"(isinstance({flag}, bool) and {flag} == {constant})"
-                return (test if sign == "==" else f"(not {test})"), "bool"
-            return f"({text} {sign} {other})", "bool"
-        return text, kind
-
-    def sum(self) -> tuple[str, str]:
-        text, kind = self.product()
-        while self.peek() in ("+", "-"):
-            sign = self.take()[1]
-            other, right = self.product()
-            if "bool" in (kind, right):
-                raise NoJq(f"'{sign}' of true or false")
-            text = f"({text} {sign} {other})"
-        return text, kind
-
-    def product(self) -> tuple[str, str]:
-        text, kind = self.single()
-        while self.peek() == "*":
-            self.at += 1
-            other, right = self.single()
-            if "bool" in (kind, right):
-                raise NoJq("'*' of true or false")
-            text = f"({text} * {other})"
-        return text, kind
-
-    def single(self) -> tuple[str, str]:
-        group, token = self.take()
-        if token == "(":
-            found = self.pipe()
-            if self.take()[1] != ")":
-                raise NoJq("a bracket is not closed")
-            return found
-        if token == "-" and self.tokens[self.at : self.at + 1] and self.tokens[self.at][0] == "number":
-            return f"-{self.take()[1]}", ""
-        if token in ("true", "false"):
-            return token.capitalize(), "bool"
-        if token == "null":
-            return "None", ""
-        if group == "number":
-            return token, ""
-        if group == "text":
-            if "\\(" in token.replace("\\\\", ""):
-                raise NoJq("text with \\( ) in it")
-            return repr(json.loads(token)), ""
-        if group == "path" and token.startswith(("$", ".")):
-            return self.name_of(token), ""
-        raise NoJq(f"{token!r} is outside of what is read")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -31,7 +30,6 @@ from flowmind.workflow.document import (
 from flowmind.workflow.graph import analyse
 
 Task = dict[str, Any]
-MARK = "flowmind"
 _DIRECTIVES = frozenset({"continue", "exit", "end"})
 OWN_CALLS = frozenset({"asyncapi", "grpc", "http", "openapi", "a2a", "mcp"})
 _ARGUMENTS = frozenset({"context", "input", "output", "secrets", "authorization", "task", "workflow", "runtime", "ENV"})
@@ -54,24 +52,12 @@ class TaskWriter:
             "namespace": "flowmind",
             **named(workflow.name, workflow.description),
             "version": "1.0.0",
-            "metadata": {MARK: self.metadata()},
         }
         for edge in self.flow.back_edges:
             message = f"a runtime does not stop this loop after {edge.bound or DEFAULT_BOUND} rounds"
             self.near.append(Note(part=edge.label, note=message))
-        dumps = {node["id"]: node for node in workflow.dump()["nodes"]}
-        tasks = [{self.names[node.id]: self.task(node, dumps[node.id])} for node in _in_order(workflow)]
+        tasks = [{self.names[node.id]: {**self.body(node), **self.way(node)}} for node in _in_order(workflow)]
         return {"document": head, "input": {"schema": {"document": workflow.inputs}}, "do": tasks}
-
-    def metadata(self) -> dict[str, Any]:
-        dumped = self.workflow.dump()
-        order = [node.id for node in self.workflow.nodes]
-        moved = order != [node.id for node in _in_order(self.workflow)]
-        head = {key: dumped[key] for key in ("schema", "name", "description")}
-        return {**head, **({"order": order} if moved else {}), "edges": dumped["edges"]}
-
-    def task(self, node: Node, dumped: dict[str, Any]) -> Task:
-        return {**self.body(node), **self.way(node), "metadata": {MARK: dumped}}
 
     def way(self, node: Node) -> Task:
         """Where a task goes on, if not by its cases."""
@@ -202,17 +188,16 @@ def kinds_of(workflow: Workflow) -> dict[str, str]:
 
     for name, schema in workflow.inputs.get("properties", {}).items():
         add(name, schema)
-    for node in workflow.nodes:
-        for one in (node, *(node.body if isinstance(node, Map) else ())):
-            match one:
-                case LLMNode(output=output):
-                    add(output, {"type": "string"})
-                case Map(output=output):
-                    add(output, {"type": "array"})
-                case Assign(output=output) | ToolNode(output=output):
-                    add(output, {})
-                case _:
-                    pass
+    for node in workflow.every_node:
+        match node:
+            case LLMNode(output=output):
+                add(output, {"type": "string"})
+            case Map(output=output):
+                add(output, {"type": "array"})
+            case Assign(output=output) | ToolNode(output=output):
+                add(output, {})
+            case _:
+                pass
     return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1 and "" not in kinds}
 
 
@@ -258,8 +243,3 @@ def _jq(binding: Binding, places: Mapping[str, str]) -> str:
             return f"[{', '.join(_jq(part, places) for part in parts)}]"
         case ObjectOf(object=fields):
             return f"{{{', '.join(f'{dump_json(key)}: {_jq(part, places)}' for key, part in fields.items())}}}"
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equality of JSON values, whatever the order of keys; true and 1 differ."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
