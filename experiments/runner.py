@@ -22,7 +22,7 @@ from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
 from flowmind.api.pipeline import Solution, solve
-from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
@@ -49,7 +49,7 @@ from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinkers import Thinkers
 from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel, ChatRequest, Reply
-from flowmind.run.running import run_batch
+from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow.document import Workflow
@@ -491,11 +491,14 @@ class _Cases:
         shown = demonstration(gold, business) if gold is not None else None
         solution = await solve(task, business, execute, self.settings, summarize, shown, self.inducer)
         error, tests = _endpoint_failure(solution), self.tests(task)
+        scores: list[Score] = []
         if error is None and solution.graph_valid and solution.workflow is not None:
-            cases = [test.input for test in tests]
-            traces = await asyncio.to_thread(run_batch, solution.workflow, cases, business)
-            scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
-        else:
+            try:
+                traces = await _run_on(solution.workflow, [test.input for test in tests], business, summarize)
+                scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
+            except ModelFailure as failure:
+                error = str(failure)
+        if not scores:
             scores = _unscored(tests, error or "no sound workflow")
         found = await asyncio.to_thread(self._structure, task, solution, business.specs)
         return _record(task, solution, scores, error).model_copy(update={"structure": found}), solution
@@ -509,12 +512,23 @@ class _Cases:
             return None
 
 
+async def _run_on(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment, model: ChatModel
+) -> list[Trace]:
+    """The runs of a workflow on the held-out inputs; `llm` nodes ask the run's model."""
+    if needs_waiting(workflow, environment):
+        return [await arun(workflow, case, environment, model) for case in cases]
+    return await asyncio.to_thread(run_batch, workflow, cases, environment)
+
+
 def _stages(solution: Solution) -> list[Trace]:
     return [*solution.traces, *([solution.summary] if solution.summary else [])]
 
 
 def _endpoint_failure(solution: Solution) -> str | None:
     """What kept a stage from being tried to its end: the first failure of the model's endpoint."""
+    if solution.failure is not None:
+        return solution.failure
     failed = (trace.error for trace in _stages(solution) if trace.stop == "model_error" and trace.error)
     return next((error.message for error in failed), None)
 

@@ -159,10 +159,27 @@ def test_only_command_lines_import_ours_inside_a_function() -> None:
     assert lazy == LAZY
 
 
+SUMMARIZE = """
+from flowmind import summarize
+
+def double(n: int) -> int:
+    '''Double a number.'''
+    return 2 * n
+
+def trace(n):
+    call = {"kind": "called", "call": {"tool": "double", "args": {"n": n}}, "observation": {"value": 2 * n}}
+    return {"inputs": {"n": n}, "stop": "finish", "answer": 2 * n, "events": [call]}
+
+assert summarize([trace(2), trace(5)], [double]).workflow({"n": 7}) == 14
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
         ("import flowmind", {"langgraph", "openai", "networkx"}),
+        ("from flowmind import ExecuteSummarize, RunnableWorkflow, summarize", {"langgraph", "openai", "aiohttp"}),
+        (SUMMARIZE, {"langgraph", "openai", "aiohttp"}),
         ("import flowmind.cli.main; flowmind.cli.main.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
         ("import tools_registry.sandbox.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind.base"}),
     ],

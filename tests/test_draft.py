@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from reference_interpreter import call, compute, condition, each, end, sketch
 
+from flowmind.build.coerce import Reader
 from flowmind.build.draft import DraftEnvironment
 from flowmind.run.compiler import compile_workflow
 from flowmind.workflow.checking import check
@@ -676,3 +677,11 @@ def fresh_with(expr: str) -> DraftEnvironment:
     draft = fresh()
     edit(draft, "add_condition_node", expr=expr)
     return draft
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [([{"value": 1}, {"value": 2}], [1, 2]), ({"lo": {"value": 1}, "hi": [{"value": 2}]}, {"lo": 1, "hi": [2]})],
+)
+def test_constants_lose_the_wrappers_inside_them(written: Any, meant: Any) -> None:
+    assert Reader((), {}).binding(written).model_dump() == {"value": meant}

@@ -6,13 +6,14 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 
 from flowmind.base.errors import InvalidWorkflow, ModelFailure
 from flowmind.llm.testing import ScriptedChat
+from flowmind.protocols import Reply
 from flowmind.run.running import arun, needs_waiting, run, run_batch, run_many
 from flowmind.trace.events import Asked, Assigned, Called, Evaluated, Failed, Trace
 from flowmind.workflow.document import Workflow
@@ -599,11 +600,20 @@ def test_two_runs_at_once_ask_their_own_models(sandbox: LocalSandbox) -> None:
     assert [trace.answer for trace in asyncio.run(both())] == ["first", "second"]
 
 
-def test_a_model_that_fails_is_an_error_of_its_node(sandbox: LocalSandbox) -> None:
-    trace = asyncio.run(arun(line(ASK, end("said")), {"n": 1}, sandbox, ScriptedChat([ModelFailure("503")])))
-    assert trace.error is not None
-    assert "503" in trace.error.message
-    assert [getattr(step, "node", None) for step in trace.events] == ["ask"]
+def test_an_endpoint_that_fails_is_no_error_of_the_case(sandbox: LocalSandbox) -> None:
+    with pytest.raises(ModelFailure, match="503"):
+        asyncio.run(arun(line(ASK, end("said")), {"n": 1}, sandbox, ScriptedChat([ModelFailure("503")])))
+
+
+@pytest.mark.parametrize(("finish", "type"), [("length", "reply_cut_off"), ("context", "context")])
+def test_a_reply_that_is_not_whole_is_never_the_answer(
+    sandbox: LocalSandbox, finish: Literal["length", "context"], type: str
+) -> None:
+    chat = ScriptedChat([Reply(text="a server's words", finish=finish)])
+    trace = asyncio.run(arun(line(ASK, end("said")), {"n": 1}, sandbox, chat))
+    assert (trace.stop, trace.answer) == ("error", None)
+    assert trace.error is not None and trace.error.type == type
+    assert [getattr(event, "node", None) for event in trace.events] == ["ask"]
 
 
 @pytest.mark.parametrize("prompt", ["{n:s}", "{n:>5}"])

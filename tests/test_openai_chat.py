@@ -442,7 +442,14 @@ def test_without_a_key_the_model_is_unavailable(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_ADMIN_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
-        asyncio.run(say("http://127.0.0.1:1/v1"))
+        asyncio.run(say(None))
+
+
+def test_a_server_at_an_address_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with FaultyServer(lambda number, body: "fine") as server:
+        asyncio.run(say(server.url))
+        assert len(server.heads) == 1
 
 
 def test_a_password_in_the_address_goes_before_the_key() -> None:

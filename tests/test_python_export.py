@@ -364,7 +364,8 @@ def test_a_yes_or_no_is_one_return() -> None:
     assert "    return bool(n and n > 3)\n" in to_python(Workflow.model_validate(document), {}).text
 
 
-PROMPTS = ["Is {n} {{much}}?", 'A "{word}"\n{n}', "plain", "{n}{n}", "back\\slash {word}"]
+PROMPTS = ["Is {n} {{much}}?", 'A "{word}"\n{n}', "plain", "{n}{n}", "back\\slash {word}",
+           '"+str(print("{word}"))+"{n}', "it's \"{n}\"", "\x00\u2028 {n}"]  # fmt: skip
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)

@@ -164,3 +164,11 @@ def test_plans_are_read_in_the_same_stages(text: str, plan: Plan, how: str) -> N
 def test_what_holds_no_steps_is_no_plan(text: str) -> None:
     with pytest.raises(Unreadable):
         read_plan(text)
+
+
+def test_what_stands_before_a_closing_tag_is_thought() -> None:
+    thoughts = 'I could call {"action": "wrong", "action_input": {}} now.'
+    action, how = read_action(f'{thoughts}</think>{{"action": "right", "action_input": {{}}}}')
+    assert (action.call.tool, how) == ("right", "recovered")
+    with pytest.raises(Unreadable):
+        read_action(f"{thoughts}</think>I do not know.")

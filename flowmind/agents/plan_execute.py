@@ -6,10 +6,7 @@ In the stage `summarize` the plan is context for one ReAct loop: Plan-and-Build,
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, cast
-
-from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from flowmind.agents import prompts
 from flowmind.agents.base import GraphAgent
@@ -19,6 +16,9 @@ from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, Message
 from flowmind.trace.events import Called, Trace
 from tools_registry.sandbox.environment import Environment
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 MAX_STEPS = 12
 
@@ -95,6 +95,9 @@ def _after_plan(state: State) -> Literal["begin", "__end__"]:
 
 @cache
 def _graph() -> Any:
+    """The compiled graph. LangGraph takes a second to load: only a run of an agent loads it."""
+    from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+
     graph = cast(Any, StateGraph(State, context_schema=World))
     graph.add_node("plan", _plan)
     graph.add_node("begin", _begin)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, cast
-
-from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from flowmind.agents.base import GraphAgent
 from flowmind.agents.turns import State, World, act, fresh, opening, think
 from flowmind.protocols import Brief
 from flowmind.trace.events import Trace
 from tools_registry.sandbox.environment import Environment
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 
 async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
@@ -35,6 +35,9 @@ def after_acting(state: State) -> Literal["think", "__end__"]:
 
 @cache
 def _graph() -> Any:
+    """The compiled graph. LangGraph takes a second to load: only a run of an agent loads it."""
+    from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+
     graph = cast(Any, StateGraph(State, context_schema=World))
     graph.add_node("think", _think)
     graph.add_node("act", _act)

@@ -84,6 +84,7 @@ def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]
     if isinstance(whole, str):  # the object as a JSON text: unpacked once
         text = whole
     bare = re.sub(r"<think>.*?(</think>|\Z)", "", text, flags=re.DOTALL)
+    bare = bare.rpartition("</think>")[2]  # some chat templates open the thoughts in the prompt
     for candidate in _candidates(bare):
         try:
             held = clean(candidate)

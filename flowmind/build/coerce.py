@@ -98,7 +98,7 @@ class Reader:
             return self._fields(cast(dict[str, Any], value["object"]))
         self.coerced += 1
         fields = self._fields(value)
-        return Literal_(value=value) if _constant(fields) else fields
+        return Literal_(value=_value(fields)) if _constant(fields) else fields
 
     def _fields(self, value: dict[str, Any]) -> ObjectOf:
         return ObjectOf(object=self.fields(value))
@@ -126,13 +126,25 @@ class Reader:
     def _list(self, value: list[Any]) -> Binding:
         self.coerced += 1
         parts = ListOf(list=tuple(self.binding(part) for part in value))
-        return Literal_(value=value) if _constant(parts) else parts
+        return Literal_(value=_value(parts)) if _constant(parts) else parts
 
 
 def _step(match: re.Match[str]) -> str | int:
     if match[1] is not None:
         return int(match[1]) if match[1].isdigit() else match[1]
     return match[2][1:-1] if match[2][0] in "'\"" else int(match[2])
+
+
+def _value(binding: Binding) -> Any:
+    """The value of a constant binding, without the wrappers that constants were written in."""
+    match binding:
+        case ListOf(list=parts):
+            return [_value(part) for part in parts]
+        case ObjectOf(object=fields):
+            return {name: _value(part) for name, part in fields.items()}
+        case _:
+            assert isinstance(binding, Literal_)
+            return binding.value
 
 
 def _constant(binding: Binding) -> bool:

@@ -70,6 +70,13 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
+def _fit_for_f_string(parts: Sequence[tuple[str, str | None, Any, Any]], sources: Iterable[str]) -> bool:
+    """Whether text and expressions may stand in an f-string as they are: nothing in them needs an escape."""
+    special = set("\"'\\")
+    texts = all(literal.isprintable() and not special & set(literal) for literal, *_ in parts)
+    return texts and not any((special | {"{"}) & set(source) for source in sources)
+
+
 class Names:
     """Python names for what a workflow names, all different, none of them a keyword, a builtin or reserved."""
 
@@ -358,7 +365,7 @@ class Code:
         usual = all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in plain)
         if not plain and not asked:
             question: Source = string("".join(literal for literal, *_ in parts))
-        elif usual and plain.keys() == asked and not any(set(source) & set("\"'\\{") for source in plain.values()):
+        elif usual and plain.keys() == asked and _fit_for_f_string(parts, plain.values()):
             question = self._filled(parts, plain)
         elif usual and plain.keys() == asked:
             question = self.call(f"{string(node.prompt)}.format", args)
@@ -370,7 +377,7 @@ class Code:
     def _filled(self, parts: Sequence[tuple[str, str | None, Any, Any]], plain: Mapping[str, str]) -> str:
         body = ""
         for literal, name, _, _ in parts:
-            body += string(literal + "'")[1:-2].replace("{", "{{").replace("}", "}}")
+            body += literal.replace("{", "{{").replace("}", "}}")
             body += f"{{{plain[name]}}}" if name is not None else ""
         return f'f"{body}"'
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
 import random
 import re
 import time
@@ -18,10 +19,7 @@ import urllib.request
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, cast
-
-import aiohttp
-import openai
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import FixedLimit, Limit
@@ -30,6 +28,9 @@ from flowmind.protocols import ChatRequest, Reply
 from flowmind.workflow.graph_tools import FINISH
 from tools_registry.specs.spec import ToolCall
 from tools_registry.specs.values import CaseError, clean
+
+if TYPE_CHECKING:
+    import aiohttp
 
 JsonMode = Literal["off", "object", "schema", "object-schema"]
 """`object`: any JSON object; `schema`: OpenAI's json_schema; `object-schema`: llama.cpp's json_object with a schema."""
@@ -173,6 +174,8 @@ class OpenAIChat:
 
     async def _attempt(self, body: bytes, left: float) -> Reply | _Setback:
         """Sends a request once, with so many seconds left of its deadline."""
+        import aiohttp  # takes 150 ms to load: only a model that is asked loads it
+
         session = await self._session()
         mark = self.limit.began()
         try:
@@ -208,6 +211,8 @@ class OpenAIChat:
 
     @cached_property
     def _address(self) -> _Address:
+        import openai  # takes half a second to load
+
         try:
             return _address(self._base_url, self._api_key)
         except openai.OpenAIError as error:
@@ -256,9 +261,15 @@ class OpenAIChat:
 def _address(base_url: str | None, api_key: str | None) -> _Address:
     """Where requests go, as the openai package has it: from the arguments, or its environment variables.
 
+    A server at an address of one's own needs no key.
+
     Raises:
-        OpenAIError: If there is no key.
+        OpenAIError: If there is neither a key nor an address.
     """
+    import openai
+
+    if base_url or os.environ.get("OPENAI_BASE_URL"):
+        api_key = api_key or os.environ.get("OPENAI_API_KEY") or "none"
     with openai.OpenAI(base_url=base_url, api_key=api_key, default_headers={"User-Agent": "flowmind"}) as client:
         url = f"{client.base_url}chat/completions"
         found = {**client.auth_headers, **client.default_headers}
@@ -309,6 +320,8 @@ async def _connections(headers: dict[str, str], connect: float) -> AsyncGenerato
     A generator, because an event loop that ends closes those that began in it: a client needs no `aclose` where
     `asyncio.run` stands around its use.
     """
+    import aiohttp
+
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
         headers=headers,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from flowmind.base.errors import InvalidWorkflow
+from flowmind.base.errors import InvalidWorkflow, ModelFailure
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.compiler import compile_workflow, needs_model
 from flowmind.trace.events import Trace
@@ -148,6 +148,7 @@ async def arun(
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
+        ModelFailure: If the model's endpoint failed.
     """
     _require_sound(workflow, sandbox)
     if needs_model(workflow) and model is None:
@@ -158,7 +159,8 @@ async def arun(
     program = compile_workflow(workflow, asynchronous=True)
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
-    scope.__globals__["llm"] = _asker(model)
+    failures: list[ModelFailure] = []
+    scope.__globals__["llm"] = _asker(model, failures)
     refusals: list[str] = []
     tools = [_caller(sandbox, name, refusals) for name in program.tools]
 
@@ -168,6 +170,8 @@ async def arun(
     try:
         outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
     except StepError as stop:
+        if failures:  # infrastructure, not an error of the case
+            raise failures[0] from None
         outcome = failed(stop, steps)
     return _trace(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
 
@@ -191,11 +195,19 @@ def _caller(sandbox: Environment, name: str, refusals: list[str]) -> Callable[[d
     return call
 
 
-def _asker(model: ChatModel | None) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
+def _asker(model: ChatModel | None, failures: list[ModelFailure]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
     async def ask(prompt: str, args: dict[str, Any]) -> str:
         assert model is not None
         content = prompt.format(**args)
-        reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
+        try:
+            reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
+        except ModelFailure as failure:
+            failures.append(failure)
+            raise
+        if reply.finish == "length":
+            raise CaseError("reply_cut_off", "the model's reply was cut off: it has no value")
+        if reply.finish == "context":
+            raise CaseError("context", f"the prompt is longer than the model's context: {reply.text}")
         return reply.text
 
     return ask

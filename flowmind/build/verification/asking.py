@@ -148,7 +148,9 @@ def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None 
 
 
 def _read(reply: Reply, keys: tuple[str, ...]) -> tuple[dict[str, Any] | None, Literal["clean", "recovered", "failed"]]:
-    """The object of a reply, if there is one, and how it was read."""
+    """The object of a reply, if there is one, and how it was read. A reply that was cut off has none."""
+    if reply.finish != "stop":
+        return None, "failed"
     try:
         found = read_object(reply.text, *keys)
     except Unreadable:
