@@ -17,11 +17,12 @@ class Origin(Record):
 
     `input`: an input of the case or a path into it (`name`, `path`). `output`: what an earlier tool step gave, or a
     path into it (`step`, `path`). `text`: a value that the task's text names. `literal`: a plain constant, the same in
-    all traces. `made`: a list or object that is put together from `parts`. `unexplained`: none of these: whoever made
-    the trace worked it out without a tool, so nothing can be derived from it.
+    all traces. `made`: a list or object that is put together from `parts`. `computed`: an expression over inputs and
+    outputs (`expr`), found when a workflow was derived from all traces. `unexplained`: none of these: the agent
+    computed it without a tool.
     """
 
-    kind: Literal["input", "output", "text", "literal", "made", "unexplained"]
+    kind: Literal["input", "output", "text", "literal", "made", "computed", "unexplained"]
     name: str | None = None
     """The input."""
     step: int | None = None
@@ -30,6 +31,8 @@ class Origin(Record):
     """Keys and indices into the input or the step's value."""
     parts: dict[str, Origin] = Field(default_factory=dict)
     """By key; of a list by index, written as text."""
+    expr: str = ""
+    """What is computed, for a reader."""
 
 
 class Said(Record):

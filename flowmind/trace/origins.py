@@ -7,15 +7,14 @@ often the tool was called before, and the origin that explains an argument in mo
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
+from flowmind.trace.constants import read_text
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.specs.values import MAX_DEPTH
@@ -88,6 +87,8 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
             return "literal" if value is _ABSENT else f"literal {_short(value)}"
         case "made":
             return f"made of {_described_parts(origin, trace, value)}"
+        case "computed":
+            return f"computed: {origin.expr}"
         case "unexplained":
             return "unexplained"
 
@@ -324,43 +325,6 @@ class _Sources:
         return list(islice((source for group in (*inputs, *outputs) for source in group), _CANDIDATES))
 
 
-# What the text names
-
-_QUOTED = re.compile(r"'([^'\n]{0,80})'(?!\w)|\"([^\"\n]{0,80})\"|“([^”\n]{0,80})”|‘([^’\n]{0,80})’|`([^`\n]{0,80})`")
-_NUMBER = re.compile(
-    r"(?<![\w.])(?:(?<![%)\]])-)?(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,300})(?:\.\d+)?(?P<percent>\s?%|[ -]per ?cent\b)?"
-)
-_NUMERALS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2, "triple": 3,
-    "half": 0.5,
-}  # fmt: skip
-
-
-class _Said:
-    """What a task's text names."""
-
-    def __init__(self, query: str) -> None:
-        self._folded = query.casefold()
-        self._quoted = {part for match in _QUOTED.finditer(query) for part in match.groups() if part}
-        self._numbers = {_NUMERALS[word] for word in re.findall(r"[a-z]+", self._folded) if word in _NUMERALS}
-        for match in _NUMBER.finditer(query):
-            written = match[0].removesuffix(match["percent"] or "").replace(",", "")
-            self._numbers.add(float(written) if "." in written else int(written))
-            if match["percent"]:
-                self._numbers.add(float(Decimal(written) / 100))
-
-    def names(self, value: Any) -> bool:
-        """Whether it names a number, in digits or as a word, or a text: quoted, or as words of its own."""
-        if isinstance(value, str):
-            folded = value.casefold()
-            if value in self._quoted or folded not in self._folded:
-                return value in self._quoted
-            worded = any(map(str.isalnum, folded))
-            return worded and re.search(rf"(?<!\w){re.escape(folded)}(e?s)?(?!\w)", self._folded) is not None
-        return isinstance(value, int | float) and not isinstance(value, bool) and value in self._numbers
-
-
 # Settling
 
 
@@ -400,7 +364,7 @@ class _Tracer:
 
     def __init__(self, traces: Sequence[Trace], query: str) -> None:
         self._ids = _Ids()
-        self._said = _Said(query)
+        self._text = read_text(query)
         self._sources = [_Sources(trace, self._ids) for trace in traces]
 
     def usual(self, slots: Mapping[tuple[str, int, str], Sequence[_Place]]) -> dict[tuple[str, str], Set[str]]:
@@ -457,7 +421,7 @@ class _Tracer:
         value = slot.places[index].value
         if _trivial(value):
             return "literal"
-        if self._said.names(value):
+        if self._text.names(value):
             return "text"
         known = slot.ids[index] == slot.constant
         if isinstance(value, str):

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from flowmind.trace.constants import NUMBER_WORDS, Text, read_text
+
 _CUT = {"<": "below", ">=": "below", ">": "above", "<=": "above", "==": "at", "!=": "at"}
 """The cut that an operator makes; an operator and its opposite make the same one."""
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -38,7 +40,7 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Value:
     """A value and its place in the text."""
 
     value: int | float | str
@@ -48,6 +50,8 @@ class _Found:
     """What the word itself compares: "empty", "negative"."""
     faint: bool = False
     """Whether the word seldom means a number: it counts only where a phrase compares with it."""
+    share: float | None = None
+    """Of a percentage: 0.12 for 12 percent."""
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
@@ -57,24 +61,26 @@ def mentions(text: str) -> tuple[Mention, ...]:
     name 0 where they compare, and "empty" the empty text too. Dates and times of day name nothing. A limit on how
     often something is done ("but at most 3 times") reads as the question before each time, so far fewer than 3.
     """
-    even = text.translate(_EVEN)
-    hidden = _UNREAD.sub(_masked, _QUOTED.sub(_masked, even))
-    ends = [match.end() for match in _SENTENCE_END.finditer(hidden)]
-    hidden = _LISTED.sub(lambda match: match[0].replace(",", ";"), hidden).lower()
-    found = sorted([*_quoted(text, even), *_numbers(hidden), *_amounts(hidden)], key=lambda one: (one.start, one.end))
+    return mentions_in(read_text(text))
+
+
+def mentions_in(text: Text) -> tuple[Mention, ...]:
+    """As `mentions`, of a text whose constants were read."""
+    hidden = text.hidden
+    values = sorted([*_constants(text), *_amounts(hidden)], key=lambda value: (value.start, value.end))
     words = [(match.start(), match[0]) for match in _WORD.finditer(hidden)]
-    ranges = _ranges(hidden, found)
+    ranges = _ranges(hidden, values)
     result: list[Mention] = []
-    for one in found:
-        place = bisect_right(ends, one.start)
-        low = ends[place - 1] if place else 0
-        high = ends[place] if place < len(ends) else len(hidden)
-        before, behind = hidden[low : one.start], hidden[one.end : high]
-        ops = one.ops or _compared(before, behind, one.faint) or ranges.get(one.start, frozenset())
-        if one.faint and not ops:
+    for value in values:
+        place = bisect_right(text.ends, value.start)
+        low = text.ends[place - 1] if place else 0
+        high = text.ends[place] if place < len(text.ends) else len(hidden)
+        before, behind = hidden[low : value.start], hidden[value.end : high]
+        ops = value.ops or _compared(before, behind, value.faint) or ranges.get(value.start, frozenset())
+        if value.faint and not ops:
             continue
-        mention = Mention(one.value, ops, _context(words, one, low, high), one.start)
-        result += [mention, *_also(mention, behind)]
+        mention = Mention(value.value, ops, _context(words, value, low, high), value.start)
+        result += [mention, *_also(mention, value, behind)]
     return tuple(_referred(hidden, result))
 
 
@@ -106,40 +112,8 @@ def word_overlap(names: Iterable[str], spoken: Mention | Iterable[str]) -> float
 
 # Reading values.
 
-_EVEN = str.maketrans({"İ": "I", "’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "\u00a0": " "})
-"""Signs of one meaning as one; no letter that grows in lower case."""
-_QUOTED = re.compile(r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){0,80})'(?!\w)|\"([^\"\n]{0,80})\"|`([^`\n]{1,80})`")
-_UNREAD = re.compile(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{1,2}:\d{2}\b|\b\d+\.\d+\.[\d.]*\d")
-"""Dates, times of day, numbers of versions."""
-_LISTED = re.compile(r"\[[^\]\n]{0,200}\]")
-_SENTENCE_END = re.compile(r"[.!?][)'\"~]*\s+(?=[A-Z(\[~'\"])")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _HUMP = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
-_DIGITS = re.compile(
-    r"(?<![\w.])(?<![a-z]-)(?:(?<!\d)-)?(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18})(?:\.\d{1,18})?"
-    r"(?=(?:st|nd|rd|th|kg|g|cm|mm|km|m|min|h|s|l|ml|x|%|€)?(?!\w))"
-)
-_UNITS = {
-    word: number
-    for number, word in enumerate(
-        re.findall(
-            r"\w+",
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-            "seventeen eighteen nineteen",
-        )
-    )
-}
-_TENS = {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-}  # fmt: skip
-_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
-_SINGLE = {"half": 0.5, "quarter": 0.25, "once": 1, "twice": 2, "double": 2, "thrice": 3, "triple": 3, "a single": 1}
-_NUMERAL = _UNITS | _TENS | _SINGLE
-_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_UNITS)})\b)?|(?:{'|'.join(_UNITS)}))"
-_SPELLED = re.compile(
-    rf"\b(?:(?:(?:half an?|an?|{_BELOW_100}) )?(?:{'|'.join(_SCALES)})(?:(?: and)? {_BELOW_100})?"
-    rf"|{_BELOW_100}|{'|'.join(_SINGLE)})\b"
-)
 _FAINT = frozenset({"one", "once", "a single"})
 _PRONOUN = re.compile(r"\b(?:an?|the|this|that|which|each|every|another|any|no|first|last|next|other|\w+est) $")
 _AMOUNT = re.compile(
@@ -156,39 +130,21 @@ _WHETHER = re.compile(
 )
 
 
-def _masked(match: re.Match[str]) -> str:
-    return "~" * len(match[0])
+def _constants(read: Text) -> Iterator[_Value]:
+    """The constants of a text, without pronouns such as "each one"."""
+    for constant in read.constants:
+        word = read.hidden[constant.start : constant.end]
+        if word != "one" or not _PRONOUN.search(read.hidden[max(0, constant.start - 12) : constant.start]):
+            yield _Value(constant.value, constant.start, constant.end, faint=word in _FAINT, share=constant.share)
 
 
-def _quoted(text: str, even: str) -> Iterator[_Found]:
-    for match in _QUOTED.finditer(even):
-        low, high = match.span(match.lastindex or 0)
-        yield _Found(text[low:high], *match.span())
-
-
-def _numbers(text: str) -> Iterator[_Found]:
-    for match in _DIGITS.finditer(text):
-        digits = match[0].replace(",", "")
-        yield _Found(float(digits) if "." in digits else int(digits), *match.span())
-    for match in _SPELLED.finditer(text):
-        if match[0] != "one" or not _PRONOUN.search(text[max(0, match.start() - 12) : match.start()]):
-            yield _Found(_spelled(match[0]), *match.span(), faint=match[0] in _FAINT)
-
-
-def _spelled(words: str) -> int | float:
-    value = _SINGLE.get(words, 0)
-    for word in re.split("[- ]", words) if not value else ():
-        value = (value or 1) * _SCALES[word] if word in _SCALES else value + _NUMERAL.get(word, 0)
-    return int(value) if value == int(value) else value
-
-
-def _amounts(text: str) -> Iterator[_Found]:
+def _amounts(text: str) -> Iterator[_Value]:
     for match in _AMOUNT.finditer(text):
         kind = match.lastgroup or ""
         if kind != "none" or _WHETHER.search(text[max(0, match.start() - _WINDOW) : match.start()]):
-            yield _Found(0, *match.span(), frozenset(_SAYS.get(kind, (">",))))
+            yield _Value(0, *match.span(), frozenset(_SAYS.get(kind, (">",))))
         if kind == "empty":
-            yield _Found("", *match.span(), frozenset({"=="}))
+            yield _Value("", *match.span(), frozenset({"=="}))
 
 
 # Reading comparisons.
@@ -251,7 +207,7 @@ _LOOSE_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
 _JOINT = r"(?!(?:and|or|but|if|unless|when|while|with|than|who|which|that)\b)"
 _THEN = rf"(?:[ -]?{_JOINT}[a-z%°€][\w%°'/-]*(?: {_JOINT}[a-z][\w'/-]*){{0,4}}?)??"
 """The unit or noun behind a number."""
-_NO_NUMBER = rf"(?! (?:\d|{'|'.join([*_UNITS, *_TENS, *_SCALES])}|half|an?)\b)"
+_NO_NUMBER = rf"(?! (?:\d|{'|'.join(NUMBER_WORDS)}|half|an?)\b)"
 _ALONE = r"(?! (?:[\w ]{0,20}than|to|the|an?|that|this|those|it)\b)"
 _BE = r"(?:is|are|was|were|has been|have been|being|be|gets?)"
 _BEHIND_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -269,7 +225,6 @@ _FROM = re.compile(rf"\b(?:from|starting (?:at|with)){_FILLER}")
 _LOWER = re.compile(rf"{_THEN} (?<!or )(?<!and )(?:{_DOWN}|below|down)\b")
 _FACTOR = re.compile(rf" (?:times|{_UP}|{_DOWN})\b")
 _LEFT_OVER = re.compile(rf"{_THEN} (?:(?:is|are) )?(?:remains?|left|remaining)\b")
-_PERCENT = re.compile(r" ?%| ?per ?cent\b")
 _CONDITIONAL = re.compile(r"\b(?:if|when|while|as long as|whose|which|who|that|unless|provided|whether|where)\b")
 _LOOP = re.compile(r"\b(?:until|till|while|as long as|as soon as|repeat\w*|goes on|go on|stops?)\b")
 _TIMES = re.compile(
@@ -320,7 +275,7 @@ def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozense
     return frozenset({"<"}) if limits else ops
 
 
-def _ranges(text: str, found: Sequence[_Found]) -> dict[int, frozenset[str]]:
+def _ranges(text: str, found: Sequence[_Value]) -> dict[int, frozenset[str]]:
     """What ranges say of their two ends, by where these stand."""
     result: dict[int, frozenset[str]] = {}
     for low, high in pairwise(one for one in found if not isinstance(one.value, str)):
@@ -331,12 +286,12 @@ def _ranges(text: str, found: Sequence[_Found]) -> dict[int, frozenset[str]]:
     return result
 
 
-def _also(mention: Mention, behind: str) -> Iterator[Mention]:
+def _also(mention: Mention, value: _Value, behind: str) -> Iterator[Mention]:
     """The other values that a number stands for: a share for a percentage, a negative number for what is lower."""
     if isinstance(mention.value, str):
         return
-    if _PERCENT.match(behind):
-        yield replace(mention, value=round(mention.value / 100, 12))
+    if value.share is not None:
+        yield replace(mention, value=value.share)
     if mention.value > 0 and mention.ops and _LOWER.match(behind[:_WINDOW]):
         yield replace(mention, value=-mention.value, ops=frozenset(_MIRRORED[op] for op in mention.ops))
 
@@ -387,7 +342,7 @@ def _related(one: str, other: str) -> bool:
     return min(len(one), len(other)) > 3 and (one.startswith(other) or other.startswith(one))
 
 
-def _context(words: Sequence[tuple[int, str]], one: _Found, low: int, high: int) -> tuple[str, ...]:
+def _context(words: Sequence[tuple[int, str]], one: _Value, low: int, high: int) -> tuple[str, ...]:
     here, then = bisect_left(words, (one.start, "")), bisect_left(words, (one.end, ""))
     near = [*words[max(0, here - _AROUND) : here], *words[then : then + _AROUND]]
     return tuple(_stem(word) for start, word in near if low <= start < high and word not in _STOP)

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from flowmind.llm.search.matching import words
+from flowmind.trace.constants import Constant as Spoken
+from flowmind.trace.constants import Text, read_text
 
-_NUMERALS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2,
-    "thrice": 3, "triple": 3,
-}  # fmt: skip
-_ILLUSTRATIVE = {"zero": 0, "one": 1, "once": 1, "half": 0.5, "third": 3, "last": -1, "final": -1, "whole": 0}
-"""Words that sometimes stand for a number."""
+_SMALL = (0, 0.5, 1)
+"""Numbers whose words seldom mean them: "one", "once", "half"."""
+_ILLUSTRATIVE = {"third": 3, "last": -1, "final": -1, "whole": 0}
+"""Other words that sometimes stand for a number."""
 _SIGNS = {
     "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
     "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
@@ -28,8 +27,6 @@ NEW_FIELDS = ("new_1", "new_2")
 """Names for fields that a call adds: a task need not name them."""
 HOLE = "part"
 """The placeholder in a template that is made of a quoted text."""
-_QUOTED = re.compile(r"'([^'\n]{0,60})'(?!\w)|\"([^\"\n]{0,60})\"|“([^”\n]{0,60})”")
-_NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 _BRACKETED = re.compile(r"\[(-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+)\]")
 _FOR_EXAMPLE = re.compile(r"for (?:example|instance)|such as|e\.g\.|as in|becomes?\b|\bso '|\blike '|=")
 _AROUND = 40
@@ -93,20 +90,45 @@ def named(text: str, entries: Sequence[str]) -> list[Named]:
             old.unit if old else unit[1].lower().rstrip("s").replace("%", "percent") if unit else "",
         )
 
-    for match in _QUOTED.finditer(text):
-        add(next(part for part in match.groups() if part is not None), *match.span())
-    blank = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    read = read_text(text)
+    spelled = [constant for constant in read.constants if constant.kind == "words" and constant.value not in _SMALL]
+    for constant in _of_kind(read, "quoted"):
+        add(constant.value, constant.start, constant.end)
+    blank = _without_quotes(read)
     for entry in entries:
         if match := re.search(rf"\b{re.escape(entry)}\b", blank):
             add(entry, *match.span())
-    for match in _NUMBER.finditer(blank):
-        number = match[0].replace(",", "")
-        add(float(number) if "." in number else int(number), *match.span())
-    for match in re.finditer(r"[A-Za-z]+", blank):
-        if (value := _NUMERALS.get(match[0].lower())) is not None and repr(value) not in found:
-            add(value, *match.span())
-            found[repr(value)] = replace(found[repr(value)], weight=0.2, spelled=True)
+    for constant in _of_kind(read, "digits"):
+        add(constant.value, constant.start, constant.end)
+    for constant in spelled:
+        if repr(constant.value) not in found:
+            add(constant.value, constant.start, constant.end)
+            found[repr(constant.value)] = replace(found[repr(constant.value)], weight=0.2, spelled=True)
     return list(found.values())
+
+
+def _of_kind(text: Text, kind: str) -> list[Spoken]:
+    return [constant for constant in text.constants if constant.kind == kind]
+
+
+def _without_quotes(text: Text) -> str:
+    """The text, spaces instead of its quoted texts."""
+    blank = text.text
+    for quoted in _of_kind(text, "quoted"):
+        blank = blank[: quoted.start] + " " * (quoted.end - quoted.start) + blank[quoted.end :]
+    return blank
+
+
+def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
+    """The numbers that words of a text sometimes stand for, and the places of these words."""
+    small = [
+        (constant.start, constant.end, constant.value)
+        for constant in _of_kind(text, "words")
+        if constant.value in _SMALL
+    ]
+    words = re.finditer(r"[a-z]+", text.text.lower())
+    other = [(*match.span(), _ILLUSTRATIVE[match[0]]) for match in words if match[0] in _ILLUSTRATIVE]
+    return sorted([*small, *other])
 
 
 def constants(
@@ -139,10 +161,8 @@ def constants(
     for name in fields:
         spoken = set(re.findall(r"[a-z]+", name.lower())) & (lower | {word + "s" for word in lower})
         add(name, 0.05 if spoken else 0.15, "field")
-    for match in re.finditer(r"[a-z]+", text.lower()):
-        if match[0] in _ILLUSTRATIVE:
-            around = text[max(0, match.start() - _AROUND) : match.end() + _AROUND]
-            add(_ILLUSTRATIVE[match[0]], 0.2, "number", context=words(around))
+    for start, end, value in _illustrative(read_text(text)):
+        add(value, 0.2, "number", context=words(text[max(0, start - _AROUND) : end + _AROUND]))
     for name in names:
         if isinstance(name.value, int) and name.value > 0:
             add(-name.value, 0.3, "number", [name])
