@@ -56,16 +56,16 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
         for index, step, occurrence in _business(trace):
             for name, value in step.call.args.items():
                 slots[step.call.tool, occurrence, name].append(_Place(number, index, value, step.observation.ok))
-    found: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
+    origins: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
     usual = tracer.usual(slots)
     for (tool, _, name), places in slots.items():
         for place, origin in zip(places, tracer.origins(places, usual[tool, name]), strict=True):
-            found[place.trace, place.step][name] = origin
+            origins[place.trace, place.step][name] = origin
     answers = [
         _Place(number, len(trace.calls), trace.answer, True) for number, trace in enumerate(traces) if trace.executed
     ]
     ends = {place.trace: origin for place, origin in zip(answers, tracer.origins(answers, final=True), strict=True)}
-    return tuple(_told(trace, number, found, ends.get(number)) for number, trace in enumerate(traces))
+    return tuple(_told(trace, number, origins, ends.get(number)) for number, trace in enumerate(traces))
 
 
 def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
@@ -129,13 +129,13 @@ def _holes(origin: Origin, value: Any, path: _Path = ()) -> Iterator[tuple[_Path
 def _described_parts(origin: Origin, trace: Trace, value: Any) -> str:
     values = {str(key): part for key, part in _children(value)}
     listed = isinstance(value, list) or (value is _ABSENT and list(origin.parts) == _numbers(len(origin.parts)))
-    told = [
+    texts = [
         f"{'' if listed else f'{key}: '}{_described_part(part, trace, values.get(key, _ABSENT))}"
         for key, part in islice(origin.parts.items(), _SHOWN_PARTS)
     ]
     if rest := list(origin.parts.values())[_SHOWN_PARTS:]:
-        told.append(f"{len(rest)} more{_counted_holes(rest)}")
-    return f"[{', '.join(told)}]" if listed else f"{{{', '.join(told)}}}"
+        texts.append(f"{len(rest)} more{_counted_holes(rest)}")
+    return f"[{', '.join(texts)}]" if listed else f"{{{', '.join(texts)}}}"
 
 
 def _described_part(origin: Origin, trace: Trace, value: Any) -> str:
@@ -168,14 +168,14 @@ def _short(value: Any) -> str:
 
 
 def _told(
-    trace: Trace, number: int, found: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
+    trace: Trace, number: int, origins: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
 ) -> Trace:
     steps: list[Event] = []
     index = 0
     for step in trace.events:
         if isinstance(step, Called):
             if step.call.tool not in GRAPH_TOOLS:
-                step = step.model_copy(update={"origins": found.get((number, index), {})})
+                step = step.model_copy(update={"origins": origins.get((number, index), {})})
             index += 1
         steps.append(step)
     return trace.model_copy(update={"events": tuple(steps), "origin": answer})
@@ -215,16 +215,16 @@ def _small(value: Any) -> bool:
 
 def _texts(value: Any) -> set[str]:
     """The texts in a value, as far as they are looked at."""
-    found: set[str] = set()
+    texts: set[str] = set()
     waiting: deque[Any] = deque([value])
     for _ in range(_MOST_PARTS):
         if not waiting:
             break
         part = waiting.popleft()
         if isinstance(part, str):
-            found.add(part)
+            texts.add(part)
         waiting.extend(inner for _, inner in _children(part)[:_MOST_PARTS])
-    return found
+    return texts
 
 
 def _is_sign(text: str) -> bool:
@@ -384,8 +384,8 @@ class _Tracer:
         slot = self._slot(places, usual, final)
         picked = [self._pick(slot, index) for index in range(len(places))]
         open_ = [index for index, origin in enumerate(picked) if origin is None and self._parts(places[index])]
-        made = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
-        return [origin or made.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
+        composed = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
+        return [origin or composed.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
 
     def _slot(self, places: Sequence[_Place], usual: Set[str], final: bool) -> _Slot:
         ids = [self._ids.of(place.value) for place in places]
@@ -448,7 +448,7 @@ class _Tracer:
     def _compose(self, slot: _Slot, asked: Sequence[int], depth: int) -> dict[int, Origin]:
         """What the values at some places were put together from, if from anything that is known."""
         parts = [self._parts(place) for place in slot.places]
-        found: dict[int, dict[str, Origin]] = {index: {} for index in asked}
+        by_place: dict[int, dict[str, Origin]] = {index: {} for index in asked}
         for key in dict.fromkeys(key for index in asked for key in parts[index]):
             having = [index for index, own in enumerate(parts) if key in own]
             places = [
@@ -458,16 +458,16 @@ class _Tracer:
             for index, origin in zip(
                 having, self.origins(places, slot.usual, final=slot.final, depth=depth + 1), strict=True
             ):
-                if index in found:
-                    found[index][str(key)] = origin
-        made = {index: _folded(own) for index, own in found.items()}
-        chosen = [index for index in asked if _selects(made[index]) and isinstance(slot.places[index].value, list)]
+                if index in by_place:
+                    by_place[index][str(key)] = origin
+        composed = {index: _folded(own) for index, own in by_place.items()}
+        chosen = [index for index in asked if _selects(composed[index]) and isinstance(slot.places[index].value, list)]
         for index in chosen:
-            if not self._holds(slot, index, made):
-                made[index] = Origin(kind="unexplained")
-        return made
+            if not self._holds(slot, index, composed):
+                composed[index] = Origin(kind="unexplained")
+        return composed
 
-    def _holds(self, slot: _Slot, index: int, made: Mapping[int, Origin]) -> bool:
+    def _holds(self, slot: _Slot, index: int, composed: Mapping[int, Origin]) -> bool:
         """Whether a choice of elements of one list is by their places: another trace makes the same one.
 
         Else somebody filtered or sorted the list in the head. One trace alone may take a single element.
@@ -475,10 +475,11 @@ class _Tracer:
         place = slot.places[index]
         others = [number for number, other in enumerate(slot.places) if other.counts and other.trace != place.trace]
         if not others:
-            return len(made[index].parts) == 1
-        shape = self._shape(made[index], place.trace)
+            return len(composed[index].parts) == 1
+        shape = self._shape(composed[index], place.trace)
         return any(
-            number in made and self._shape(made[number], slot.places[number].trace) == shape for number in others
+            number in composed and self._shape(composed[number], slot.places[number].trace) == shape
+            for number in others
         )
 
     def _shape(self, origin: Origin, trace: int) -> _Shape:
@@ -516,9 +517,9 @@ def _strong(origin: Origin) -> bool:
     return sourced or origin.kind == "made"
 
 
-def _selects(made: Origin) -> bool:
+def _selects(origin: Origin) -> bool:
     """Whether all parts are elements of one and the same list."""
-    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in made.parts.values()}
-    return made.kind == "made" and len(lists) == 1 and all(
-        part.path and isinstance(part.path[-1], int) for part in made.parts.values()
+    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in origin.parts.values()}
+    return origin.kind == "made" and len(lists) == 1 and all(
+        part.path and isinstance(part.path[-1], int) for part in origin.parts.values()
     )  # fmt: skip

@@ -69,20 +69,20 @@ class Slot:
 
     def used(self) -> set[str]:
         """The variables that it reads."""
-        found = set[str]()
+        names = set[str]()
         if self.terms:
-            found |= self.terms[0].uses
+            names |= self.terms[0].uses
             for _, term in self.terms[0].initial:
-                found |= term.uses
+                names |= term.uses
         if self.kept is not None:
-            found = found.union(*(term.uses for term in self.kept.terms))
+            names = names.union(*(term.uses for term in self.kept.terms))
         inner = [slot for _, slot in self.ways]
         inner += [self.collected[2]] if self.collected else []
         inner += [*self.part.values()] if self.part else []
         inner += [*self.listed] if self.listed else []
         for slot in inner:
-            found |= slot.used()
-        return found
+            names |= slot.used()
+        return names
 
 
 @dataclass
@@ -116,14 +116,14 @@ class Binder:
         if key not in self._pools:
             before, behind = self.rows or (self.walk.before, self.walk.after)
             rows = behind if after else before
-            envs = [rows[one.run][one.event] for one in samples]
+            envs = [rows[sample.run][sample.event] for sample in samples]
             self._pools[key] = Pool(
                 envs,
                 self.said,
                 self._order(samples, envs),
                 self.constants,
                 self.wanted,
-                len({one.run for one in samples}) == 1 < len(self.walk.runs),
+                len({sample.run for sample in samples}) == 1 < len(self.walk.runs),
                 indexes=self._indexes,
             )
         return self._pools[key]
@@ -164,8 +164,8 @@ class Binder:
         terms += self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
         cheapest = terms[0].cost if terms else UNEXPLAINED
-        if depth == 0 and cheapest > SHARED and (held := self._shared(samples, targets)) is not None:
-            return Slot([], SHARED, support=tuple(origin), kept=held)
+        if depth == 0 and cheapest > SHARED and (shared := self._shared(samples, targets)) is not None:
+            return Slot([], SHARED, support=tuple(origin), kept=shared)
         if cheapest <= ENOUGH:
             return Slot(terms, cheapest, support=tuple(origin))
         options = [Slot(terms, terms[0].cost, support=tuple(origin))] if terms else []
@@ -175,13 +175,13 @@ class Binder:
             options.append(split)
         if self.thorough and depth in (0, GATHERED) and self._work > -WORK:
             options += [
-                Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
-                for one in kept(self.walk, samples, targets, self._term, self._settled)
+                Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
+                for part in kept(self.walk, samples, targets, self._term, self._settled)
             ]
             if depth == 0 and all(map(is_number, targets)):
                 options += [
-                    Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
-                    for one in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
+                    Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
+                    for part in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
                 ]
         if depth == 0:
             options += self._parts(samples, targets, origin)
@@ -194,19 +194,19 @@ class Binder:
     def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Kept | None:
         """What another argument reads already that a loop keeps, if it has these values, too."""
         rows = (self.rows or (self.walk.before, self.walk.after))[0]
-        for held in self.held:
-            shown = (value_of(held, self.walk, rows, sample) for sample in samples)
+        for kept_value in self.held:
+            shown = (value_of(kept_value, self.walk, rows, sample) for sample in samples)
             if all(
                 value is not UNSET and json_equal(value, target) for value, target in zip(shown, targets, strict=True)
             ):
-                return held
+                return kept_value
         return None
 
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
         """The likeliest term for values at visits."""
         self._work -= len(samples)
-        found = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
-        return found[0] if found else None
+        terms = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
+        return terms[0] if terms else None
 
     def _numbers(self, samples: Sequence[Sample]) -> list[Term]:
         """The likeliest terms that are numbers at some visits."""
@@ -218,29 +218,29 @@ class Binder:
 
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
         """Results of a loop's sites that have another value before the first round: the start of an accumulation."""
-        found: list[Term] = []
+        terms: list[Term] = []
         for key, name in self.walk.names.items():
             if "/" not in key[1]:
                 continue
             values = [env.get(name, UNSET) for env in pool.envs]
             unset = [place for place, value in enumerate(values) if value is UNSET]
             rest = [place for place in range(len(samples)) if place not in unset]
-            if not unset or not rest or not same([values[one] for one in rest], [targets[one] for one in rest]):
+            if not unset or not rest or not same([values[place] for place in rest], [targets[place] for place in rest]):
                 continue
             term = variable(name, tuple(values), pool.order.get(name, 1.0))
             loop = next(loop for loop in self.walk.layout.loops if inside(key, loop))
-            firsts = self.pool([samples[one] for one in unset])
-            for begin in firsts.explain([targets[one] for one in unset], 3, initial=True):
+            firsts = self.pool([samples[place] for place in unset])
+            for begin in firsts.explain([targets[place] for place in unset], 3, initial=True):
                 if not any(self._set_in(name, loop) for name in begin.uses):
                     cost = term.cost + begin.cost + 0.3
-                    found.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
+                    terms.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
                     break
-        return found
+        return terms
 
     def _set_in(self, name: str, loop: str) -> bool:
-        keys = [key for key, held in self.walk.names.items() if held == name]
-        made = name.startswith((ROUND, ELEMENT, VISITS))
-        return made or any(inside(key, loop) for key in keys)
+        keys = [key for key, variable_name in self.walk.names.items() if variable_name == name]
+        counted = name.startswith((ROUND, ELEMENT, VISITS))
+        return counted or any(inside(key, loop) for key in keys)
 
     def _collected(self, samples: Sequence[Sample], targets: Sequence[Any], origin: list[Sample]) -> Slot | None:
         """A list with one value for each time that a place of a loop was passed."""
@@ -275,13 +275,13 @@ class Binder:
     def _passes(self, edges: Sequence[Edge], loop: str, sample: Sample) -> list[Sample]:
         """The visits behind some edges, in the loop's last run before a sample."""
         path = self.walk.layout.paths[sample.run]
-        found: list[Sample] = []
+        visits: list[Sample] = []
         for place in range(sample.event - 1, 0, -1):
             if (path[place - 1].key, path[place].key) in edges:
-                found.append(Sample(sample.run, place))
-            if found and path[place].key == ("loop", loop) and not inside(path[place - 1].key, loop):
+                visits.append(Sample(sample.run, place))
+            if visits and path[place].key == ("loop", loop) and not inside(path[place - 1].key, loop):
                 break
-        return found[::-1]
+        return visits[::-1]
 
     def _split(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot | None:
         """One explanation for each way to the place."""
@@ -294,20 +294,20 @@ class Binder:
         ways: list[tuple[Edge, Slot]] = []
         cost = SPLIT if len(groups) > 1 else 0.1
         for key, places in groups.items():
-            earlier = [self.walk.previous(samples[one]) for one in places]
-            values = [targets[one] for one in places]
-            held = [origin[one] for one in places]
+            earlier = [self.walk.previous(samples[place]) for place in places]
+            values = [targets[place] for place in places]
+            origins = [origin[place] for place in places]
             direct: Slot | None = None
             if len(groups) > 1:
-                chosen = [samples[one] for one in places]
+                chosen = [samples[place] for place in places]
                 outside = here[0] == "loop" and not inside(key, here[1])
                 terms = self.pool(chosen).explain(values, initial=outside)
                 if terms:
-                    direct = Slot(terms, terms[0].cost, support=tuple(held))
+                    direct = Slot(terms, terms[0].cost, support=tuple(origins))
             if direct is None and key != START:
                 back = key[0] == "loop" and here[0] == "loop"
                 if not back:
-                    direct = self._split(earlier, values, held, depth + 1) if depth < 10 else None
+                    direct = self._split(earlier, values, origins, depth + 1) if depth < 10 else None
                     if direct is not None:
                         ways += direct.ways
                         cost += direct.cost
@@ -323,13 +323,17 @@ class Binder:
         first: Any = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
-            if not all(isinstance(one, dict) and set(cast(dict[str, Any], one)) == set(keys) for one in targets):
+            if not all(
+                isinstance(target, dict) and set(cast(dict[str, Any], target)) == set(keys) for target in targets
+            ):
                 return []
-            slots = {key: self._at(samples, [one[key] for one in targets], origin, 0) for key in keys}
+            slots = {key: self._at(samples, [target[key] for target in targets], origin, 0) for key in keys}
             return [Slot([], 0.4 + sum(slot.cost for slot in slots.values()), support=tuple(origin), part=slots)]
         size = len(cast(list[Any], first)) if isinstance(first, list) else 0
-        if 0 < size <= 6 and all(isinstance(one, list) and len(cast(list[Any], one)) == size for one in targets):
-            listed = [self._at(samples, [one[place] for one in targets], origin, 0) for place in range(size)]
+        if 0 < size <= 6 and all(
+            isinstance(target, list) and len(cast(list[Any], target)) == size for target in targets
+        ):
+            listed = [self._at(samples, [target[place] for target in targets], origin, 0) for place in range(size)]
             return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
         return []
 
@@ -377,8 +381,8 @@ def _settle(bound: Bound) -> None:
         slots += [bound.answer] if bound.answer and bound.answer.terms else []
         for slot in slots:
             for place, term in enumerate(slot.terms[1:], 1):
-                held = slot.terms[0].uses
-                if name in term.uses and term.cost <= slot.terms[0].cost + NEAR and _read_elsewhere(bound, slot, held):
+                uses = slot.terms[0].uses
+                if name in term.uses and term.cost <= slot.terms[0].cost + NEAR and _read_elsewhere(bound, slot, uses):
                     slot.terms.insert(0, slot.terms.pop(place))
                     break
             else:
@@ -405,9 +409,9 @@ def _in_line(slots: Sequence[Slot]) -> None:
         chosen = [
             next(
                 (
-                    place for place, one in enumerate(slot.terms)
-                    if isinstance(one.binding, Var)
-                    and (one.binding.var, one.binding.path) == (stem[0], (*stem[1], index))
+                    place for place, option in enumerate(slot.terms)
+                    if isinstance(option.binding, Var)
+                    and (option.binding.var, option.binding.path) == (stem[0], (*stem[1], index))
                 ),
                 None,
             )
@@ -460,10 +464,10 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
     for key in walk.layout.sites:
         if is_late(walk, key):
             _bind_site(bound, key)
-    held = bound.binder
-    bound.binder = Binder(walk, held.said, held.constants, held.rows, frozenset(bound.unused()), held=held.held)
+    binder = bound.binder
+    bound.binder = Binder(walk, binder.said, binder.constants, binder.rows, frozenset(bound.unused()), held=binder.held)
     ends = [sample for sample in walk.visits.get(END, []) if walk.runs[sample.run].answer is not UNSET]
-    bound.answer = bound.binder.explain(ends, [walk.runs[one.run].answer for one in ends]) if ends else None
+    bound.answer = bound.binder.explain(ends, [walk.runs[sample.run].answer for sample in ends]) if ends else None
     bound.cost += bound.answer.cost if bound.answer else 0.0
     _settle(bound)
 
@@ -471,7 +475,7 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
 def _bind_site(bound: Bound, key: Key) -> None:
     walk = bound.walk
     samples = walk.visits[key]
-    calls = [walk.runs[one.run].calls[walk.layout.paths[one.run][one.event].call or 0] for one in samples]
+    calls = [walk.runs[sample.run].calls[walk.layout.paths[sample.run][sample.event].call or 0] for sample in samples]
     names = list(dict.fromkeys(name for call in calls for name in call.args))
     bound.cost += 2.0
     bound.slots[key] = {}

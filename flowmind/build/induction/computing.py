@@ -25,7 +25,7 @@ BOX = 2.0
 def computed(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
     """Small computations."""
     for term in pool.looked_up:
-        yield from (found for found in (term, *fields(term)) if same(found.values, targets))
+        yield from (part for part in (term, *fields(term)) if same(part.values, targets))
     if all(is_number(target) for target in targets):
         yield from _arithmetic(pool, targets)
     elif all(isinstance(target, list) for target in targets):
@@ -74,8 +74,8 @@ def _arithmetic(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
             yield Term(tuple(targets), cost, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
         total = _constant_of([target + value for target, value in pairs])
         if total is not None and isinstance(total, int):
-            left = f"{total} - {term.expr}" if total else f"-{term.expr}"
-            yield Term(tuple(targets), term.cost + 0.5 + pool.price(total), None, left, term.uses)
+            expr = f"{total} - {term.expr}" if total else f"-{term.expr}"
+            yield Term(tuple(targets), term.cost + 0.5 + pool.price(total), None, expr, term.uses)
         if all(term.values) and 1 not in term.values:
             times = _constant_of([target / value for target, value in pairs])
             if times is not None and times == int(times) and abs(times) > 1:
@@ -85,10 +85,12 @@ def _arithmetic(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
     yield from _linear(pool, numbers, targets)
     yield from _on_a_line(pool, numbers, targets)
     if 0 in targets and any(targets):
-        for one, other in itertools.permutations(numbers[:16], 2):
-            if all(t == max(a - b, 0) for t, a, b in zip(targets, one.values, other.values, strict=True)):
-                cost = one.cost + other.cost + 1.6
-                yield Term(tuple(targets), cost, None, f"max({one.expr} - {other.expr}, 0)", one.uses | other.uses)
+        for first, second in itertools.permutations(numbers[:16], 2):
+            if all(t == max(a - b, 0) for t, a, b in zip(targets, first.values, second.values, strict=True)):
+                cost = first.cost + second.cost + 1.6
+                yield Term(
+                    tuple(targets), cost, None, f"max({first.expr} - {second.expr}, 0)", first.uses | second.uses
+                )
 
 
 def _with_another(targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, ...], Term]) -> Iterator[Term]:
@@ -180,15 +182,15 @@ def _joined(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
         before = [target[:size] for target, size in zip(targets, sizes, strict=True)]
         for rest, ends, form in ((behind, heads, "[{0}] + {1}"), (before, tails, "{1} + [{0}]")):
             if same(term.values, rest) and all(len(end) == 1 for end in ends):
-                for one in pool.explain([end[0] for end in ends], 1, deep=False):
-                    expr = form.format(one.expr, term.expr)
-                    yield Term(tuple(targets), one.cost + term.cost + 0.6, None, expr, one.uses | term.uses)
+                for first in pool.explain([end[0] for end in ends], 1, deep=False):
+                    expr = form.format(first.expr, term.expr)
+                    yield Term(tuple(targets), first.cost + term.cost + 0.6, None, expr, first.uses | term.uses)
         if same(term.values, before) and any(tails):
-            for other in lists:
-                if same(other.values, tails):
+            for second in lists:
+                if same(second.values, tails):
                     yield Term(
-                        tuple(targets), other.cost + term.cost + 0.6, None, f"{term.expr} + {other.expr}",
-                        other.uses | term.uses,
+                        tuple(targets), second.cost + term.cost + 0.6, None, f"{term.expr} + {second.expr}",
+                        second.uses | term.uses,
                     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ class Induced:
     def scope(self, place: Key) -> list[dict[str, Any]]:
         """The variables at every visit of a place that decides."""
         _, rows = simulate(self.plan)
-        return [rows[one.run][one.event] for one in self.plan.decisions[place].samples]
+        return [rows[sample.run][sample.event] for sample in self.plan.decisions[place].samples]
 
     @property
     def cost(self) -> float:
@@ -163,28 +163,28 @@ def drafts(given: Given) -> list[Induced]:
     call. What is left out has its price: a call that feeds a condition only is missed there.
     """
     runs, specs, inputs = given.runs, given.specs, given.inputs
-    found = plans(runs, inputs, given.reading, given.among)
+    every = plans(runs, inputs, given.reading, given.among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     tried = [list(runs)]
     for leave_out, price in _WAYS:
         repeats = leave_out is _less_repeats
-        if not repeats and not _loose(found):
+        if not repeats and not _loose(every):
             break
         less = leave_out(runs, writing)
         if less in tried or not any(run.calls for run in less):
             continue
         tried.append(less)
         gone = () if repeats else _missing(runs, less)
-        for one in plans(less, inputs, given.reading, given.among):
-            one.cost += price * max(len(gone), 1)
-            one.left_out = gone
-            found.append(one)
-    made: dict[str, Induced] = {}
-    for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
-        emitter = Emitter(one, inputs, given.name)
+        for plan in plans(less, inputs, given.reading, given.among):
+            plan.cost += price * max(len(gone), 1)
+            plan.left_out = gone
+            every.append(plan)
+    by_document: dict[str, Induced] = {}
+    for plan in sorted(every, key=lambda plan: plan.cost)[: 2 * PLANNED]:
+        emitter = Emitter(plan, inputs, given.name)
         workflow = emitter.write()
-        made.setdefault(workflow.document, Induced(workflow, one, emitter, not check(workflow, specs)))
-    return sorted(made.values(), key=lambda one: one.cost)
+        by_document.setdefault(workflow.document, Induced(workflow, plan, emitter, not check(workflow, specs)))
+    return sorted(by_document.values(), key=lambda draft: draft.cost)
 
 
 Inducer = Callable[[Given], Awaitable[list[Induced]]]
@@ -214,9 +214,9 @@ def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tools))
 
 
-def _loose(found: Sequence[Plan]) -> bool:
+def _loose(candidates: Sequence[Plan]) -> bool:
     """Whether the cheapest plan leaves something open, or reads a result nowhere."""
-    best = min(found, key=lambda one: one.cost, default=None)
+    best = min(candidates, key=lambda plan: plan.cost, default=None)
     return best is None or bool(best.open) or bool(best.waiting) or not all(d.solved for d in best.decisions.values())
 
 

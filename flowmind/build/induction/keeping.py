@@ -118,13 +118,13 @@ class _Readings:
 
     def passed(self, edge: Edge) -> dict[int, int]:
         """The visits before which an edge was passed, and where it was passed last."""
-        found: dict[int, int] = {}
+        passed: dict[int, int] = {}
         for number, (begin, end) in enumerate(self.windows):
             places = self.passes[edge].get(self.samples[number].run, [])
             last = bisect_right(places, end) - 1
             if last >= 0 and places[last] > begin:
-                found[number] = places[last]
-        return found
+                passed[number] = places[last]
+        return passed
 
     def since(self, edge: Edge, number: int) -> list[Sample]:
         """Where an edge was passed since the loop was entered, before a visit."""
@@ -155,9 +155,9 @@ def kept(
         readings = _Readings(walk, loop, samples, targets)
         if readings.complete and (readings.changed or len(readings.firsts) == len(samples)):
             for deep in (False, True):
-                found = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
-                if found is not None:
-                    yield found
+                kept_value = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
+                if kept_value is not None:
+                    yield kept_value
                     break
 
 
@@ -178,7 +178,7 @@ def summed(
         readings = _Readings(walk, loop, samples, targets)
         if not readings.complete:
             continue
-        begins = tuple(Sample(one.run, entry) for one, entry in zip(samples, readings.entries, strict=True))
+        begins = tuple(Sample(sample.run, entry) for sample, entry in zip(samples, readings.entries, strict=True))
         for edge in readings.passes:
             rows = [readings.since(edge, number) for number in range(len(samples))]
             points = [point for row in rows for point in row]
@@ -195,7 +195,7 @@ def summed(
                         yield Summed(loop, first, begins, edge, term, sign, tuple(points), cost)
 
 
-def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
+def value_of(kept_value: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
     """What a kept value is at a visit; UNSET where it has none.
 
     Args:
@@ -204,16 +204,16 @@ def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]]
         rows: The variables before each event of each run.
         sample: The visit.
     """
-    entry = _entry(walk, held.loop, sample)
+    entry = _entry(walk, kept_value.loop, sample)
     if entry is None:
         return UNSET
     path = walk.layout.paths[sample.run]
-    terms = {edge: term for edge, term, _ in held.sets}
+    terms = {edge: term for edge, term, _ in kept_value.sets}
     for place in range(sample.event, entry, -1):
         term = terms.get((path[place - 1].key, path[place].key))
         if term is not None:
             return _evaluated(term, rows[sample.run][place])
-    return _evaluated(held.first[0], rows[sample.run][entry]) if held.first is not None else UNSET
+    return _evaluated(kept_value.first[0], rows[sample.run][entry]) if kept_value.first is not None else UNSET
 
 
 def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
@@ -234,43 +234,43 @@ def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
 
 def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[int]]]:
     """The places at which each edge of a loop leads on, by edge and run."""
-    found: dict[Edge, dict[int, list[int]]] = {}
+    passes: dict[Edge, dict[int, list[int]]] = {}
     for run in sorted(runs):
         path = walk.layout.paths[run]
         for place in range(1, len(path)):
-            one, other = path[place - 1].key, path[place].key
-            if inside(one, loop) and inside(other, loop):
-                found.setdefault((one, other), {}).setdefault(run, []).append(place)
-    return found
+            source, target = path[place - 1].key, path[place].key
+            if inside(source, loop) and inside(target, loop):
+                passes.setdefault((source, target), {}).setdefault(run, []).append(place)
+    return passes
 
 
 def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
     """The edges that could set the value, each with the cheapest term; the cheapest ones first."""
-    found: dict[frozenset[int], _Way] = {}
-    left: list[tuple[Edge, dict[int, int]]] = []
+    ways: dict[frozenset[int], _Way] = {}
+    unexplained: list[tuple[Edge, dict[int, int]]] = []
 
     def explained(edge: Edge, passed: dict[int, int], numbers: Sequence[int]) -> bool:
         points = [Sample(readings.samples[number].run, passed[number]) for number in numbers]
         term = explain(points, [readings.targets[number] for number in numbers], False, deep)
         if term is None:
             return False
-        held = frozenset(numbers)
-        if held not in found or term.cost < found[held].term.cost:
-            found[held] = _Way(edge, passed, held, term, tuple(points))
+        visits = frozenset(numbers)
+        if visits not in ways or term.cost < ways[visits].term.cost:
+            ways[visits] = _Way(edge, passed, visits, term, tuple(points))
         return True
 
     for edge in readings.passes:
         passed = readings.passed(edge)
         telling = bool(passed) and (not readings.changed or bool(readings.changed & set(passed)))
         if telling and not explained(edge, passed, list(passed)):
-            left.append((edge, passed))
-    others = list(found.values())
-    for edge, passed in left:  # what another way sets later in the same round says nothing of this one
+            unexplained.append((edge, passed))
+    others = list(ways.values())
+    for edge, passed in unexplained:  # what another way sets later in the same round says nothing of this one
         for other in others:
             numbers = [number for number, place in passed.items() if other.passed.get(number, -1) <= place]
             if 0 < len(numbers) < len(passed):
                 explained(edge, passed, numbers)
-    return sorted(found.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
+    return sorted(ways.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
 
 
 def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled) -> Kept | None:

@@ -54,8 +54,8 @@ class _Loop:
 
 def with_maps(workflow: Workflow) -> Workflow:
     """The workflow with a map node for every loop that is no more than that."""
-    while (found := next(_loops(workflow), None)) is not None:
-        workflow = _replaced(workflow, found)
+    while (loop := next(_loops(workflow), None)) is not None:
+        workflow = _replaced(workflow, loop)
     return workflow
 
 

@@ -58,12 +58,12 @@ class Decision:
     @property
     def cost(self) -> float:
         """Of its likeliest conditions."""
-        return sum(found[0].cost if found else UNDECIDED for found, _ in self.ways)
+        return sum(candidates[0].cost if candidates else UNDECIDED for candidates, _ in self.ways)
 
     @property
     def uses(self) -> frozenset[str]:
         """The variables that these read."""
-        return frozenset[str]().union(*(found[0].uses for found, _ in self.ways if found))
+        return frozenset[str]().union(*(candidates[0].uses for candidates, _ in self.ways if candidates))
 
 
 @dataclass
@@ -104,19 +104,19 @@ def resolve(binding: Binding, env: Mapping[str, Any]) -> Any:
         case Literal_(value=value):
             return value
         case Var(var=name, path=path):
-            found = env.get(name, UNSET)
+            value = env.get(name, UNSET)
             for part in path:
                 try:
-                    found = found[part]
+                    value = value[part]
                 except (KeyError, IndexError, TypeError):
                     return UNSET
-            return found
+            return value
         case ListOf(list=parts):
             values = [resolve(part, env) for part in parts]
             return UNSET if any(value is UNSET for value in values) else values
         case ObjectOf(object=fields):
-            made = {key: resolve(part, env) for key, part in fields.items()}
-            return UNSET if any(value is UNSET for value in made.values()) else made
+            parts = {key: resolve(part, env) for key, part in fields.items()}
+            return UNSET if any(value is UNSET for value in parts.values()) else parts
 
 
 class _Planner:
@@ -174,14 +174,14 @@ class _Planner:
         for name, first in term.initial:
             loop = next(
                 loop for loop in self.layout.loops
-                for key, held in self.bound.walk.names.items() if held == name and inside(key, loop)
+                for key, variable_name in self.bound.walk.names.items() if variable_name == name and inside(key, loop)
             )  # fmt: skip
             self._enter(loop, Set(name, first.binding, "" if first.binding is not None else first.expr))
 
-    def _enter(self, loop: str, made: Set) -> None:
-        held = self.plan.entering.setdefault(loop, [])
-        if made not in held:
-            held.append(made)
+    def _enter(self, loop: str, assignment: Set) -> None:
+        assignments = self.plan.entering.setdefault(loop, [])
+        if assignment not in assignments:
+            assignments.append(assignment)
 
     def _computed(self, term: Term, key: Key, hint: str, slot: Slot) -> str:
         memo = f"{key} {term.expr}"
@@ -198,18 +198,18 @@ class _Planner:
                 self._put(edge, name, slot)
         return self._made[memo]
 
-    def _keep(self, held: Kept | Summed, hint: str) -> str:
-        if held.told in self._made:
-            return self._made[held.told]
-        name = self._made[held.told] = self._name(hint)
-        if isinstance(held, Summed):
-            self._start(held.loop, name, held.first, held.begins)
-            made = Set(name, None, f"{name} {held.sign} {held.term.expr}", held.points)
-            self.plan.on_way.setdefault(held.edge, []).append(made)
+    def _keep(self, kept_value: Kept | Summed, hint: str) -> str:
+        if kept_value.told in self._made:
+            return self._made[kept_value.told]
+        name = self._made[kept_value.told] = self._name(hint)
+        if isinstance(kept_value, Summed):
+            self._start(kept_value.loop, name, kept_value.first, kept_value.begins)
+            assignment = Set(name, None, f"{name} {kept_value.sign} {kept_value.term.expr}", kept_value.points)
+            self.plan.on_way.setdefault(kept_value.edge, []).append(assignment)
             return name
-        if held.first is not None:
-            self._start(held.loop, name, *held.first)
-        for edge, term, points in held.sets:
+        if kept_value.first is not None:
+            self._start(kept_value.loop, name, *kept_value.first)
+        for edge, term, points in kept_value.sets:
             self._put(edge, name, Slot([term], term.cost, support=points))
         return name
 
@@ -221,13 +221,13 @@ class _Planner:
     def _put(self, edge: Edge, name: str, slot: Slot) -> None:
         if slot.terms and slot.terms[0].binding is None:
             self._begin(slot.terms[0])
-            made = Set(name, None, slot.terms[0].expr, slot.support)
+            assignment = Set(name, None, slot.terms[0].expr, slot.support)
         else:
-            made = Set(name, self.realise(slot, edge[1], name), "", slot.support)
-        self.plan.on_way.setdefault(edge, []).append(made)
+            assignment = Set(name, self.realise(slot, edge[1], name), "", slot.support)
+        self.plan.on_way.setdefault(edge, []).append(assignment)
         for term in _close(slot):
             other = Set(name, term.binding, "" if term.binding is not None else term.expr, slot.support)
-            self.plan.others.append((edge, made, other))
+            self.plan.others.append((edge, assignment, other))
 
     def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
         memo = f"{edges} all {_told(inner)}"
@@ -280,32 +280,32 @@ def _close(slot: Slot | None) -> list[Term]:
     return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
 
 
-def variants(made: Plan) -> Iterator[Plan]:
+def variants(plan: Plan) -> Iterator[Plan]:
     """The plan with one value taken from elsewhere: from where the traces show it as well."""
-    for key, slots in made.bound.slots.items():
+    for key, slots in plan.bound.slots.items():
         for name, slot in slots.items():
             for term in _close(slot):
-                if term.binding is not None and name in made.args.get(key, {}):
-                    yield replace(made, args={**made.args, key: {**made.args[key], name: term.binding}})
-    for edge, held, other in made.others:
-        sets = [other if one is held else one for one in made.on_way[edge]]
-        yield replace(made, on_way={**made.on_way, edge: sets})
-    for term in _close(made.bound.answer):
+                if term.binding is not None and name in plan.args.get(key, {}):
+                    yield replace(plan, args={**plan.args, key: {**plan.args[key], name: term.binding}})
+    for edge, assignment, other in plan.others:
+        sets = [other if own is assignment else own for own in plan.on_way[edge]]
+        yield replace(plan, on_way={**plan.on_way, edge: sets})
+    for term in _close(plan.bound.answer):
         if term.binding is not None:
-            yield replace(made, answer=term.binding)
-    parts = made.bound.answer.part if made.bound.answer is not None else None
-    if parts is not None and isinstance(made.answer, ObjectOf):
+            yield replace(plan, answer=term.binding)
+    parts = plan.bound.answer.part if plan.bound.answer is not None else None
+    if parts is not None and isinstance(plan.answer, ObjectOf):
         for name, slot in parts.items():
             for term in _close(slot):
                 if term.binding is not None:
-                    yield replace(made, answer=ObjectOf(object={**made.answer.object, name: term.binding}))
+                    yield replace(plan, answer=ObjectOf(object={**plan.answer.object, name: term.binding}))
 
 
 def fill(bound: Bound) -> Plan:
     """The plan of a bound layout, without its conditions."""
-    made = _Planner(bound).fill()
-    made.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
-    return made
+    plan = _Planner(bound).fill()
+    plan.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
+    return plan
 
 
 def outlay(layout: Layout) -> float:
@@ -328,22 +328,22 @@ def _regular(bound: Bound) -> float:
 
 def _rounds(path: Sequence[Event], loop: str) -> list[int]:
     """How often the junction of a loop is passed each time that it is entered."""
-    found: list[int] = []
-    for one, other in pairwise(path):
-        if other.key == junction(loop):
-            if inside(one.key, loop):
-                found[-1] += 1
+    counts: list[int] = []
+    for event, following in pairwise(path):
+        if following.key == junction(loop):
+            if inside(event.key, loop):
+                counts[-1] += 1
             else:
-                found.append(1)
-    return found
+                counts.append(1)
+    return counts
 
 
 Rows = list[list[dict[str, Any]]]
 
 
-def simulate(made: Plan) -> tuple[Rows, Rows]:
+def simulate(plan: Plan) -> tuple[Rows, Rows]:
     """The variables before and after every event, with everything that the plan sets."""
-    walk = made.bound.walk
+    walk = plan.bound.walk
     befores: Rows = []
     afters: Rows = []
     for number, path in enumerate(walk.layout.paths):
@@ -354,20 +354,20 @@ def simulate(made: Plan) -> tuple[Rows, Rows]:
             env = {**kept, **walk.before[number][place]}
 
             def put(sets: Sequence[Set], env: dict[str, Any] = env, kept: dict[str, Any] = kept) -> None:
-                for one in sets:
-                    value = one.value(env)
-                    for held in (kept, env):
+                for assignment in sets:
+                    value = assignment.value(env)
+                    for scope in (kept, env):
                         if value is UNSET:
-                            held.pop(one.name, None)  # a list with it in it would be no value either
+                            scope.pop(assignment.name, None)  # a list with it in it would be no value either
                         else:
-                            held[one.name] = value
+                            scope[assignment.name] = value
 
             if place:
                 edge = (path[place - 1].key, event.key)
-                put(made.on_way.get(edge, ()))
+                put(plan.on_way.get(edge, ()))
                 if event.key[0] == "loop" and not inside(edge[0], event.key[1]):
-                    put(made.entering.get(event.key[1], ()))
-            put(made.before.get(event.key, ()))
+                    put(plan.entering.get(event.key[1], ()))
+            put(plan.before.get(event.key, ()))
             before.append({name: value for name, value in env.items() if value is not UNSET})
             if event.call is not None:
                 kept.pop(walk.names[event.key], None)

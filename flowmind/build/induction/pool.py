@@ -42,11 +42,11 @@ def _parts_of(value: Any, path: Path, cost: float) -> Iterator[tuple[Path, Any, 
         for key, part in list(cast(dict[str, Any], value).items())[:20]:
             yield from _parts_of(part, (*path, key), cost + 0.3)
     elif isinstance(value, list):
-        held = cast(list[Any], value)
-        for index, part in enumerate(held[:4]):
+        items = cast(list[Any], value)
+        for index, part in enumerate(items[:4]):
             yield from _parts_of(part, (*path, index), cost + (1.2 if index == 0 else 1.4))
-        if held:
-            yield (*path, -1), held[-1], cost + 1.4
+        if items:
+            yield (*path, -1), items[-1], cost + 1.4
 
 
 def _follow(env: Env, name: str, path: Path) -> Any:
@@ -56,8 +56,8 @@ def _follow(env: Env, name: str, path: Path) -> Any:
         if isinstance(part, str) and isinstance(value, dict):
             value = cast(dict[str, Any], value).get(part, UNSET)
         elif isinstance(part, int) and isinstance(value, list):
-            held = cast(list[Any], value)
-            value = held[part] if -len(held) <= part < len(held) else UNSET
+            items = cast(list[Any], value)
+            value = items[part] if -len(items) <= part < len(items) else UNSET
         else:
             return UNSET
     return value
@@ -95,13 +95,13 @@ class Pool:
     def plain(self) -> list[Term]:
         """Variables and paths."""
         if self._plain is None:
-            found: list[Term] = []
+            terms: list[Term] = []
             for name in dict.fromkeys(name for env in self.envs for name in env if len(name) <= MAX_NAME):
                 values = tuple(env.get(name, UNSET) for env in self.envs)
                 term = variable(name, values, self.order.get(name, 1.0))
-                found.append(term)
-                found += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
-            self._plain = found[:MAX_POOL]
+                terms.append(term)
+                terms += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
+            self._plain = terms[:MAX_POOL]
         return self._plain
 
     def _index(self) -> Index:
@@ -129,15 +129,15 @@ class Pool:
     def _lengths(self, targets: Sequence[Any]) -> Iterator[Term]:
         """Lengths of variables and paths that have these values."""
         for name, path, cost in self._index().sizes.get(targets[0], ()):
-            held = [length_of(_follow(env, name, path)) for env in self.envs]
-            if all(size == target for size, target in zip(held, targets, strict=True)):
+            sizes = [length_of(_follow(env, name, path)) for env in self.envs]
+            if all(size == target for size, target in zip(sizes, targets, strict=True)):
                 term = self._term(name, path, cost, targets)
                 yield replace(term, cost=term.cost + 0.5, binding=None, expr=f"len({term.expr})")
 
     def restricted(self, samples: Sequence[int]) -> Pool:
         """The pool at some of the samples."""
         return Pool(
-            [self.envs[one] for one in samples],
+            [self.envs[sample] for sample in samples],
             self.said,
             self.order,
             self.constants,
@@ -150,22 +150,22 @@ class Pool:
     def measured(self) -> list[Term]:
         """Plain terms, looked up ones, lengths, and other simple numbers."""
         if self._measured is None:
-            found = [*self.plain, *(one for term in self.looked_up for one in (term, *fields(term)))]
+            terms = [*self.plain, *(one for term in self.looked_up for one in (term, *fields(term)))]
             for term in self.plain:
                 if any(isinstance(value, list | str | dict) for value in term.values):
                     lengths = [length_of(value) for value in term.values]
                     if all(one is not None for one in lengths):
                         text = isinstance(term.values[0], str)
                         length = Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses)
-                        found.append(replace(length, spelled=text))
+                        terms.append(replace(length, spelled=text))
                 for form, function in _EXTREMES:
                     values = [_extreme(value, function) for value in term.values]
                     if all(one is not None for one in values):
                         suffix = ".values()" if isinstance(term.values[0], dict) else ""
                         expr = form.format(f"{term.expr}{suffix}")
                         cost = term.cost + 0.9
-                        found.append(Term(tuple(values), cost, None, expr, term.uses))
-            self._measured = found
+                        terms.append(Term(tuple(values), cost, None, expr, term.uses))
+            self._measured = terms
         return self._measured
 
     def explain(self, targets: Sequence[Any], most: int = 6, deep: bool = True, initial: bool = False) -> list[Term]:
@@ -178,22 +178,22 @@ class Pool:
             initial: The values are what an accumulation begins with: an empty one more likely is just that than a
                 variable that happens to be empty.
         """
-        found = list(self._matching(targets))
-        if found and _trivial(targets):
+        terms = list(self._matching(targets))
+        if terms and _trivial(targets):
             more = 0.6 if initial else -0.3 if isinstance(targets[0], list | dict) else 0.2
-            found = [replace(term, cost=term.cost + more) for term in found]
+            terms = [replace(term, cost=term.cost + more) for term in terms]
         if (constant := self._constant(targets)) is not None:
-            found.append(constant)
-        made = self._made(targets, deep)
-        if made is not None:
-            found.append(made)
+            terms.append(constant)
+        composed = self._made(targets, deep)
+        if composed is not None:
+            terms.append(composed)
         if all(map(is_number, targets)):
-            found += self._lengths(targets)
-        if deep and (not found or min(term.cost for term in found) > 3):
-            found += computed(self, targets)
+            terms += self._lengths(targets)
+        if deep and (not terms or min(term.cost for term in terms) > 3):
+            terms += computed(self, targets)
         elif deep and self.wanted and all(map(is_number, targets)):
-            found += shifted(self, targets)
-        return sorted(found, key=lambda term: term.cost)[:most]
+            terms += shifted(self, targets)
+        return sorted(terms, key=lambda term: term.cost)[:most]
 
     def _constant(self, targets: Sequence[Any]) -> Term | None:
         first = targets[0]
@@ -266,12 +266,12 @@ class Pool:
     def countable(self) -> list[Term]:
         """Numbers and lengths, the cheapest first."""
         if self._numbers is None:
-            found = [term for term in self.plain if all(map(is_number, term.values))]
+            terms = [term for term in self.plain if all(map(is_number, term.values))]
             for term in self.plain:
                 lengths = [length_of(value) for value in term.values]
                 if None not in lengths:
-                    found.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
-            self._numbers = sorted(found, key=lambda term: term.cost)[:60]
+                    terms.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
+            self._numbers = sorted(terms, key=lambda term: term.cost)[:60]
         return self._numbers
 
     @property
@@ -287,10 +287,10 @@ _EXTREMES: tuple[tuple[str, Callable[[Any], Any]], ...] = (("min({})", min), ("m
 
 def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
     """Of a list or an object of numbers; None for anything else."""
-    held = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
-    if not isinstance(held, list) or not held or not all(map(is_number, cast(list[Any], held))):
+    numbers = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, cast(list[Any], numbers))):
         return None
-    return function(cast(list[Any], held))
+    return function(cast(list[Any], numbers))
 
 
 def _keys(value: Any) -> set[str]:

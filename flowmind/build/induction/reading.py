@@ -37,7 +37,11 @@ class Reading:
         if value is None or isinstance(value, bool):
             return 0.0
         if isinstance(value, int | float):
-            return 1.0 if any(value == one.value for one in self.named if not isinstance(one.value, str)) else 0.0
+            return (
+                1.0
+                if any(value == mention.value for mention in self.named if not isinstance(mention.value, str))
+                else 0.0
+            )
         if isinstance(value, str) and value:
             if any(value == mention.value for mention in self.named):
                 return 1.0

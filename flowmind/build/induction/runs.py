@@ -69,11 +69,11 @@ def tool_of(label: str) -> str:
 
 def with_forms(runs: Sequence[Run]) -> list[Run]:
     """The runs, with the tools marked that are called with different arguments at different times."""
-    given: dict[str, set[frozenset[str]]] = {}
+    names: dict[str, set[frozenset[str]]] = {}
     for run in runs:
         for call in run.calls:
-            given.setdefault(call.tool, set()).add(frozenset(call.args))
-    forms = frozenset(tool for tool, kinds in given.items() if len(kinds) > 1)
+            names.setdefault(call.tool, set()).add(frozenset(call.args))
+    forms = frozenset(tool for tool, kinds in names.items() if len(kinds) > 1)
     return [replace(run, forms=forms) for run in runs] if forms else list(runs)
 
 
@@ -102,8 +102,8 @@ def without_repeats(run: Run, writing: Collection[str] = ()) -> Run:
     return replace(run, calls=tuple(kept))
 
 
-def _same(one: Call, other: Call) -> bool:
-    return one.tool == other.tool and json_equal(one.args, other.args) and json_equal(one.value, other.value)
+def _same(first: Call, second: Call) -> bool:
+    return first.tool == second.tool and json_equal(first.args, second.args) and json_equal(first.value, second.value)
 
 
 def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
@@ -171,7 +171,7 @@ def _holds(value: Any, result: Any, others: Sequence[Any]) -> bool:
         return True
     if any(key in _inside(other) for other in others):
         return False
-    return key in _inside(result) or any(_holds(one, result, others) for one in _parts(value))
+    return key in _inside(result) or any(_holds(part, result, others) for part in _parts(value))
 
 
 _TRIVIAL = frozenset(["true", "false", "null", "0", "1", '""', "[]", "{}"])
@@ -181,10 +181,10 @@ def _inside(value: Any) -> list[str]:
     """A value and its parts, as keys."""
     if value is UNSET:
         return []
-    found = [dump_json(value)]
+    keys = [dump_json(value)]
     for part in _parts(value):
-        found += _inside(part)
-    return found
+        keys += _inside(part)
+    return keys
 
 
 def _parts(value: Any) -> list[Any]:

@@ -52,11 +52,11 @@ class Layout:
 
     def edges(self) -> dict[Key, list[Key]]:
         """For each place the places that were reached from it, in the order in which they were seen."""
-        found: dict[Key, dict[Key, None]] = {}
+        ways: dict[Key, dict[Key, None]] = {}
         for path in self.paths:
-            for one, other in pairwise(path):
-                found.setdefault(one.key, {})[other.key] = None
-        return {key: list(ways) for key, ways in found.items()}
+            for event, following in pairwise(path):
+                ways.setdefault(event.key, {})[following.key] = None
+        return {key: list(targets) for key, targets in ways.items()}
 
 
 def junction(loop: str) -> Key:
@@ -153,12 +153,12 @@ def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: H
 
 def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
     """One of each in turn, so that the first header does not use up what may be looked at."""
-    left = list(ways)
-    while left:
-        for way in list(left):
+    unfinished = list(ways)
+    while unfinished:
+        for way in list(unfinished):
             part = next(way, None)
             if part is None:
-                left.remove(way)
+                unfinished.remove(way)
             else:
                 yield part
 
@@ -249,10 +249,10 @@ def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _times(runs: Sequence[Run], spans: Sequence[Span], one: str, other: str) -> int:
+def _times(runs: Sequence[Run], spans: Sequence[Span], first: str, second: str) -> int:
     """How often a call of one tool stands right before a call of another."""
     parts = (runs[number].tools[begin:end] for number, begin, end in spans)
-    return sum(pair == (one, other) for tools in parts for pair in pairwise(tools))
+    return sum(pair == (first, second) for tools in parts for pair in pairwise(tools))
 
 
 def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
@@ -265,7 +265,7 @@ def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
         return [_back(tools, place, begin, header.led_by) for place in places]
     if not header.twice:
         return places
-    return [one for one in places if one + 1 in places and one - 1 not in places]
+    return [place for place in places if place + 1 in places and place - 1 not in places]
 
 
 def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
@@ -290,7 +290,7 @@ def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterato
         if places
         for place in range(places[-1] + 1, end)
     }
-    last = {runs[span[0]].tools[one - 1] for span, places in zip(spans, placed, strict=True) for one in places[1:]}
+    last = {runs[span[0]].tools[place - 1] for span, places in zip(spans, placed, strict=True) for place in places[1:]}
 
     def before(tools: Collection[str]) -> Callable[[Sequence[str], range], int | None]:
         return lambda calls, after: next((place for place in after if calls[place] in tools), None)
@@ -306,8 +306,8 @@ def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterato
         ends: list[int | None] = []
         for (number, _, end), places in zip(spans, placed, strict=True):
             if places:
-                found = rule(runs[number].tools, range(places[-1] + 1, end))
-                ends.append(end if found is None else found)
+                leaving = rule(runs[number].tools, range(places[-1] + 1, end))
+                ends.append(end if leaving is None else leaving)
             else:
                 ends.append(None)
         if tuple(ends) not in seen:

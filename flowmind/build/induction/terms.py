@@ -67,21 +67,21 @@ def paths(term: Term, depth: int = 3) -> Iterator[Term]:
     """A variable's paths that lead somewhere at every sample."""
     if depth == 0 or not isinstance(term.binding, Var):
         return
-    held = [value for value in term.values if value is not UNSET]
-    if not held:
+    values = [value for value in term.values if value is not UNSET]
+    if not values:
         return
-    if all_are(dict, held):
-        for key in [key for key in held[0] if all(key in value for value in held)][:20]:
-            found = _part(term, key, 0.3)
-            yield found
-            yield from paths(found, depth - 1)
-    elif all_are(list, held) and all(held):
-        shortest = min(map(len, held))
+    if all_are(dict, values):
+        for key in [key for key in values[0] if all(key in value for value in values)][:20]:
+            part = _part(term, key, 0.3)
+            yield part
+            yield from paths(part, depth - 1)
+    elif all_are(list, values) and all(values):
+        shortest = min(map(len, values))
         for index in [*range(min(shortest, 4)), -1]:
-            found = _part(term, index, 1.2 if index == 0 else 1.4)
-            yield found
+            part = _part(term, index, 1.2 if index == 0 else 1.4)
+            yield part
             if index >= 0:
-                yield from paths(found, depth - 1)
+                yield from paths(part, depth - 1)
 
 
 def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
@@ -89,9 +89,9 @@ def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
     return isinstance(values[0], kind) and all(isinstance(value, kind) for value in values)
 
 
-def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
+def same(values: Sequence[Any], targets: Sequence[Any]) -> bool:
     """Whether two rows of values are equal where neither is unset in either."""
-    return all(one is not UNSET and json_equal(one, other) for one, other in zip(left, right, strict=True))
+    return all(value is not UNSET and json_equal(value, target) for value, target in zip(values, targets, strict=True))
 
 
 def is_number(value: Any) -> bool:
@@ -116,5 +116,5 @@ def key_of(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return ("list", *map(key_of, cast(list[Any], value)))
-    held = cast(dict[str, Any], value)
-    return ("object", *((key, key_of(held[key])) for key in sorted(held)))
+    fields = cast(dict[str, Any], value)
+    return ("object", *((key, key_of(fields[key])) for key in sorted(fields)))

@@ -96,7 +96,7 @@ def agreement(text_mentions: Iterable[Mention], op: str, value: int | float | st
     with it. 0.3: it compares with the value, but otherwise, such as `<=` for `<`. 0.0: it does not name the value.
     Of several mentions of the value the best one counts. An operator that is none of the six makes no cut.
     """
-    same = [{_CUT[said] for said in one.ops} for one in text_mentions if _equal(one.value, value)]
+    same = [{_CUT[op] for op in mention.ops} for mention in text_mentions if _equal(mention.value, value)]
     return max((1.0 if _CUT.get(op) in cuts else 0.3 if cuts else 0.5 for cuts in same), default=0.0)
 
 
@@ -107,7 +107,7 @@ def word_overlap(names: Iterable[str], spoken: Mention | Iterable[str]) -> float
     """
     near = set(spoken.context if isinstance(spoken, Mention) else spoken)
     parts = {part for name in names for part in stems(_HUMP.sub(" ", name))}
-    return sum(part in near or any(_related(part, one) for one in near) for part in parts) / max(len(parts), 1)
+    return sum(part in near or any(_related(part, stem) for stem in near) for part in parts) / max(len(parts), 1)
 
 
 # Reading values.
@@ -275,10 +275,10 @@ def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozense
     return frozenset({"<"}) if limits else ops
 
 
-def _ranges(text: str, found: Sequence[_Value]) -> dict[int, frozenset[str]]:
+def _ranges(text: str, values: Sequence[_Value]) -> dict[int, frozenset[str]]:
     """What ranges say of their two ends, by where these stand."""
     result: dict[int, frozenset[str]] = {}
-    for low, high in pairwise(one for one in found if not isinstance(one.value, str)):
+    for low, high in pairwise(value for value in values if not isinstance(value.value, str)):
         link = text[low.end : high.start]
         word = re.search(r"\b(between|from) (?:the )?(?:\w+ )?$", text[max(0, low.start - 24) : low.start])
         if link in ("-", " - ", " to ", " through ") or (word and link == _RANGE[word[1]]):
@@ -296,17 +296,21 @@ def _also(mention: Mention, value: _Value, behind: str) -> Iterator[Mention]:
         yield replace(mention, value=-mention.value, ops=frozenset(_MIRRORED[op] for op in mention.ops))
 
 
-def _referred(text: str, said: Sequence[Mention]) -> Iterator[Mention]:
+def _referred(text: str, mentioned: Sequence[Mention]) -> Iterator[Mention]:
     """The mentions, with what is said later by "more than that"."""
     more: dict[int, frozenset[str]] = {}
     for back in _BACK.finditer(text):
         last = back.start()
-        near = [one for one in said if last - _REACH < one.start < last and not isinstance(one.value, str)]
+        near = [
+            mention
+            for mention in mentioned
+            if last - _REACH < mention.start < last and not isinstance(mention.value, str)
+        ]
         if near:
-            meant = max(near, key=lambda one: (bool(one.ops), one.start)).start
+            meant = max(near, key=lambda mention: (bool(mention.ops), mention.start)).start
             more[meant] = more.get(meant, frozenset()) | _ops(_BACK_SPEC, back)
-    for one in said:
-        yield replace(one, ops=one.ops | more[one.start]) if one.start in more else one
+    for mention in mentioned:
+        yield replace(mention, ops=mention.ops | more[mention.start]) if mention.start in more else mention
 
 
 # Words.
@@ -338,15 +342,15 @@ def _stem(word: str) -> str:
     return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
 
 
-def _related(one: str, other: str) -> bool:
-    return min(len(one), len(other)) > 3 and (one.startswith(other) or other.startswith(one))
+def _related(first: str, second: str) -> bool:
+    return min(len(first), len(second)) > 3 and (first.startswith(second) or second.startswith(first))
 
 
-def _context(words: Sequence[tuple[int, str]], one: _Value, low: int, high: int) -> tuple[str, ...]:
-    here, then = bisect_left(words, (one.start, "")), bisect_left(words, (one.end, ""))
+def _context(words: Sequence[tuple[int, str]], value: _Value, low: int, high: int) -> tuple[str, ...]:
+    here, then = bisect_left(words, (value.start, "")), bisect_left(words, (value.end, ""))
     near = [*words[max(0, here - _AROUND) : here], *words[then : then + _AROUND]]
     return tuple(_stem(word) for start, word in near if low <= start < high and word not in _STOP)
 
 
-def _equal(one: int | float | str, other: int | float | str) -> bool:
-    return one == other and not isinstance(other, bool)
+def _equal(first: int | float | str, second: int | float | str) -> bool:
+    return first == second and not isinstance(second, bool)

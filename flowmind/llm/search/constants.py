@@ -135,11 +135,11 @@ def constants(
     text: str, cases: Sequence[dict[str, Any]], outputs: Sequence[Any], names: Sequence[Named]
 ) -> list[Constant]:
     """The values that a program for a task may use; each once, the likeliest reading first."""
-    found: dict[str, Constant] = {}
+    by_key: dict[str, Constant] = {}
 
     def add(value: Any, cost: float, kind: str, of: Sequence[Named] = (), context: Sequence[str] = ()) -> None:
         around = tuple(context) or tuple(itertools.chain.from_iterable(part.context for part in of))
-        found.setdefault(repr(value), Constant(value, cost, kind, tuple(repr(part.value) for part in of), around))
+        by_key.setdefault(repr(value), Constant(value, cost, kind, tuple(repr(part.value) for part in of), around))
 
     fields = field_names(cases, text)
     lower = set(re.findall(r"[a-z]+", text.lower()))
@@ -177,7 +177,7 @@ def constants(
         add(value, 0.5, "usual")
     for value in NEW_FIELDS:
         add(value, 0.1, "new")
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]]]:
@@ -191,7 +191,7 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
     for match in _BRACKETED.finditer(text):
         value = [float(part) if "." in part else int(part) for part in match[1].split(",")]
         yield value, [name for name in numbers if name.value in value]
-    units = {name.unit: [other for other in numbers if other.unit == name.unit] for name in numbers}
+    units = {name.unit: [number for number in numbers if number.unit == name.unit] for name in numbers}
     for same in units.values():
         if len(same) > 1:
             values = [name.value for name in same]
@@ -206,7 +206,7 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
                     yield [name.value for name in run], run
     if len(texts) in (2, 4, 6):
         pairs = zip(texts[::2], texts[1::2], strict=True)
-        yield {one.value: other.value for one, other in pairs}, texts
+        yield {key.value: other.value for key, other in pairs}, texts
     for length in (2, 3, 4):
         for start in range(len(numbers) - length + 1):
             run = numbers[start : start + length]
@@ -220,16 +220,16 @@ def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple
     answers = [output.split(" ") for output in outputs if isinstance(output, str)]
     for name in names:
         if isinstance(name.value, str) and answers and len(answers) == len(outputs):
-            said = name.value.split(" ")
-            before = min(_common(said, answer) for answer in answers)
-            after = min(_common(said[::-1], answer[::-1]) for answer in answers)
-            if before + after == len(said) - 1:
-                yield " ".join([*said[:before], f"{{{HOLE}}}", *said[len(said) - after :]]), name
+            parts = name.value.split(" ")
+            before = min(_common(parts, answer) for answer in answers)
+            after = min(_common(parts[::-1], answer[::-1]) for answer in answers)
+            if before + after == len(parts) - 1:
+                yield " ".join([*parts[:before], f"{{{HOLE}}}", *parts[len(parts) - after :]]), name
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
     """How many words two texts have in common at their beginnings."""
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
@@ -245,13 +245,13 @@ def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
 
 def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
     """The texts in the inputs that may be names: one to four words, keys of objects included."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, str) and 2 < len(value) < 40 and value.count(" ") < 4:
-            found[value] = None
+            texts[value] = None
         if isinstance(value, dict):
-            found |= {key: None for key in cast(dict[str, Any], value) if len(key) > 2 and key[0].isupper()}
-    return list(found)
+            texts |= {key: None for key in cast(dict[str, Any], value) if len(key) > 2 and key[0].isupper()}
+    return list(texts)
 
 
 def _inside(cases: Sequence[dict[str, Any]]) -> Iterator[Any]:
