@@ -1,4 +1,4 @@
-"""Where each argument and the answer came from, over all visits of a site: one term, or one for each way to it."""
+"""Binds the slots of a layout: for each argument and the answer, one term for all visits, or one for each path."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from flowmind.workflow.document import Var
 from tools_registry.specs.schema import json_equal
 
 UNEXPLAINED = 14.0
-"""What a value costs that nothing explains."""
+"""Cost of a value without an explanation."""
 SPLIT = 0.9
-"""What it costs that a value comes from elsewhere on each way."""
+"""Cost of taking a value from a different source on each path."""
 WORK = 4_000
-"""Samples that a binder looks at before it leaves out computations."""
+"""Samples a binder examines before it leaves out computations."""
 GATHERED = 8
-"""The depth at which the elements of a list that a loop gathers are explained."""
+"""Recursion depth at which the elements of a gathered list are explained."""
 SHARED = 1.2
-"""What it costs to read a value that a loop keeps for another argument."""
+"""Cost of reading a value that a loop already keeps for another argument."""
 ADDED = 12
-"""Terms that are tried as what a loop adds up."""
+"""Terms tried as the summand of a loop."""
 DEAR = 6.0
-"""What costs more is explained badly: another explanation is looked for."""
+"""Above this cost an explanation is poor, and another one is searched."""
 ENOUGH = 3.2
-"""A term that costs no more is taken without looking for others."""
+"""A term of at most this cost is accepted without searching further."""
 
 
 @dataclass
 class Slot:
-    """What fills an argument: a term, or a variable that is set on the ways to the site."""
+    """The source of an argument: a term, or a variable that is set on the paths to the site."""
 
     terms: list[Term]
-    """The likeliest first; empty if it is set on the ways."""
+    """The likeliest first; empty if the variable is set on the paths."""
     cost: float
     ways: list[tuple[Edge, Slot]] = field(default_factory=list[tuple[Edge, "Slot"]])
     collected: tuple[tuple[Edge, ...], str, Slot] | None = None
-    """A list of one value each time that one of these edges of that loop is passed."""
+    """A list that gains one value each time the loop passes one of these edges."""
     support: tuple[Sample, ...] = ()
     part: Mapping[str, Slot] | None = None
-    """An object's fields, each filled on its own."""
+    """The fields of an object, each with its own source."""
     listed: Sequence[Slot] | None = None
-    """A list's elements, each filled on its own."""
+    """The elements of a list, each with its own source."""
     kept: Kept | Summed | None = None
-    """A value that a loop keeps, or adds up."""
+    """A value that a loop keeps or adds up."""
 
     @property
     def explained(self) -> bool:
-        """Whether a term stands for every visit."""
+        """Whether the slot has a source for every visit."""
         if self.collected is not None:
             return self.collected[2].explained
         if self.part is not None:
@@ -68,7 +68,7 @@ class Slot:
         )
 
     def used(self) -> set[str]:
-        """The variables that it reads."""
+        """The variables that the slot reads."""
         names = set[str]()
         if self.terms:
             names |= self.terms[0].uses
@@ -93,13 +93,13 @@ class Binder:
     said: Callable[[Any], float]
     constants: Sequence[Any]
     rows: tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]] | None = None
-    """The variables before and after each event, if more is set than the walk knows."""
+    """The variables before and after each event, if a plan sets more than the walk has."""
     wanted: frozenset[str] = frozenset()
-    """Results that nothing reads yet."""
+    """Results that nothing reads so far."""
     thorough: bool = True
-    """Whether values that a loop keeps are looked for: dear, and of use in likely layouts only."""
+    """Whether to search for values that a loop keeps. This is slow, so only likely layouts do it."""
     held: list[Kept] = field(default_factory=list[Kept])
-    """Values that loops keep for arguments explained so far."""
+    """Values that loops keep for the arguments explained so far."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
@@ -107,7 +107,7 @@ class Binder:
     )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was looked up so far: it goes by the identity of objects, and would be most of what is sent."""
+        """Drops the caches: they are keyed by object identity and are larger than everything else."""
         return {**vars(self), "_indexes": {}, "_pools": {}}
 
     def pool(self, samples: Sequence[Sample], after: bool = False) -> Pool:
@@ -129,7 +129,7 @@ class Binder:
         return self._pools[key]
 
     def _order(self, samples: Sequence[Sample], envs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """What each variable costs: inputs 1, results less the later they came, counters more."""
+        """The cost of each variable: inputs 1, later results less than earlier ones, counters more."""
         order: dict[str, float] = {}
         names = list(envs[0]) if envs else []
         latest = list(dict.fromkeys(reversed(self._recent(samples[0]))))
@@ -149,12 +149,12 @@ class Binder:
         return order
 
     def _recent(self, sample: Sample) -> list[str]:
-        """The results before a visit, the earliest first; of this round and before."""
+        """The results before a visit, in this round and earlier; the earliest first."""
         path = self.walk.layout.paths[sample.run][: sample.event]
         return [self.walk.names[event.key] for event in path if event.key in self.walk.names]
 
     def explain(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Slot:
-        """What fills a slot that has these values at these visits."""
+        """The slot for these values at these visits."""
         return self._at(list(samples), list(targets), list(samples), 0)
 
     def _at(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot:
@@ -192,7 +192,7 @@ class Binder:
         return best
 
     def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Kept | None:
-        """What another argument reads already that a loop keeps, if it has these values, too."""
+        """A value that a loop already keeps for another argument, if it has these values too."""
         rows = (self.rows or (self.walk.before, self.walk.after))[0]
         for kept_value in self.held:
             shown = (value_of(kept_value, self.walk, rows, sample) for sample in samples)
@@ -203,13 +203,13 @@ class Binder:
         return None
 
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
-        """The likeliest term for values at visits."""
+        """The likeliest term for the values at some visits."""
         self._work -= len(samples)
         terms = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
         return terms[0] if terms else None
 
     def _numbers(self, samples: Sequence[Sample]) -> list[Term]:
-        """The likeliest terms that are numbers at some visits."""
+        """The likeliest numeric terms at some visits."""
         self._work -= len(samples)
         return [term for term in self.pool(samples).countable if term.binding is not None][:ADDED]
 
@@ -217,7 +217,7 @@ class Binder:
         return not any(self._set_in(name, loop) for name in term.uses)
 
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
-        """Results of a loop's sites that have another value before the first round: the start of an accumulation."""
+        """Results of sites in a loop that have a different value before the first round, as in an accumulation."""
         terms: list[Term] = []
         for key, name in self.walk.names.items():
             if "/" not in key[1]:
@@ -243,7 +243,7 @@ class Binder:
         return counted or any(inside(key, loop) for key in keys)
 
     def _collected(self, samples: Sequence[Sample], targets: Sequence[Any], origin: list[Sample]) -> Slot | None:
-        """A list with one value for each time that a place of a loop was passed."""
+        """A list with one value for each time the loop passed some edge."""
         if not all(isinstance(target, list) for target in targets) or not any(targets):
             return None
         best: Slot | None = None
@@ -266,7 +266,7 @@ class Binder:
         return best
 
     def _gathering(self, loop: str) -> list[tuple[Edge, ...]]:
-        """Where a loop may gather: on one of its edges, or at the end of every round."""
+        """The places where a loop may gather: one of its edges, or the end of every round."""
         edges = self.walk.layout.edges()
         inner = [(key, way) for key, ways in edges.items() for way in ways if inside(key, loop) and inside(way, loop)]
         back = tuple(edge for edge in inner if edge[1] == ("loop", loop))
@@ -284,7 +284,7 @@ class Binder:
         return visits[::-1]
 
     def _split(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot | None:
-        """One explanation for each way to the place."""
+        """One explanation for each path to the place."""
         here = self.walk.key(samples[0])
         if here == START:
             return None
@@ -319,7 +319,7 @@ class Binder:
         return Slot([], cost, ways, support=tuple(origin))
 
     def _parts(self, samples: list[Sample], targets: list[Any], origin: list[Sample]) -> list[Slot]:
-        """An object or a short list whose fields are explained one by one, each in its own way."""
+        """An object or a short list with a separate explanation for each part."""
         first: Any = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
@@ -351,7 +351,7 @@ class Bound:
 
     @property
     def settled(self) -> bool:
-        """Whether every argument that is bound so far is explained well."""
+        """Whether every argument bound so far has a good explanation."""
         return all(slot.explained and slot.cost <= DEAR for args in self.slots.values() for slot in args.values())
 
     def read(self) -> set[str]:
@@ -368,11 +368,11 @@ class Bound:
 
 
 NEAR = 1.3
-"""How much dearer a term may be that reads a result which nothing else reads."""
+"""Extra cost allowed for a term that reads a result which nothing else reads."""
 
 
 def _settle(bound: Bound) -> None:
-    """Prefers what hangs together: results are there to be read, neighbours in a list go to neighbouring arguments."""
+    """Prefers terms that read unused results, and neighbouring list elements for neighbouring arguments."""
     for slots in bound.slots.values():
         _in_line([slot for slot in slots.values() if slot.terms])
     inputs = set(bound.walk.runs[0].inputs) - bound.read()
@@ -391,7 +391,7 @@ def _settle(bound: Bound) -> None:
 
 
 def _read_elsewhere(bound: Bound, slot: Slot, names: frozenset[str]) -> bool:
-    """Whether all these results are read by another slot, too."""
+    """Whether other slots read all these results too."""
     ours = names & set(bound.walk.names.values())
     others = [other for args in bound.slots.values() for other in args.values() if other is not slot]
     others += [bound.answer] if bound.answer and bound.answer is not slot else []
@@ -399,7 +399,7 @@ def _read_elsewhere(bound: Bound, slot: Slot, names: frozenset[str]) -> bool:
 
 
 def _in_line(slots: Sequence[Slot]) -> None:
-    """Of several arguments that can be elements of one list in a row, all are."""
+    """If several arguments can be consecutive elements of one list, makes them so."""
     if len(slots) < 2:
         return
     for term in slots[0].terms:
@@ -424,7 +424,7 @@ def _in_line(slots: Sequence[Slot]) -> None:
 
 
 def is_late(walk: Walk, key: Key) -> bool:
-    """Whether a site stands behind a loop, where what loops have set can be read."""
+    """Whether a site comes after a loop and can read what the loop has set."""
     return bool(walk.layout.loops) and ">" in key[1]
 
 

@@ -21,20 +21,20 @@ from flowmind.build.induction.terms import Term, is_number, key_of
 from flowmind.build.induction.walking import ROUND, VISITS
 
 MOST = 24
-"""Candidates that are kept."""
+"""Candidates returned at most."""
 FEATURES = 70
 HALVES = 220
 ALIKE = 4
-"""Halves of conditions that hold at the same visits."""
+"""Atoms with the same truth values that may be combined."""
 TEXTS = 80
 DATES = 32
 SIMPLE = 4.0
-"""A comparison that costs no more is taken without looking for one with a multiple."""
+"""If a comparison costs at most this, no multiples are tried."""
 WAITING = 0.5
-"""What a term costs at most if nothing else reads it."""
+"""Maximum cost of a term that reads a result which nothing else reads."""
 
 Agreement = Callable[[str, Any, Iterable[str]], float]
-"""How far the task's text says this comparison with this value about these variables: from 0 to 1."""
+"""The degree, 0 to 1, to which the text states this comparison with this value for these variables."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
 
 
 def negated(expr: str) -> str:
-    """The opposite of a condition, without `not (…)` where it is one comparison, or where it is that already."""
+    """The opposite of a condition, without `not (…)` around a single comparison or around another `not (…)`."""
     if expr.startswith("not (") and _closes(expr, len("not ")) == len(expr) - 1:
         return expr[len("not (") : -1]
     simple = re.fullmatch(r"(\S+) (==|!=|<=|>=|<|>|in|not in) (\S+)", expr)
@@ -75,7 +75,7 @@ def negated(expr: str) -> str:
 
 
 def _closes(expr: str, opening: int) -> int:
-    """Where the parenthesis closes that opens there; brackets in quoted texts would be counted, and are rare."""
+    """The place of the closing parenthesis. Parentheses in quoted texts are counted too; they are rare."""
     depth = 0
     for place in range(opening, len(expr)):
         depth += (expr[place] == "(") - (expr[place] == ")")
@@ -120,7 +120,7 @@ def separate(
 
 
 def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
-    """The cheapest atoms, few of those that hold at the same visits."""
+    """The cheapest atoms, with few of each set of truth values."""
     kept: list[_Atom] = []
     counts: dict[int, int] = {}
     for atom in atoms:
@@ -131,7 +131,7 @@ def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
 
 
 def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
-    """Pairs of atoms that cost no more than that together; the atoms come cheapest first."""
+    """Pairs of atoms whose total cost is at most `most`. The atoms are sorted by cost."""
     for place, first in enumerate(halves):
         for second in halves[place + 1 :]:
             cost = first.cost + second.cost + 0.8
@@ -141,7 +141,7 @@ def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom,
 
 
 def _ordered(first_atom: _Atom, second_atom: _Atom) -> tuple[_Atom, _Atom]:
-    """A test that guards the other's index first."""
+    """The pair in order of evaluation: a test that guards an index first."""
     guards = [atom for atom in (first_atom, second_atom) if " < len(" in atom.expr]
     first = guards[0] if guards else first_atom
     return (first, second_atom) if first is first_atom else (first, first_atom)
@@ -170,7 +170,7 @@ def _numbers(terms: Sequence[Term]) -> list[Term]:
 
 
 def _mask(holds: Iterable[bool]) -> int:
-    """One bit for each, the first in the lowest place."""
+    """The truth values as bits, the first in the lowest place."""
     return sum([1 << place for place, hold in enumerate(holds) if hold])
 
 
@@ -231,13 +231,13 @@ def _shown(value: float) -> str:
 
 
 def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
-    """The extreme values of both sides."""
+    """The smallest and largest value on each side."""
     sides = ([v for v, label in zip(values, labels, strict=True) if label is side] for side in (True, False))
     return sorted({edge for side in sides if side for edge in (min(side), max(side))})
 
 
 def _holds(op: str, less: int, equal: int, everything: int) -> int:
-    """The visits at which a comparison holds, from those with a smaller and those with the same value."""
+    """The visits at which a comparison holds, given those with a smaller and with an equal value."""
     match op:
         case "<":
             return less
@@ -264,7 +264,7 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
 
 
 def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
-    """Where values compare so with others."""
+    """For each operator the visits at which it holds between two lists of values."""
     pairs = list(zip(left, right, strict=True))
     less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
     above = everything ^ less ^ equal
@@ -272,7 +272,7 @@ def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple
 
 
 def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
-    """Comparisons of a multiple, by a number that the text names, with another term, or the larger of two lengths."""
+    """Comparisons of a multiple of a term with another term, or with the larger of two lengths."""
     numbers = _numbers(_terms(pool))
     named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
     lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
@@ -294,7 +294,7 @@ def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
 
 
 def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
-    """Differences and sums of two terms, to be compared with a constant that the text names."""
+    """Sums and differences of two terms, for comparison with a constant of the text."""
     for first, second in combinations(numbers, 2):
         cost, uses = first.cost + second.cost + 0.6, first.uses | second.uses
         pairs = list(zip(first.values, second.values, strict=True))
@@ -305,7 +305,7 @@ def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
 def _texts(
     terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
 ) -> Iterator[_Atom]:
-    """Texts that equal a constant, another text, or contain a text that the task names."""
+    """Tests whether a text equals a constant or another text, or contains a text that the task names."""
     texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
     everything = (1 << len(labels)) - 1
     yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
@@ -342,11 +342,11 @@ def _texts(
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
-"""Dates and times that are ordered like texts."""
+"""Dates and times whose order is that of their texts."""
 
 
 def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
-    """Which of two dates or times is earlier."""
+    """Comparisons of two dates or times."""
     for first, second in combinations(terms[:DATES], 2):
         for op, holds in _beside(first.values, second.values, everything)[:4]:
             if holds not in (0, everything):
@@ -355,7 +355,7 @@ def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
 
 
 def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
-    """Elements of lists, keys of objects."""
+    """Tests for elements of lists and keys of objects."""
     boxes = [term for term in terms if all(isinstance(value, list | dict) for value in term.values)][:16]
     simple = [term for term in terms if all(isinstance(value, str | int) for value in term.values)][:40]
     keys = [[key_of(value) for value in term.values] for term in simple]

@@ -1,4 +1,4 @@
-"""What decides between the ways that lead on from a place: conditions for a plan, those that serve several places."""
+"""Finds the conditions of a plan, also those that decide in several places."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from flowmind.build.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS,
 from flowmind.workflow.document import Literal_
 
 GUARD = 2.7
-"""What it costs to ask whether a list has an element left."""
+"""Cost of the test whether a list has an element left."""
 PLAIN = 3.6
-"""A condition to go on that costs no more is taken without looking for one with such a guard."""
+"""If a condition to continue a loop costs at most this, no condition with such a guard is tried."""
 SHARED = 1.0
-"""What a condition costs in a place if it decides in another one already."""
+"""Cost of a condition that already decides in another place."""
 SHARING = 6
-"""Candidates of a place that are tried in the others."""
+"""Candidates of a place that are tried in other places."""
 
 
 def decide(
     plan: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
 ) -> None:
-    """Searches the conditions of a plan, and adds what they cost."""
+    """Adds conditions and their cost to a plan."""
     bound = plan.bound
     _, envs = simulate(plan)
     constants = [*constants, *_seen(bound)]
@@ -57,7 +57,7 @@ def decide(
 
 @dataclass(frozen=True)
 class Parted:
-    """A place that has two ways: the variables at each visit, and whether it went the first of them."""
+    """A place with two ways: the variables at each visit, and whether the first way was taken."""
 
     decision: Decision
     rows: Sequence[Mapping[str, Any]]
@@ -65,11 +65,11 @@ class Parted:
 
     @property
     def price(self) -> float:
-        """What its likeliest condition costs."""
+        """The cost of the likeliest condition."""
         return self.decision.cost
 
     def serving(self, expr: str) -> str | None:
-        """The condition, or its opposite, if it tells the ways apart."""
+        """The condition or its opposite, whichever separates the two ways; None if neither does."""
         seen = [Set("", None, expr).value(row) for row in self.rows]
         if any(not isinstance(value, bool) for value in seen):
             return None
@@ -80,7 +80,7 @@ class Parted:
         )
 
     def take(self, candidate: Candidate) -> None:
-        """Puts a candidate before all others."""
+        """Makes a candidate the first."""
         candidates, way = self.decision.ways[0]
         self.decision.ways[0] = ([candidate, *(other for other in candidates if other.expr != candidate.expr)], way)
         self.decision.solved = True
@@ -120,7 +120,7 @@ def share(parted: Sequence[Parted]) -> None:
 
 
 def _seen(bound: Bound) -> list[Any]:
-    """Short texts that the calls are given as constants: conditions speak of them, too."""
+    """The short texts among constant arguments; conditions may compare with them too."""
     texts: dict[str, None] = {}
     for args in bound.slots.values():
         for slot in args.values():
@@ -157,7 +157,7 @@ def _decide(
     agreement: Agreement,
     constants: Sequence[Any],
 ) -> Decision:
-    """Conditions for all ways but one, the cheapest first."""
+    """Conditions for all ways but the last, the cheapest first."""
     visits = list(range(len(labels)))
     open_ways = list(ways)
     chosen: list[tuple[list[Candidate], Key]] = []
@@ -187,7 +187,7 @@ def _decide(
 def _guarded(
     walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
 ) -> list[Candidate]:
-    """Conditions to go on that hold as long as a list has an element left, or that ask something of that element."""
+    """Conditions that continue while a list has an element left, or that also test this element."""
     candidates: list[Candidate] = []
     index = index_name(walk.layout, loop)
     for name, listed in walk.lists[loop].items():

@@ -18,7 +18,7 @@ from flowmind.workflow.expressions import names as names_in
 from tools_registry.specs.schema import JSONSchema
 
 _LATER = "later"
-"""Stands for the first node of a junction that decides nothing, until that node is written."""
+"""Placeholder for the first node of a junction without a decision, until that node exists."""
 Exit = tuple[str, bool | None]
 """A node and its arm."""
 
@@ -43,9 +43,9 @@ class Emitter:
         self.nodes: list[Node] = [Start(id="start")]
         self.links: list[Link] = []
         self.where: dict[str, Key] = {"start": START}
-        """The place that a node belongs to."""
+        """The place of each node."""
         self.arms: dict[str, tuple[Key, int]] = {}
-        """The condition of a place that a condition node asks."""
+        """For each condition node its place, and the number of its condition there."""
         self.walk = plan.bound.walk
         self.layout = self.walk.layout
         self.edges = self.layout.edges()
@@ -65,7 +65,7 @@ class Emitter:
         return with_maps(workflow)
 
     def _read_names(self) -> set[str]:
-        """The variables that anything reads, so that no counter and no element is set for nothing."""
+        """The variables that something reads; counters and elements that nothing reads are not set."""
         names: set[str] = set()
         sets = [
             assignment
@@ -125,7 +125,7 @@ class Emitter:
         return self._add(source, Assign(**fields), key)
 
     def _go(self, source: Exit, edge: Edge) -> None:
-        """Links a place with the next one, with what is set on the way."""
+        """Adds the edge from one place to the next, with the assignments on the way."""
         key = edge[1]
         if edge[0][0] == "loop" and inside(key, edge[0][1]):
             index = index_name(self.layout, edge[0][1])
@@ -153,7 +153,7 @@ class Emitter:
         return index in self._used or any(name in self._used for name in self.walk.lists[loop])
 
     def _ordered(self, sets: list[Set]) -> list[Set]:
-        """A variable is set after those that read its old value."""
+        """The assignments in an order in which each variable is read before it is overwritten."""
         left, found = list(sets), list[Set]()
         while left:
             free = [one for one in left if not any(one.name in _names(other) for other in left if other is not one)]
@@ -163,7 +163,7 @@ class Emitter:
         return found
 
     def _enter(self, key: Key, source: Exit) -> None:
-        """Writes a place for the first time, and what comes after it."""
+        """Writes a place on its first visit, and everything after it."""
         before = len(self.nodes)
         for one in self.plan.before.get(key, ()):
             source = self._assign(source, one, key)
@@ -187,7 +187,7 @@ class Emitter:
         self._leave(key, source)
 
     def _enter_loop(self, key: Key, source: Exit) -> None:
-        """A junction has a node of its own if it decides; else its place is the first node behind it."""
+        """The entry of a junction: its own node if it decides, else the first node behind it."""
         if key not in self.plan.decisions:
             way = self.edges[key][0]
             placed = len(self.nodes)

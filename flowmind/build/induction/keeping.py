@@ -1,4 +1,4 @@
-"""Values that a loop keeps from round to round: set on some of its ways, and read until they are set again."""
+"""Values that a loop keeps: set on some paths of a round, and read until they are set again."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tools_registry.specs.values import CaseError
 
 Edge = tuple[Key, Key]
 MOST_SETS = 3
-"""Ways of a loop that set one value."""
+"""Maximum number of edges on which one value is set."""
 MOST_WAYS = 9
-"""Ways that are put together, the cheapest ones."""
+"""Edges that are combined, the cheapest ones."""
 EACH = 0.4
-"""What it costs that one more way sets the value."""
+"""Cost of each edge on which the value is set."""
 
 Explain = Callable[[Sequence[Sample], Sequence[Any], bool, bool], Term | None]
-"""The likeliest term for values at visits; whether they are what a loop begins with, and whether to compute."""
+"""Finds the likeliest term for values at visits: whether they are initial values, whether to try computations."""
 
 
 @dataclass(frozen=True)
@@ -34,46 +34,46 @@ class Kept:
 
     loop: str
     first: tuple[Term, tuple[Sample, ...]] | None
-    """What it is before the first round; None if it is always set before it is read."""
+    """Its initial value before the first round, as a term, and the visits that show it; None if it needs none."""
     sets: tuple[tuple[Edge, Term, tuple[Sample, ...]], ...]
-    """The ways on which it is set, what to, and the visits that show it."""
+    """The edges on which it is set, the term, and the visits that show it."""
     cost: float
 
     @property
     def terms(self) -> list[Term]:
-        """All that it reads."""
+        """All terms that it reads."""
         return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
 
     @property
     def told(self) -> str:
-        """What tells it from others."""
+        """A text that identifies it."""
         first = self.first[0].expr if self.first else ""
         return f"{self.loop} {first}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
 
 
 @dataclass(frozen=True)
 class Summed:
-    """A number that a loop adds to, or takes from, each time that one of its edges is passed."""
+    """A number that a loop adds to, or subtracts from, each time it passes an edge."""
 
     loop: str
     first: Term
-    """What it is before the first round."""
+    """The initial value."""
     begins: tuple[Sample, ...]
     edge: Edge
     term: Term
-    """What is added."""
+    """The summand."""
     sign: str
     points: tuple[Sample, ...]
     cost: float
 
     @property
     def terms(self) -> list[Term]:
-        """All that it reads."""
+        """All terms that it reads."""
         return [self.first, self.term]
 
     @property
     def told(self) -> str:
-        """What tells it from others."""
+        """A text that identifies it."""
         return f"{self.loop} {self.first.expr} {self.sign} {self.edge}: {self.term.expr}"
 
 
@@ -83,15 +83,15 @@ class _Way:
 
     edge: Edge
     passed: dict[int, int]
-    """The visits before which it was passed last, and where in the path."""
+    """By visit, the last place in the path before it at which the edge was passed."""
     explained: frozenset[int]
-    """Those of them whose value it explains."""
+    """The visits whose value the term explains."""
     term: Term
     points: tuple[Sample, ...]
 
 
 class _Readings:
-    """The visits at which a kept value is read: what was passed before each of them since the one before."""
+    """The visits that read a kept value, with the edges passed before each of them since the previous one."""
 
     def __init__(self, walk: Walk, loop: str, samples: Sequence[Sample], targets: Sequence[Any]) -> None:
         self.samples, self.targets = samples, targets
@@ -127,7 +127,7 @@ class _Readings:
         return passed
 
     def since(self, edge: Edge, number: int) -> list[Sample]:
-        """Where an edge was passed since the loop was entered, before a visit."""
+        """The passes of an edge since the loop was entered, before a visit."""
         run, end = self.samples[number].run, self.samples[number].event
         return [Sample(run, place) for place in self.passes[edge].get(run, []) if self.entries[number] < place <= end]
 
@@ -224,7 +224,7 @@ def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
 
 
 def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
-    """Where a loop was entered last before a visit."""
+    """The place where a loop was last entered before a visit."""
     path = walk.layout.paths[sample.run]
     for place in range(sample.event, 0, -1):
         if path[place].key == junction(loop) and not inside(path[place - 1].key, loop):
@@ -233,7 +233,7 @@ def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
 
 
 def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[int]]]:
-    """The places at which each edge of a loop leads on, by edge and run."""
+    """The places at which each edge of a loop is passed, by edge and run."""
     passes: dict[Edge, dict[int, list[int]]] = {}
     for run in sorted(runs):
         path = walk.layout.paths[run]
@@ -245,7 +245,7 @@ def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[
 
 
 def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
-    """The edges that could set the value, each with the cheapest term; the cheapest ones first."""
+    """The edges that could set the value, each with its cheapest term; the cheapest first."""
     ways: dict[frozenset[int], _Way] = {}
     unexplained: list[tuple[Edge, dict[int, int]]] = []
 
@@ -274,7 +274,7 @@ def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
 
 
 def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled) -> Kept | None:
-    """The cheapest few ways that explain every value together, with what it is at first."""
+    """The cheapest combination of edges that explains every value, with the initial value."""
     best: Kept | None = None
     for size in range(1, MOST_SETS + 1):
         for chosen in combinations(ways, size):
@@ -298,7 +298,7 @@ def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Exp
 
 
 def _begins(readings: _Readings, chosen: Sequence[_Way]) -> list[int] | None:
-    """The visits that read what the value is at first; None if some value is not explained."""
+    """The visits that read the initial value; None if some value is not explained."""
     begins: list[int] = []
     used: set[Edge] = set()
     for number in range(len(readings.samples)):

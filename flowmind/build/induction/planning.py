@@ -1,4 +1,4 @@
-"""From explained slots to a plan: what each site is given, what is set on which way, and what decides between ways."""
+"""Makes a plan of a bound layout: the arguments of each site, assignments on the edges, and decisions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.values import CaseError
 
 UNDECIDED = 16.0
-"""What a place costs whose ways nothing tells apart."""
+"""Cost of a place whose ways no condition separates."""
 LOOP = 4.5
 APART = 5.0
 CLOSE = 1.5
-"""How much dearer a term may be that explains a value about as well."""
+"""Extra cost up to which another term counts as an alternative."""
 
 
 @dataclass(frozen=True)
 class Set:
-    """A variable is set: to a binding, or to an expression."""
+    """An assignment of a binding or an expression to a variable."""
 
     name: str
     binding: Binding | None = None
@@ -37,7 +37,7 @@ class Set:
     support: tuple[Sample, ...] = ()
 
     def value(self, env: Mapping[str, Any]) -> Any:
-        """What it is set to; UNSET if that cannot be computed here."""
+        """The assigned value; UNSET if it cannot be computed with these variables."""
         if self.binding is not None:
             return resolve(self.binding, env)
         try:
@@ -48,7 +48,7 @@ class Set:
 
 @dataclass
 class Decision:
-    """What leads from a place to its ways: tried one after the other, the last way is what is left."""
+    """The conditions that lead from a place to its ways, tested in order; the last way has none."""
 
     ways: list[tuple[list[Candidate], Key]]
     last: Key
@@ -57,12 +57,12 @@ class Decision:
 
     @property
     def cost(self) -> float:
-        """Of its likeliest conditions."""
+        """The cost of the likeliest conditions."""
         return sum(candidates[0].cost if candidates else UNDECIDED for candidates, _ in self.ways)
 
     @property
     def uses(self) -> frozenset[str]:
-        """The variables that these read."""
+        """The variables that the likeliest conditions read."""
         return frozenset[str]().union(*(candidates[0].uses for candidates, _ in self.ways if candidates))
 
 
@@ -74,23 +74,23 @@ class Plan:
     args: dict[Key, dict[str, Binding]] = field(default_factory=dict[Key, dict[str, Binding]])
     answer: Binding | None = None
     before: dict[Key, list[Set]] = field(default_factory=dict[Key, list[Set]])
-    """Set right before a site."""
+    """Assignments right before a site."""
     on_way: dict[Edge, list[Set]] = field(default_factory=dict[Edge, list[Set]])
-    """Set on the way from one place to another."""
+    """Assignments on the edge from one place to another."""
     entering: dict[str, list[Set]] = field(default_factory=dict[str, list[Set]])
-    """Set before the first round of a loop."""
+    """Assignments before the first round of a loop."""
     decisions: dict[Key, Decision] = field(default_factory=dict[Key, Decision])
     open: list[tuple[Key, str]] = field(default_factory=list[tuple[Key, str]])
-    """Arguments that nothing explains."""
+    """Sites and arguments without an explanation."""
     cost: float = 0.0
     waiting: frozenset[str] = frozenset()
     """Results that nothing reads."""
     left_out: tuple[str, ...] = ()
-    """Tools with calls that were left out, because nothing reads their results."""
+    """Tools with calls that were left out because nothing reads their results."""
     others: list[tuple[Edge, Set, Set]] = field(default_factory=list[tuple[Edge, Set, Set]])
-    """What is set on a way, and what explains it about as well."""
+    """Assignments on an edge, each with an alternative of about the same cost."""
     refined: bool = False
-    """Layouts that may explain what it leaves open were tried."""
+    """Whether layouts that may explain its open slots were tried."""
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Plan:
 
 
 def resolve(binding: Binding, env: Mapping[str, Any]) -> Any:
-    """What a binding stands for; UNSET if something in it is."""
+    """The value of a binding; UNSET if a part of it is unset."""
     match binding:
         case Literal_(value=value):
             return value
@@ -129,7 +129,7 @@ class _Planner:
         self._names |= set(bound.walk.names.values())
 
     def fill(self) -> Plan:
-        """The plan; what stands behind loops is explained with what they set."""
+        """The plan. Slots behind loops are bound with the variables that the loops set."""
         self._sites()
         if self.layout.loops:
             finish(self.bound, simulate(self.plan))
@@ -152,7 +152,7 @@ class _Planner:
                     self.plan.open.append((key, name))
 
     def realise(self, slot: Slot, key: Key, hint: str) -> Binding:
-        """The binding of a slot; what it needs is put into the plan."""
+        """The binding of a slot. Assignments that it needs are added to the plan."""
         if slot.part is not None:
             return ObjectOf(object={name: self.realise(part, key, name) for name, part in slot.part.items()})
         if slot.listed is not None:
@@ -214,7 +214,7 @@ class _Planner:
         return name
 
     def _start(self, loop: str, name: str, term: Term, points: tuple[Sample, ...]) -> None:
-        """A variable is set before the first round of a loop."""
+        """Sets a variable before the first round of a loop."""
         self._begin(term)
         self._enter(loop, Set(name, term.binding, "" if term.binding is not None else term.expr, points))
 
@@ -275,13 +275,13 @@ def _told(slot: Slot) -> str:
 
 
 def _close(slot: Slot | None) -> list[Term]:
-    """The terms that explain a slot about as well as the likeliest one."""
+    """The alternatives to the likeliest term of a slot."""
     terms = slot.terms if slot is not None else []
     return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
 
 
 def variants(plan: Plan) -> Iterator[Plan]:
-    """The plan with one value taken from elsewhere: from where the traces show it as well."""
+    """The plan with one value replaced by an alternative that the traces support as well."""
     for key, slots in plan.bound.slots.items():
         for name, slot in slots.items():
             for term in _close(slot):
@@ -309,12 +309,12 @@ def fill(bound: Bound) -> Plan:
 
 
 def outlay(layout: Layout) -> float:
-    """What the loops of a layout cost, and ways that part early: the call before could have been one for all."""
+    """The cost of the loops of a layout, and of paths that diverge before their tools differ."""
     return LOOP * len(layout.loops) + (APART if layout.early else 0.0)
 
 
 def _regular(bound: Bound) -> float:
-    """A loop that makes the same number of rounds whenever it is entered may be no loop."""
+    """The cost of loops that always make the same number of rounds: they may be no loops."""
     cost = 0.0
     loops = bound.walk.layout.loops
     for loop in loops:
@@ -327,7 +327,7 @@ def _regular(bound: Bound) -> float:
 
 
 def _rounds(path: Sequence[Event], loop: str) -> list[int]:
-    """How often the junction of a loop is passed each time that it is entered."""
+    """The number of rounds each time the loop is entered."""
     counts: list[int] = []
     for event, following in pairwise(path):
         if following.key == junction(loop):
@@ -342,7 +342,7 @@ Rows = list[list[dict[str, Any]]]
 
 
 def simulate(plan: Plan) -> tuple[Rows, Rows]:
-    """The variables before and after every event, with everything that the plan sets."""
+    """The variables before and after every event, including everything that the plan sets."""
     walk = plan.bound.walk
     befores: Rows = []
     afters: Rows = []
