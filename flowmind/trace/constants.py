@@ -59,7 +59,7 @@ class Text:
     hidden: str
     """The text in lower case, of the same length: quoted texts, dates and times as `~`, curly signs as plain ones."""
     ends: tuple[int, ...]
-    """Where its sentences end, in characters."""
+    """The ends of its sentences, in characters."""
     constants: tuple[Constant, ...]
     """In the order of their places."""
 

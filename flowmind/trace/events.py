@@ -67,7 +67,7 @@ class Called(Record):
     """The step of the plan that was being executed; 0 without a plan."""
     turn: int | None = None
     origins: dict[str, Origin] = Field(default_factory=dict)
-    """The origin of each argument, once provenance was worked out."""
+    """The origin of each argument, once provenance is known."""
 
 
 class Refused(Record):
@@ -159,7 +159,7 @@ class Trace(Record):
     answer: Any = None
     """The final value, if it stopped with `finish`, or was handed in before the stage went on."""
     origin: Origin | None = None
-    """Where the answer came from, once provenance was worked out."""
+    """Where the answer came from, once provenance is known."""
     handed_in: bool = False
     """The agent had ended its execution with an answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None

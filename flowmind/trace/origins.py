@@ -1,7 +1,7 @@
-"""Provenance: where the arguments and the answer of a trace came from, as far as its values tell.
+"""Provenance: the origins of the arguments and the answer of a trace, found by comparing values.
 
-A value may equal several things by chance. Traces of one task settle it: their steps are aligned by tool and by how
-often the tool was called before, and the origin that explains an argument in most of the aligned steps wins.
+A value may equal several others by chance. Several traces of one task resolve this: calls are aligned by tool and
+occurrence, and the origin that explains an argument in most of the aligned calls is chosen.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.specs.values import MAX_DEPTH
 
 _INDEXED = 5_000
-"""Parts of one input or output that an argument may be found to be."""
+"""Maximum number of indexed parts of one input or output."""
 _ALIKE = 16
-"""Equal parts of one input or output that are told apart."""
+"""Maximum number of equal parts of one input or output that count as separate sources."""
 _CANDIDATES = 64
-"""Sources that are weighed for one value."""
+"""Maximum number of sources compared for one value."""
 _MOST_PARTS = 100
-"""Parts of a list or object that may have been put together; nobody writes a longer one by hand."""
+"""Maximum length of a list or object that is explained part by part."""
 _LONG = 12
-"""Characters of a text that hardly equals another one by chance."""
+"""From this length on, in characters, two texts are hardly equal by chance."""
 _SIGN = 3
-"""Characters of a text without letters and digits that is taken for a separator."""
+"""Maximum length of a text without letters and digits that counts as a separator."""
 _SHOWN_PARTS = 6
 _SHOWN_VALUE = 60
 _ABSENT: Any = object()
 
 _Path = tuple[str | int, ...]
 _Shape = tuple[Any, ...]
-"""What an origin is in terms that traces share: a producer by tool and occurrence, not by its step."""
+"""An origin in terms that traces share: a producer is identified by tool and occurrence, not by step."""
 
 
 def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
@@ -48,7 +48,7 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
 
     Args:
         traces: All traces of one task.
-        query: The task's text: what it names is no work of the head.
+        query: The task's text, which may name constants.
     """
     tracer = _Tracer(traces, query)
     slots: dict[tuple[str, int, str], list[_Place]] = defaultdict(list)
@@ -74,7 +74,7 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
     Args:
         origin: Of a value in `trace`.
         trace: Names the steps, which are counted from 1.
-        value: The value itself, which a constant shows; without it, the kind alone is told.
+        value: The value itself, shown for constants; without it, only the kind is shown.
     """
     match origin.kind:
         case "input":
@@ -94,24 +94,25 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
 
 
 def unexplained(trace: Trace) -> list[str]:
-    """A line for each argument, or part of one, and for the answer, that was worked out in the head.
+    """A line for each argument, part of an argument, and part of the answer without an origin.
 
-    Reads the origins that `with_origins` gave.
+    Args:
+        trace: With the origins of `with_origins`.
     """
     lines: list[str] = []
     for index, step in enumerate(trace.calls):
         for name, origin in step.origins.items():
             for path, value in _holes(origin, step.call.args.get(name)):
                 place = f"{_step_name(trace, index)}, {name}{_dotted(path)}"
-                lines.append(f"{place}: {_short(value)} is worked out in the head")
+                lines.append(f"{place}: {_short(value)} comes from no input and no tool result")
     if trace.origin is not None:
         for path, value in _holes(trace.origin, trace.answer):
-            lines.append(f"the answer{_dotted(path)}: {_short(value)} is worked out in the head")
+            lines.append(f"the answer{_dotted(path)}: {_short(value)} comes from no input and no tool result")
     return lines
 
 
 def has_holes(origin: Origin) -> bool:
-    """Whether the value, or a part of it, is unexplained."""
+    """Whether the value or a part of it is unexplained."""
     return origin.kind == "unexplained" or any(map(has_holes, origin.parts.values()))
 
 
@@ -182,8 +183,8 @@ def _told(
 
 
 def _business(trace: Trace) -> Iterator[tuple[int, Called, int]]:
-    """The business calls with their places, and how many calls of the tool succeeded before: a call that failed is a
-    try at the one that succeeds."""
+    """The business calls with their places, and the number of earlier successful calls of the tool: a failed call
+    counts as an attempt at the next successful one."""
     succeeded: Counter[str] = Counter()
     for index, step in enumerate(trace.calls):
         if step.call.tool not in GRAPH_TOOLS:
@@ -209,12 +210,12 @@ def _trivial(value: Any) -> bool:
 
 
 def _small(value: Any) -> bool:
-    """Whether it may equal something by chance."""
+    """Whether the value may equal another one by chance."""
     return not _trivial(value) and (isinstance(value, int | float) or (isinstance(value, str) and len(value) < _LONG))
 
 
 def _texts(value: Any) -> set[str]:
-    """The texts in a value, as far as they are looked at."""
+    """The texts in a value, up to a limit."""
     texts: set[str] = set()
     waiting: deque[Any] = deque([value])
     for _ in range(_MOST_PARTS):
@@ -228,17 +229,17 @@ def _texts(value: Any) -> set[str]:
 
 
 def _is_sign(text: str) -> bool:
-    """Whether it is a separator, a bracket or the like, which nobody works out."""
+    """Whether the text is a separator, a bracket or the like, which is never computed."""
     return len(text) <= _SIGN and not any(map(str.isalnum, text))
 
 
 class _Ids:
-    """A number for each value; two values share one if they are equal as JSON."""
+    """Numbers values. Values that are equal as JSON have the same number."""
 
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
         self._seen: dict[int, int] = {}
-        """By identity, of the lists and objects in the traces, which outlive this."""
+        """The numbers of lists and objects by identity. The traces outlive this table."""
 
     def of(self, value: Any, depth: int = 0) -> int:
         """The number of a value."""
@@ -262,7 +263,7 @@ class _Ids:
 
 
 class _Source(NamedTuple):
-    """A value that stood ready: an input, an output, or a part of one."""
+    """An available value: an input, an output, or a part of one."""
 
     root: Origin
     producer: _Shape
@@ -281,7 +282,7 @@ class _Source(NamedTuple):
 
 
 class _Sources:
-    """All that stood ready in a trace."""
+    """All values available in a trace."""
 
     def __init__(self, trace: Trace, ids: _Ids) -> None:
         self.fields: set[str] = set()
@@ -297,7 +298,7 @@ class _Sources:
                 self._add(Origin(kind="output", step=index), self.producers[index], step.observation.value)
 
     def _add(self, root: Origin, producer: _Shape, value: Any) -> set[str]:
-        """Indexes a value and its parts, the shallow ones first; gives the keys of its objects."""
+        """Indexes a value and its parts, outer parts first; returns the keys of its objects."""
         keys: set[str] = set()
         alike: dict[int, list[_Source]] = defaultdict(list)
         self._ids.of(value)
@@ -317,7 +318,7 @@ class _Sources:
         return keys
 
     def equal(self, number: int, before: int) -> list[_Source]:
-        """The sources of a value before a step: the inputs, then the outputs, the latest first."""
+        """The sources of a value before a step: inputs first, then outputs, the latest first."""
         groups = self._found.get(number, [])
         steps = [(group[0].root.step, group) for group in groups]
         inputs = [group for step, group in steps if step is None]
@@ -330,37 +331,37 @@ class _Sources:
 
 @dataclass(frozen=True)
 class _Place:
-    """A value whose origin is asked for."""
+    """A value in a trace that needs an origin."""
 
     trace: int
     step: int
-    """What came before this step stood ready."""
+    """Only values from before this step are available."""
     value: Any
     counts: bool
-    """Whether it has a say in what others are: not if its call failed."""
+    """Whether it is evidence for the origins of aligned values; false if its call failed."""
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """The places that are aligned, and what they have in common."""
+    """Aligned places and their common properties."""
 
     places: Sequence[_Place]
     ids: Sequence[int]
     sources: Sequence[Sequence[_Source]]
     votes: Mapping[Any, int]
-    """In how many places each source, by its shape, and each value, by its number, is found."""
+    """The number of places at which each source (by shape) and each value (by number) occurs."""
     constant: int | None
-    """The value that several places agree on."""
+    """The number of the value that is the same at all places."""
     fields: Set[str]
-    """The keys that the inputs of all places have."""
+    """The keys of objects in the inputs of all places."""
     usual: Set[str]
-    """Texts that every trace has in the argument, at whatever call of the tool."""
+    """Texts that every trace passes to this argument, in any call of the tool."""
     final: bool
-    """Whether it is the answer's."""
+    """Whether the value is the answer."""
 
 
 class _Tracer:
-    """Works out the origins of values that stand in aligned places."""
+    """Finds the origins of values at aligned places."""
 
     def __init__(self, traces: Sequence[Trace], query: str) -> None:
         self._ids = _Ids()
@@ -368,7 +369,7 @@ class _Tracer:
         self._sources = [_Sources(trace, self._ids) for trace in traces]
 
     def usual(self, slots: Mapping[tuple[str, int, str], Sequence[_Place]]) -> dict[tuple[str, str], Set[str]]:
-        """The texts that stand in an argument of a tool, or in parts of it, in every trace, if there are several."""
+        """The texts that every trace has in an argument of a tool, or in its parts, if there are several traces."""
         texts: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(dict)
         for (tool, _, name), places in slots.items():
             for place in places:
@@ -380,7 +381,7 @@ class _Tracer:
     def origins(
         self, places: Sequence[_Place], usual: Set[str] = frozenset(), *, final: bool = False, depth: int = 0
     ) -> list[Origin]:
-        """The origin of each value; of a trace, at most one place counts."""
+        """The origin of each value. At most one place per trace counts."""
         slot = self._slot(places, usual, final)
         picked = [self._pick(slot, index) for index in range(len(places))]
         open_ = [index for index, origin in enumerate(picked) if origin is None and self._parts(places[index])]
@@ -401,7 +402,7 @@ class _Tracer:
         return _Slot(places, ids, sources, votes, constant, fields, usual, final)
 
     def _pick(self, slot: _Slot, index: int) -> Origin | None:
-        """What a value is as a whole; None if nothing explains it."""
+        """The origin of a value as a whole; None if it has none."""
         place, plain = slot.places[index], self._plain(slot, index)
         ranked = [
             ((-slot.votes.get(source.shape, 0), _rank(source, slot.final), len(source.path), number), source)
@@ -417,7 +418,7 @@ class _Tracer:
         return own if self._by_chance(slot, index, -key[0]) else best.origin
 
     def _plain(self, slot: _Slot, index: int) -> Literal["text", "literal"] | None:
-        """Whether a value may be a constant of the task."""
+        """The kind of constant that a value may be; None if it is none."""
         value = slot.places[index].value
         if _trivial(value):
             return "literal"
@@ -429,7 +430,7 @@ class _Tracer:
         return "literal" if known else None
 
     def _by_chance(self, slot: _Slot, index: int, votes: int) -> bool:
-        """Whether a small value is found here alone, while another trace has one that nothing explains."""
+        """Whether a small value has a source only here, while another trace has a value without one."""
         place = slot.places[index]
         return votes < 2 and _small(place.value) and any(
             other.counts and other.trace != place.trace and _small(other.value)
@@ -441,12 +442,12 @@ class _Tracer:
 
     @staticmethod
     def _parts(place: _Place) -> dict[str | int, Any]:
-        """The parts of a value that may have been put together."""
+        """The parts of a list or object that may be composed; empty if there are too many."""
         parts = _children(place.value)
         return dict(parts) if len(parts) <= _MOST_PARTS else {}
 
     def _compose(self, slot: _Slot, asked: Sequence[int], depth: int) -> dict[int, Origin]:
-        """What the values at some places were put together from, if from anything that is known."""
+        """The values at some places, explained part by part."""
         parts = [self._parts(place) for place in slot.places]
         by_place: dict[int, dict[str, Origin]] = {index: {} for index in asked}
         for key in dict.fromkeys(key for index in asked for key in parts[index]):
@@ -468,9 +469,9 @@ class _Tracer:
         return composed
 
     def _holds(self, slot: _Slot, index: int, composed: Mapping[int, Origin]) -> bool:
-        """Whether a choice of elements of one list is by their places: another trace makes the same one.
+        """Whether elements of one list were chosen by their indices: another trace chooses the same ones.
 
-        Else somebody filtered or sorted the list in the head. One trace alone may take a single element.
+        Otherwise the agent filtered or sorted the list without a tool. A single trace may choose one element.
         """
         place = slot.places[index]
         others = [number for number, other in enumerate(slot.places) if other.counts and other.trace != place.trace]
@@ -489,20 +490,20 @@ class _Tracer:
 
 
 _TRIVIAL = {False: 0, True: 1}
-"""The rank of a trivial constant as an argument and as the answer: an answer is hardly a constant."""
+"""The rank of a trivial constant as an argument, and as the answer: answers are seldom constants."""
 _NAMED = 4
-"""The rank of what the text names, and of other constants."""
+"""The rank of constants that the text names, and of others."""
 
 
 def _rank(source: _Source, final: bool) -> int:
-    """Which source is preferred where as many traces are for each: the input, but as the answer the output."""
+    """The rank of a source among sources with equal votes: inputs come first, for the answer outputs."""
     if source.path:
         return 3
     return (2 if final else 1) if source.root.step is None else (0 if final else 2)
 
 
 def _folded(parts: dict[str, Origin]) -> Origin:
-    """What parts make together."""
+    """The origin of a list or object, given those of its parts."""
     kinds = {part.kind for part in parts.values()}
     if kinds <= {"literal", "text"}:
         return Origin(kind="text" if "text" in kinds else "literal")
@@ -512,13 +513,13 @@ def _folded(parts: dict[str, Origin]) -> Origin:
 
 
 def _strong(origin: Origin) -> bool:
-    """Whether it is more than an element of a list, which may be equal by chance."""
+    """Whether the origin is more than an element of a list, which may be equal by chance."""
     sourced = origin.kind in ("input", "output") and not (origin.path and isinstance(origin.path[-1], int))
     return sourced or origin.kind == "made"
 
 
 def _selects(origin: Origin) -> bool:
-    """Whether all parts are elements of one and the same list."""
+    """Whether all parts are elements of the same list."""
     lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in origin.parts.values()}
     return origin.kind == "made" and len(lists) == 1 and all(
         part.path and isinstance(part.path[-1], int) for part in origin.parts.values()

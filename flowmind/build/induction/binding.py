@@ -435,9 +435,9 @@ def bind(
     most: float = math.inf,
     thorough: bool = True,
 ) -> Bound | None:
-    """Explains every argument of every site that is not behind a loop; `finish` explains the others and the answer.
+    """Explains all arguments of sites before and in loops; `finish` explains the others and the answer.
 
-    None as soon as it costs more than `most`.
+    Returns None if the cost exceeds `most`.
     """
     bound = Bound(walk, Binder(walk, said, constants, thorough=thorough), {}, None, 0.0)
     for key in walk.layout.sites:
@@ -454,7 +454,7 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
     """Explains the arguments behind loops, and the answer.
 
     Args:
-        bound: What is bound so far.
+        bound: The slots so far.
         rows: The variables before and after each event, those of the plan so far included.
     """
     walk = bound.walk

@@ -1,9 +1,8 @@
-"""Conditions by search: what tells the visits of a place that went one way from those that went another.
+"""Searches conditions that separate the visits of a place that went one way from those that went another.
 
-Atoms are comparisons of terms with constants and with one another, truth values, membership; candidates are atoms and
-pairs of them. All that agree with every visit are kept, ranked by their size, by how the task's text speaks of their
-constants, and by whether they read a result that nothing else reads: a call whose result is not used was made for a
-decision.
+Atoms are comparisons of terms with constants and with each other, truth values, and membership. Candidates are atoms
+and pairs of atoms that agree with every visit. They are ranked by size, by what the task's text says about their
+constants, and by whether they read a result that nothing else reads, which probably serves a decision.
 """
 
 from __future__ import annotations
@@ -91,9 +90,9 @@ def separate(
 
     Args:
         pool: The terms at the visits.
-        labels: Which visits went the way that the condition is to lead.
-        agreement: What the text says.
-        constants: The values that the text names.
+        labels: For each visit whether it went the way of the condition.
+        agreement: The comparisons that the text makes.
+        constants: The constants that the text names.
     """
     wanted = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
@@ -184,9 +183,9 @@ def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
 def _cuts(
     term: Term, labels: Sequence[bool], agreement: Agreement, named: Sequence[Any], bare: bool = True
 ) -> Iterator[_Atom]:
-    """Comparisons with constants: at the values seen on either side, and at the constants that the text names.
+    """Comparisons of a term with its own values and with the constants that the text names.
 
-    Of two neighbouring values one is on each side of a cut; constants between them cut in the same way.
+    All constants between two neighbouring values separate the visits in the same way.
     """
     values = cast(tuple[float, ...], term.values)
     odd = 0.9 if term.spelled else 0.0

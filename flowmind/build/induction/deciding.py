@@ -87,9 +87,9 @@ class Parted:
 
 
 def share(parted: Sequence[Parted]) -> None:
-    """Takes conditions that decide in several places, where that is likelier than another one in each.
+    """Uses one condition in several places if that costs less than a separate condition for each.
 
-    The same question is asked again and again: whether there is another element, on every way through a round.
+    For example, every path through a round may test whether the list has another element.
     """
     served: dict[tuple[str, int], str | None] = {}
 

@@ -30,7 +30,7 @@ class Emitter:
         made: The plan.
         inputs: JSON Schema of the inputs.
         name: The workflow's name.
-        choice: For places with a decision, which candidate of which of its conditions is taken; the first without.
+        choice: The expression of a condition, by place and number; by default the likeliest candidate.
     """
 
     def __init__(

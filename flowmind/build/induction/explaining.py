@@ -23,7 +23,7 @@ def with_plan(traces: Sequence[Trace], plan: Plan) -> tuple[Trace, ...]:
 
     The values of single traces do not show everything. An argument that no input and no result equals may be
     computed from them, such as `name.title()`; an answer that is the same in all traces may be gathered by a loop.
-    Where the plan explains such a value, its origin is the plan's: an input, an output, or `computed`.
+    If the plan explains such a value, its origin becomes the plan's: an input, an output, or `computed`.
 
     Args:
         traces: Those that the plan was made from, by the numbers of its runs, with the origins of `with_origins`.

@@ -158,9 +158,9 @@ class Given:
 def drafts(given: Given) -> list[Induced]:
     """The workflows of the likeliest plans, sound ones first, then the cheapest.
 
-    The traces are read as they are; with calls left out that repeat the one before, if there are such; and, where
-    something stays open, with calls left out whose results nobody needs, at first those of tools that not all traces
-    call. What is left out has its price: a call that feeds a condition only is missed there.
+    The traces are read unchanged, then without calls that repeat the previous one. If something is still open, calls
+    whose results nothing needs are left out too, first those of tools that only some traces call. This has a cost,
+    because a call may serve a condition only.
     """
     runs, specs, inputs = given.runs, given.specs, given.inputs
     every = plans(runs, inputs, given.reading, given.among)
@@ -227,10 +227,10 @@ def induce(
     query: str = "",
     name: str = "workflow",
 ) -> list[Induced]:
-    """The workflows that traces of one task may come from, the likeliest first.
+    """The workflows that may have produced the traces of a task, the likeliest first.
 
     Args:
-        traces: Executions of the task on different inputs; failed calls are left out.
+        traces: Executions of the task on different inputs. Failed calls are ignored.
         specs: The tools.
         inputs: JSON Schema of the task's inputs.
         query: The task's text, which ranks constants and conditions.

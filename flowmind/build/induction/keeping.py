@@ -143,7 +143,7 @@ def kept(
     explain: Explain,
     settled: Settled,
 ) -> Iterator[Kept]:
-    """The ways to explain values as what a loop keeps: the cheapest of each loop.
+    """Explanations of values that a loop keeps: the cheapest for each loop.
 
     Args:
         walk: A layout with its variables.
@@ -169,7 +169,7 @@ def summed(
     settled: Settled,
     numbers: Callable[[Sequence[Sample]], Sequence[Term]],
 ) -> Iterator[Summed]:
-    """The ways to explain numbers as sums that a loop adds up; arguments as for `kept`.
+    """Explanations of numbers as sums over the rounds of a loop; arguments as for `kept`.
 
     Args:
         numbers: The likeliest terms that are numbers at some visits.
@@ -196,7 +196,7 @@ def summed(
 
 
 def value_of(kept_value: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
-    """What a kept value is at a visit; UNSET where it has none.
+    """The kept value at a visit; UNSET if it has none.
 
     Args:
         held: The kept value.

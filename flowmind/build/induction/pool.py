@@ -1,4 +1,4 @@
-"""The terms at one place of the runs: variables, paths into them, and what is computed from these."""
+"""The terms at one place of the runs: variables, paths into them, and computations over them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tools_registry.specs.schema import json_equal
 MAX_PATHS = 60
 MAX_POOL = 400
 MAX_NAME = 64
-"""Characters of a variable's name in a workflow; elements of elements of lists may be named at greater length."""
+"""Characters of a variable's name in a workflow. Generated names of nested elements may be longer."""
 MAX_LOOKED_UP = 40
 
 
 class Index:
-    """The parts of the variables of one sample, by value, and the sizes of those that have one."""
+    """The parts of the variables of one sample by value, and those with a length by length."""
 
     def __init__(self, env: Env) -> None:
         self.parts: dict[Any, list[tuple[str, Path, float]]] = {}
@@ -50,7 +50,7 @@ def _parts_of(value: Any, path: Path, cost: float) -> Iterator[tuple[Path, Any, 
 
 
 def _follow(env: Env, name: str, path: Path) -> Any:
-    """A part of a variable; UNSET if there is none."""
+    """The part of a variable at a path; UNSET if there is none."""
     value = env.get(name, UNSET)
     for part in path:
         if isinstance(part, str) and isinstance(value, dict):
@@ -72,17 +72,17 @@ class Pool:
 
     envs: Sequence[Env]
     said: Callable[[Any], float] = lambda value: 0.0
-    """How far the task's text names a constant: from 0 to 1."""
+    """The degree, 0 to 1, to which the task's text names a constant."""
     order: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What a variable costs, if not 1."""
+    """The cost of each variable, 1 by default."""
     constants: Sequence[Any] = ()
-    """What the text names."""
+    """The constants that the text names."""
     wanted: frozenset[str] = frozenset()
-    """Results that nothing reads yet: they were made for something."""
+    """Results that nothing reads so far."""
     alone: bool = False
-    """All samples are of one run: a text of its inputs that is given to a call need not be a constant."""
+    """Whether all samples are of one run. A text from its inputs then need not be a constant."""
     indexes: dict[int, Index] = field(default_factory=dict[int, "Index"])
-    """The parts of variables that were looked through before, by the identity of their env."""
+    """Caches the parts of variables by the identity of their environment."""
 
     def __post_init__(self) -> None:
         self._plain: list[Term] | None = None
@@ -112,7 +112,7 @@ class Pool:
         return self.indexes[id(env)]
 
     def _matching(self, targets: Sequence[Any]) -> Iterator[Term]:
-        """Variables and paths that have these values: those of the first sample, looked at in the others."""
+        """The variables and paths with these values: candidates from the first sample, tested in the others."""
         for name, path, cost in self._index().parts.get(key_of(targets[0]), ()):
             if all(
                 json_equal(_follow(env, name, path), target)
@@ -148,7 +148,7 @@ class Pool:
 
     @property
     def measured(self) -> list[Term]:
-        """Plain terms, looked up ones, lengths, and other simple numbers."""
+        """Plain and looked-up terms, lengths, and other simple numbers."""
         if self._measured is None:
             terms = [*self.plain, *(one for term in self.looked_up for one in (term, *fields(term)))]
             for term in self.plain:
@@ -202,7 +202,7 @@ class Pool:
         return literal(first, len(targets), self.price(first))
 
     def price(self, value: Any) -> float:
-        """What a constant costs."""
+        """The cost of a constant."""
         if isinstance(value, list | dict):
             inside = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else cast(list[Any], value)
             return 0.9 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
@@ -212,7 +212,7 @@ class Pool:
         return 2.6 - (0.7 if leaked else 1.9) * self.said(value) + (1.0 if leaked else 0.0)
 
     def _held(self) -> set[str]:
-        """The texts that stand in the samples."""
+        """The texts in the samples."""
         if self._texts is None:
             values = [value for term in self.plain for value in term.values]
             self._texts = {value for value in values if isinstance(value, str)}
@@ -222,7 +222,7 @@ class Pool:
         return self._texts
 
     def _made(self, targets: Sequence[Any], deep: bool) -> Term | None:
-        """A list or object that is put together from terms."""
+        """A list or object composed of terms."""
         first = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
@@ -276,7 +276,7 @@ class Pool:
 
     @property
     def looked_up(self) -> list[Term]:
-        """Entries of objects under a name that another variable holds, elements of lists at a counted place."""
+        """Fields of objects under a name that another variable has, and list elements at a counted index."""
         if self._looked is None:
             self._looked = list(itertools.islice(look_up(self), MAX_LOOKED_UP))
         return self._looked
@@ -286,7 +286,7 @@ _EXTREMES: tuple[tuple[str, Callable[[Any], Any]], ...] = (("min({})", min), ("m
 
 
 def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Of a list or an object of numbers; None for anything else."""
+    """The extreme or sum of a list or object of numbers; None for anything else."""
     numbers = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
     if not isinstance(numbers, list) or not numbers or not all(map(is_number, cast(list[Any], numbers))):
         return None
@@ -298,7 +298,7 @@ def _keys(value: Any) -> set[str]:
 
 
 def _trivial(targets: Sequence[Any]) -> bool:
-    """Whether all are the same empty value, zero or truth value."""
+    """Whether all values are the same empty value or zero, or None."""
     first = targets[0]
     small = first is None or (not isinstance(first, bool) and first in (0, "", [], {}))
     return small and all(json_equal(first, target) for target in targets)

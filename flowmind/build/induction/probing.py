@@ -1,4 +1,4 @@
-"""Inputs of our own making: near the examples' and at the limits that the task's text names."""
+"""Generates inputs near the examples and at the limits that the task's text names."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tools_registry.specs.schema import validator
 
 MOST = 400
 EXCHANGED = 0.25
-"""How often a value is taken over from another case."""
+"""Probability of copying a value from another case."""
 LONG = 12
-"""Elements of a list that is made as long as a number that the task names."""
+"""Maximum length of a list whose length is a number of the text."""
 
 
 def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Inputs that fit the task's schema, none of them an example's.
 
-    In turn: an example's input with one text or number in it exchanged for one that stands elsewhere in the examples
-    or in the task, or next to that; one with all the numbers of a list brought to one side of a number that the task
-    names, or with a list full of another input's value, at times as long as such a number; and one with a list or a
-    value changed, at times on top of an earlier change: a list shortened, emptied, in another order, with repeats or
-    what is nearly one, all its numbers shifted; a text with words more or less.
+    Three kinds alternate. An example's input in which one text or number is replaced by one from elsewhere in the
+    examples or the task, or by a number next to it. An input in which all numbers of a list lie on one side of a number
+    from the task, or in which a list repeats another input's value, sometimes as often as such a number. An input with
+    a changed value, possibly on top of earlier changes: a list shortened, emptied, reordered, with repeated or similar
+    elements, or with all numbers shifted; a text with words added or removed.
     """
     random = Random(f"{seed}/{task.id}")
     fits = validator(task.inputs)
@@ -67,7 +67,7 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
 
 
 def _exchanges(value: Any, numbers: Sequence[int], texts: Sequence[str], random: Random) -> Iterator[Any]:
-    """A value with one text or number in it exchanged."""
+    """The value with one text or number in it replaced."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -96,7 +96,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random) -> Any:
-    """A value, changed a little."""
+    """The value with a small change."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -120,7 +120,7 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
 
 
 def _reworded(value: str, other: str, random: Random) -> list[str]:
-    """A text of several words with one less, and with another text between two of them."""
+    """The text with one word less, and with another text between two of its words."""
     words = value.split(" ")
     if len(words) < 2:
         return []
@@ -167,7 +167,7 @@ def _list_changed(
 
 
 def _respelt(value: Any, random: Random) -> Any:
-    """A value with some characters of its texts, one or up to half of them, exchanged."""
+    """The value with up to half of the characters of its texts replaced."""
     if isinstance(value, dict):
         fields = cast(dict[str, Any], value)
         return {key: _respelt(part, random) for key, part in fields.items()}
@@ -182,7 +182,7 @@ def _respelt(value: Any, random: Random) -> Any:
 def _all_alike(
     case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], sizes: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """An input with a list, as long as it is or of such a size, that holds nothing but the value of another input."""
+    """The input with a list that repeats the value of another input, at its own length or one of `sizes`."""
     single = [value for value in case.values() if not isinstance(value, list | dict)]
     for name, items in case.items():
         if not isinstance(items, list):
@@ -196,7 +196,7 @@ def _all_alike(
 
 
 def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Iterator[Any]:
-    """A value with the numbers of a list, or of one field of its elements, all on one side of a limit."""
+    """The value with the numbers of a list, or of one field of its elements, on one side of a limit."""
     if isinstance(value, dict):
         fields = cast(dict[str, Any], value)
         for key, part in fields.items():
@@ -218,7 +218,7 @@ def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Itera
 
 
 def _shifted(value: Any, by: int) -> Any:
-    """The numbers in a value, all changed by as much."""
+    """The value with all its numbers shifted."""
     if isinstance(value, dict):
         fields = cast(dict[str, Any], value)
         return {key: _shifted(part, by) for key, part in fields.items()}

@@ -1,4 +1,4 @@
-"""Layouts with places that left no call: an arm that only sets a value, a round of a loop that passed an element by."""
+"""Layouts with places that make no call: an arm that only sets a value, or a round that skips an element."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError
 
 CUTS = 24
-"""Terms that are tried for the first arm of a value."""
+"""Terms tried for the first arm of a value."""
 
 
 def refined(plan: Plan) -> Iterator[Layout]:
-    """Layouts that may explain what a plan leaves open."""
+    """Layouts that may explain the open slots of a plan."""
     for loop in plan.loops:
         if any(inside(key, loop) for key, _ in plan.open) or _undecided(plan, loop):
             yield from _passed_by(plan.bound.walk, loop)
@@ -34,7 +34,7 @@ def _undecided(plan: Plan, loop: str) -> bool:
 
 
 def _arms(plan: Plan, key: Key, name: str) -> list[Layout]:
-    """The layouts in which arms set the values of a slot that no single term explains."""
+    """The layouts in which arms set the values of a slot without a single term."""
     walk = plan.bound.walk
     samples = walk.visits[key]
     if key == END:
@@ -65,9 +65,9 @@ def _argument(walk: Walk, sample: Sample, name: str) -> Any:
 
 
 def _cut(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
-    """Layouts with an arm for each of the terms that explain the values together.
+    """Layouts with an arm for each of the terms that together explain the values.
 
-    Where two of the terms agree at a visit, either arm may have been taken there: both layouts are given.
+    If two terms agree at a visit, either arm may have been taken there, and both layouts are returned.
     """
     binder = plan.bound.binder
     if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
@@ -95,7 +95,7 @@ Piece = tuple[frozenset[int], Term]
 
 
 def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
-    """The cheapest two terms that explain the values at these places together."""
+    """The cheapest two terms that together explain the values at these places."""
     binder = plan.bound.binder
     held_values = [targets[place] for place in places]
     pool = binder.pool([samples[place] for place in places])
@@ -114,7 +114,7 @@ def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: 
 
 
 def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
-    """One or two terms on each way to a place, or on each side of a truth value; the cheapest."""
+    """The cheapest one or two terms for each path to a place, or for each side of a truth value."""
     binder, walk = plan.bound.binder, plan.bound.walk
     flags = [term for term in binder.pool(samples).plain if all(isinstance(value, bool) for value in term.values)]
     parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(sample)) for sample in samples])]
@@ -163,9 +163,9 @@ def _constants(targets: Sequence[Any], price: Any) -> Iterator[Term]:
 
 
 def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
-    """Layouts with a round for every element of a list that no call of the loop shows.
+    """Layouts with a round for every element of a list, also for elements that the loop skipped.
 
-    The elements that calls show are found by one argument that holds them, or a field of them, in every round.
+    The element of a round with calls is identified by an argument that equals it, or a field of it, in every round.
     """
     rounds = [_rounds(walk, number, loop) for number in range(len(walk.runs))]
     if not any(rounds):
@@ -190,7 +190,7 @@ def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
 
 
 def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
-    """The rounds of a loop in a run: from its junction to the next one, as places of the path."""
+    """The rounds of a loop in a run: places of the path from one junction to the next."""
     path = walk.layout.paths[number]
     marks = [place for place, event in enumerate(path) if event.key == junction(loop)]
     laps: list[tuple[int, int]] = []
@@ -208,7 +208,7 @@ def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
 
 
 def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
-    """The list that a loop's element variable goes through, at the loop's entry."""
+    """The list of a loop's element variable at the entry of the loop."""
     path = walk.layout.paths[number]
     mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
     if mark is None:
@@ -223,7 +223,7 @@ def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
 def _shown(
     walk: Walk, rounds: Sequence[Sequence[tuple[int, int]]], lists: Sequence[Sequence[Any]]
 ) -> list[list[int]] | None:
-    """For each run the elements that its rounds show; None if no argument shows them."""
+    """For each run the indices of the elements in its rounds; None if no argument identifies them."""
     options: list[tuple[str, str, tuple[str, ...]]] = []
     for number, laps in enumerate(rounds):
         for begin, end in laps[:1]:

@@ -1,8 +1,8 @@
-"""Layouts: which calls of the traces are one site, and where loops begin.
+"""Layouts: the assignment of calls to sites, and the begin and end of loops.
 
-A layout gives each run a path of events: `start`, the visits of sites and of the junctions of loops, `end`. Sites are
-named by tool and occurrence within the part of the run that they stand in: before a loop, in one round of it, behind
-it. Several layouts fit the same runs; which one is right shows in what it leaves unexplained.
+A layout gives each run a path of events: `start`, visits to sites and to the junctions of loops, `end`. A site is named
+by tool and occurrence within a part of the run: before a loop, in one round of it, or behind it. Several layouts fit
+the same runs; the right one leaves the least unexplained.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ START: Key = ("start",)
 END: Key = ("end",)
 MAX_LAYOUTS = 120
 EARLY = ":"
-"""Stands in the names of sites of ways that part before their tools differ."""
+"""Marks the names of sites on paths that diverge before their tools differ."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """A visit: of a site by a call, or of a junction."""
+    """A visit to a site by a call, or to a junction."""
 
     key: Key
     call: int | None = None
-    """The place in the run's calls."""
+    """The index in the run's calls."""
 
 
 @dataclass
 class Layout:
-    """Paths of events, one a run."""
+    """One path of events per run."""
 
     paths: list[list[Event]]
     loops: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class Layout:
 
     @property
     def early(self) -> bool:
-        """Whether ways part in it before their tools differ."""
+        """Whether paths diverge before their tools differ."""
         return any(EARLY in key[3] for key in self.sites)
 
     def edges(self) -> dict[Key, list[Key]]:
-        """For each place the places that were reached from it, in the order in which they were seen."""
+        """For each place the places that follow it, in the order of their first visits."""
         ways: dict[Key, dict[Key, None]] = {}
         for path in self.paths:
             for event, following in pairwise(path):
@@ -60,35 +60,35 @@ class Layout:
 
 
 def junction(loop: str) -> Key:
-    """The place where a round of a loop begins or the loop is left."""
+    """The place where a round of a loop begins or the loop ends."""
     return ("loop", loop)
 
 
 Span = tuple[int, int, int]
-"""A part of a run: its number, from, to."""
+"""A part of a run: its number, begin and end."""
 
 
 class Header(NamedTuple):
-    """What a round of a loop begins with."""
+    """The calls with which a round of a loop begins."""
 
     tools: frozenset[str]
-    """A call of one of these."""
+    """A call of one of these tools."""
     twice: bool = False
-    """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
+    """Two consecutive calls of the tool; a single call stands elsewhere in the round."""
     ahead: bool = False
-    """The call before one of the tool: what is called there is called elsewhere in the round, too."""
+    """The call before one of the tool; its tool is called elsewhere in the round too."""
     led_by: str = ""
-    """Any number of calls of this tool in a row, and then the one: a loop that gathers what the call reads."""
+    """Any number of consecutive calls of this tool, then the call: a loop that gathers what the call reads."""
 
     @property
     def name(self) -> str:
-        """Of the loop."""
+        """The name of the loop."""
         before = "before " if self.ahead else f"{self.led_by}*+" if self.led_by else ""
         return before + "+".join(sorted(self.tools) * (2 if self.twice else 1))
 
 
 def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
-    """The layouts of runs, each once; the straight one first."""
+    """The layouts of runs, each once; the one without loops first."""
     spans = [(number, 0, len(run.calls)) for number, run in enumerate(runs)]
     seen: set[tuple[tuple[Event, ...], ...]] = set()
     for count, (parts, loops) in enumerate(_parts(runs, spans, "", 2)):
@@ -104,7 +104,7 @@ def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
 
 
 def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
-    """Whether every circle goes through a junction."""
+    """Whether every cycle goes through a junction."""
     ways: dict[Key, set[Key]] = {}
     for path in paths:
         for one, other in pairwise(path):
@@ -134,7 +134,7 @@ Parts = tuple[list[list[Event]], tuple[str, ...]]
 
 
 def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
-    """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
+    """The layouts of parts of runs: without a loop, and with each possible loop."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
         if "/" in region:  # in a round of a loop, as the heads below
@@ -146,13 +146,13 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
 
 
 def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, depth: int) -> Iterator[Parts]:
-    """The layouts with a loop whose rounds begin with one of these tools."""
+    """The layouts with a loop whose rounds begin with this header."""
     for ends in _ends(runs, spans, header):
         yield from _looped(runs, spans, region, header, ends, depth)
 
 
 def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
-    """One of each in turn, so that the first header does not use up what may be looked at."""
+    """One layout of each kind in rotation, so that the first header does not use up the limit."""
     unfinished = list(ways)
     while unfinished:
         for way in list(unfinished):
@@ -167,8 +167,8 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: in
     """The calls of parts of runs without loops.
 
     Args:
-        apart: Ways that have parted stay apart to the end, and part so many calls before their tools differ; without
-            it they join in calls of the same tool.
+        apart: Diverging paths stay separate to the end, and diverge this many calls before their tools differ. None:
+            they join in calls of the same tool.
     """
     ways: dict[tuple[str, ...], int] = {}
     paths: list[list[Event]] = []
@@ -188,15 +188,15 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: in
 
 
 def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
-    """Whether parts of runs differ in their tools."""
+    """Whether the parts of runs call different tools."""
     return len({runs[number].tools[begin:end] for number, begin, end in spans}) > 1
 
 
 def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
-    """The tools that a round may begin with: those that some run calls more than once, the first one first.
+    """The headers of possible loops: tools that some run calls more than once, in the order of their first calls.
 
-    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, with the
-    call before one, or with a row of calls of one tool, which may be empty, before the call of another.
+    Rounds may also begin with either of two tools, with two calls of one, with the call before one, or with any number
+    of calls of one tool before a call of another.
     """
     first: dict[str, int] = {}
     often: dict[str, int] = {}
@@ -217,7 +217,7 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
 
 
 def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
-    """Whether each call of a tool follows one of another, always the same, that is called elsewhere, too."""
+    """Whether each call of a tool follows a call of the same other tool, which is called elsewhere too."""
     leading: set[str] = set()
     elsewhere: set[str] = set()
     for number, begin, end in spans:
@@ -233,7 +233,7 @@ def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
 
 
 def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
-    """The tool, if there is one, that is called before a tool only, at times in a row and at times not at all."""
+    """The tools that are called only before `tool`, sometimes several times and sometimes not at all."""
     lengths: dict[str, set[int]] = {}
     calls = 0
     for number, begin, end in spans:
@@ -250,7 +250,7 @@ def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
 
 
 def _times(runs: Sequence[Run], spans: Sequence[Span], first: str, second: str) -> int:
-    """How often a call of one tool stands right before a call of another."""
+    """The number of calls of one tool directly before a call of another."""
     parts = (runs[number].tools[begin:end] for number, begin, end in spans)
     return sum(pair == (first, second) for tools in parts for pair in pairwise(tools))
 
@@ -269,14 +269,14 @@ def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
 
 
 def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
-    """Where the row of calls of a tool begins that ends before a place; the place without such a row."""
+    """The begin of the consecutive calls of a tool that end at a place; the place itself if there are none."""
     while place > begin and tools[place - 1] == row:
         place -= 1
     return place
 
 
 def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
-    """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
+    """The end of the loop in each run, None for runs that do not enter it. Each combination once."""
     placed = [_places(runs, span, header) for span in spans]
     body = {
         runs[span[0]].tools[place]
@@ -366,7 +366,7 @@ def _looped(
 
 
 def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
-    """How many of the calls of a run that does not enter the loop stand before it."""
+    """The number of calls before the loop, in a run that does not enter it."""
     most = 0
     for other in leading:
         count = 0

@@ -1,4 +1,4 @@
-"""What an induced workflow rests on, and what it leaves open."""
+"""The evidence for an induced workflow, and the questions that the traces leave open."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tools_registry.specs.spec import Record
 
 CHOSEN = "several conditions agree with the traces: a model's answer or the other examples chose this one"
 CLOSE = 0.2
-"""How much dearer another source of a value may be to be as likely."""
+"""Extra cost up to which another source of a value is equally likely."""
 RIVAL = 1.1
-"""How much dearer a condition may be to be worth a question."""
+"""Extra cost up to which another condition raises a question."""
 
 
 class Question(Record):
-    """What traces leave open."""
+    """A question that the traces leave open."""
 
     kind: Literal["condition", "arm", "value"]
     node: str
-    """The node that it is about; empty if there is none yet."""
+    """The node in question; empty if there is none yet."""
     text: str
     candidates: tuple[str, ...] = ()
     """The answers that agree with the traces, the likeliest first."""
@@ -82,7 +82,7 @@ def _of(plan: Plan, node: str, field: str, slot: Slot) -> Evidence:
 
 
 def _steps(plan: Plan, samples: Sequence[Sample]) -> tuple[tuple[int, int], ...]:
-    """Trace and step of visits; of a place without a call, the step before it."""
+    """Trace and step of each visit; for a place without a call, the step before it."""
     walk = plan.bound.walk
     steps: dict[tuple[int, int], None] = {}
     for sample in samples:
@@ -102,7 +102,7 @@ def _rivals(plan: Plan, place: Key, number: int) -> list[str]:
 
 
 def _unseen(plan: Plan, place: Key, number: int) -> str:
-    """What is not known of a condition that compares with a number which the text does not name."""
+    """The doubt about a condition that compares with a number which the text does not name; empty without doubt."""
     decision = plan.decisions[place]
     limit = re.fullmatch(r"(.+) (?:<|<=|>|>=) (-?\d+(?:\.\d+)?)", decision.ways[number][0][0].expr)
     if limit is None or plan.bound.binder.said(float(limit[2])) > 0 or float(limit[2]) == 0:
@@ -111,11 +111,11 @@ def _unseen(plan: Plan, place: Key, number: int) -> str:
 
 
 def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = ()) -> Iterator[Question]:
-    """What the traces leave open in a workflow.
+    """The questions that the traces leave open about a workflow.
 
     Args:
-        emitter, workflow: What was derived.
-        writing: Tools that change something: nobody need read their results.
+        emitter, workflow: The derived workflow.
+        writing: Tools with side effects, whose results need not be read.
     """
     plan = emitter.plan
     for key, name in plan.open:
@@ -152,7 +152,7 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
 
 
 def tell(key: Key) -> str:
-    """A place, for a reader."""
+    """A description of a place."""
     match key[0]:
         case "site":
             return f"the call of {tool_of(key[2])}"

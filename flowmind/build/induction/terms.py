@@ -1,4 +1,4 @@
-"""Terms: what a value can be made of, at one place of the runs. A term has a value at each sample of the place."""
+"""Terms: the possible sources of a value at one place of the runs, each with its value at every sample."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Term:
-    """What a value is made of: a binding, or an expression where a binding cannot say it."""
+    """The source of a value: a binding, or an expression where a binding is not enough."""
 
     values: tuple[Any, ...]
-    """At each sample; UNSET where it has none."""
+    """The value at each sample, or UNSET."""
     cost: float
     binding: Binding | None = None
     expr: str = ""
-    """As an expression of the condition language."""
+    """The term in the condition language."""
     uses: frozenset[str] = frozenset()
-    """The variables in it."""
+    """The variables that it reads."""
     initial: tuple[tuple[str, Term], ...] = ()
-    """Variables that need a first value before the loop in which they are set, and that value."""
+    """Variables that need an initial value before the loop that sets them, with that value."""
     spelled: bool = False
-    """It is the length of a text."""
+    """Whether it is the length of a text."""
 
 
 def literal(value: Any, count: int, cost: float) -> Term:
@@ -56,7 +56,7 @@ def variable(name: str, values: tuple[Any, ...], cost: float) -> Term:
 
 
 def _part(term: Term, key: str | int, cost: float) -> Term:
-    """The path one key further, which is there wherever the term has a value."""
+    """The path with one more key, which exists wherever the term has a value."""
     assert isinstance(term.binding, Var)
     binding = None if isinstance(key, int) and key < 0 else Var(var=term.binding.var, path=(*term.binding.path, key))
     values = tuple([UNSET if value is UNSET else value[key] for value in term.values])
@@ -64,7 +64,7 @@ def _part(term: Term, key: str | int, cost: float) -> Term:
 
 
 def paths(term: Term, depth: int = 3) -> Iterator[Term]:
-    """A variable's paths that lead somewhere at every sample."""
+    """The paths into a variable that exist at every sample."""
     if depth == 0 or not isinstance(term.binding, Var):
         return
     values = [value for value in term.values if value is not UNSET]
@@ -85,12 +85,12 @@ def paths(term: Term, depth: int = 3) -> Iterator[Term]:
 
 
 def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
-    """Whether all values, one at least, are of a kind; the first seldom is, and that is seen at once."""
+    """Whether all values are of a type. There is at least one; testing the first alone is usually enough."""
     return isinstance(values[0], kind) and all(isinstance(value, kind) for value in values)
 
 
 def same(values: Sequence[Any], targets: Sequence[Any]) -> bool:
-    """Whether two rows of values are equal where neither is unset in either."""
+    """Whether two rows of values are equal and no value of the first is unset."""
     return all(value is not UNSET and json_equal(value, target) for value, target in zip(values, targets, strict=True))
 
 
@@ -107,7 +107,7 @@ def length_of(value: Any) -> int | None:
 
 
 def key_of(value: Any) -> Any:
-    """A value as a key: equal ones (`json_equal`) have the same."""
+    """A hashable key of a value: values that are `json_equal` have the same key."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What is set at each event of a layout's paths: inputs, results so far, counters and elements of loops."""
+"""The variables at each event of a layout's paths: inputs, results so far, counters and elements of loops."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flowmind.build.induction.runs import UNSET, Run, tool_of
 from flowmind.build.induction.structure import Key, Layout
 
 VISITS = "visits_to_"
-"""Begins the names of variables that count how often a site of a loop was visited."""
+"""Prefix of variables that count the visits of a site in a loop."""
 ELEMENT = "element_of_"
-"""Begins the names of variables that hold an element of a list in a round."""
+"""Prefix of variables with a round's element of a list."""
 LATER = f"{ELEMENT}later_"
-"""Begins those of them that hold an element of a list without its first one."""
+"""Prefix of variables with a round's element of a list without its first element."""
 ALL = "all_of_"
-"""Begins the names of variables that hold all results of a site of a loop, for a later loop to go through."""
+"""Prefix of variables with all results of a site in a loop, for a later loop."""
 ROUND = "round_no"
-"""Begins the names of variables that count the rounds of a loop, from 0."""
+"""Prefix of variables that count the rounds of a loop, from 0."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A visit of a place: which run, which event of its path."""
+    """A visit: the number of the run, and the event in its path."""
 
     run: int
     event: int
@@ -39,7 +39,7 @@ class Walk:
     names: dict[Key, str]
     """The variable that each site sets."""
     lists: dict[str, dict[str, str]]
-    """For each loop the variables of its elements, each with the expression of its list."""
+    """For each loop its element variables, with the expression of the list."""
     before: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
     after: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
     visits: dict[Key, list[Sample]] = field(default_factory=dict[Key, list[Sample]])
@@ -64,11 +64,11 @@ def index_name(layout: Layout, loop: str) -> str:
 
 
 def walk(runs: Sequence[Run], layout: Layout, taken: Sequence[str]) -> Walk:
-    """Goes along all paths.
+    """Computes the variables along all paths.
 
     Args:
-        runs, layout: What to go along.
-        taken: Names that are inputs.
+        runs, layout: The runs and their layout.
+        taken: Names of inputs.
     """
     names = _names(layout, taken)
     result = Walk(runs, layout, names, {loop: {} for loop in layout.loops})
@@ -111,7 +111,7 @@ def _turn(
     came_from: Key,
     results: dict[str, list[Any]],
 ) -> None:
-    """A junction is passed: the next round, or the first one if it is entered from outside."""
+    """Passes a junction: begins the next round, or the first one if the loop is entered."""
     entered = not inside(came_from, loop)
     rounds[loop] = 0 if entered else rounds[loop] + 1
     index = index_name(result.layout, loop)
@@ -138,7 +138,7 @@ def inside(key: Key, loop: str) -> bool:
 
 
 def _lists_in(env: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """The lists that a loop may go through."""
+    """The lists that a loop may iterate over."""
     lists: list[tuple[str, list[Any]]] = []
     for name, value in env.items():
         if isinstance(value, list):
@@ -151,7 +151,7 @@ def _lists_in(env: dict[str, Any]) -> list[tuple[str, list[Any]]]:
 
 
 def _later(lists: Sequence[tuple[str, list[Any]]], inputs: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
-    """The inputs that are lists, from their second element on: what is done to the first stands before the loop."""
+    """The input lists without their first element, which may be handled before the loop."""
     return [(f"{name}[1:]", value[1:]) for name, value in lists if name in inputs]
 
 

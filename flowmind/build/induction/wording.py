@@ -1,7 +1,7 @@
-"""What a task's text names, and how it compares: numbers, quoted texts, and phrases like "fewer than" around them.
+"""The constants in a task's text, and the comparisons that phrases such as "fewer than" make with them.
 
-A phrase such as "at least 5" and its opposite, "fewer than 5", cut the numbers at the same place; which of the two a
-program asks for is a matter of taste. What a text settles is the cut: whether 5 itself belongs above or below.
+"At least 5" and its opposite, "fewer than 5", cut the numbers at the same place, and a program may test either. The
+text determines the cut: whether 5 itself belongs above or below.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from itertools import pairwise
 from flowmind.trace.constants import NUMBER_WORDS, Text, read_text
 
 _CUT = {"<": "below", ">=": "below", ">": "above", "<=": "above", "==": "at", "!=": "at"}
-"""The cut that an operator makes; an operator and its opposite make the same one."""
+"""The cut of each operator. An operator and its opposite make the same cut."""
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _WINDOW = 64
-"""How many characters before and behind a value may hold the phrase that compares."""
+"""Characters before and behind a value that may contain the comparing phrase."""
 _AROUND = 8
-"""How many words before and behind a value may say what it is about."""
+"""Words before and behind a value that count as its context."""
 _REACH = 120
-"""How many characters back "more than that" may look for its number."""
+"""Characters before "more than that" that may contain its number."""
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A value that a text names, and what the text says of it."""
+    """A value that a text names, with the comparisons and words around it."""
 
     value: int | float | str
     ops: frozenset[str]
-    """How the text compares something with the value: of `<`, `<=`, `>`, `>=`, `==` and `!=`; empty: not at all."""
+    """The comparisons with the value, of `<`, `<=`, `>`, `>=`, `==` and `!=`; empty if there are none."""
     context: tuple[str, ...]
-    """Stems of the words that carry meaning around it in the same sentence, in their order."""
+    """Stems of the meaningful words around it in the same sentence, in their order."""
     start: int
-    """Where it stands in the text, in characters."""
+    """Its place in the text, in characters."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,25 @@ class _Value:
     start: int
     end: int
     ops: frozenset[str] = frozenset()
-    """What the word itself compares: "empty", "negative"."""
+    """The comparison that the word itself makes, such as "empty" or "negative"."""
     faint: bool = False
-    """Whether the word seldom means a number: it counts only where a phrase compares with it."""
+    """Whether the word seldom means a number. It then counts only if a phrase compares with it."""
     share: float | None = None
     """Of a percentage: 0.12 for 12 percent."""
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
-    """The values that a text names, in their order.
+    """The values that a text names, in order.
 
     A percentage is named twice, as 12 and as 0.12; "at least 5 lower" also names -5. Words such as "none" and "empty"
-    name 0 where they compare, and "empty" the empty text too. Dates and times of day name nothing. A limit on how
-    often something is done ("but at most 3 times") reads as the question before each time, so far fewer than 3.
+    name 0 in comparisons, and "empty" also the empty text. Dates and times of day name nothing. A limit on repetitions
+    ("but at most 3 times") is read as the test before each repetition: fewer than 3 so far.
     """
     return mentions_in(read_text(text))
 
 
 def mentions_in(text: Text) -> tuple[Mention, ...]:
-    """As `mentions`, of a text whose constants were read."""
+    """As `mentions`, for a text that `read_text` read."""
     hidden = text.hidden
     values = sorted([*_constants(text), *_amounts(hidden)], key=lambda value: (value.start, value.end))
     words = [(match.start(), match[0]) for match in _WORD.finditer(hidden)]
@@ -85,16 +85,16 @@ def mentions_in(text: Text) -> tuple[Mention, ...]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The stems of all words of a text that carry meaning."""
+    """The stems of all meaningful words of a text."""
     return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
 
 
 def agreement(text_mentions: Iterable[Mention], op: str, value: int | float | str) -> float:
-    """How well a comparison with a constant agrees with what a text says of this constant.
+    """The degree to which a comparison with a constant agrees with the text.
 
-    1.0: the text makes this cut, in these words or in the opposite ones. 0.5: it names the value and compares nothing
-    with it. 0.3: it compares with the value, but otherwise, such as `<=` for `<`. 0.0: it does not name the value.
-    Of several mentions of the value the best one counts. An operator that is none of the six makes no cut.
+    1.0: the text makes this cut, in these or in opposite words. 0.5: it names the value without a comparison. 0.3: it
+    makes another comparison with the value, such as `<=` for `<`. 0.0: it does not name the value. The best of several
+    mentions counts. Other operators than the six make no cut.
     """
     same = [{_CUT[op] for op in mention.ops} for mention in text_mentions if _equal(mention.value, value)]
     return max((1.0 if _CUT.get(op) in cuts else 0.3 if cuts else 0.5 for cuts in same), default=0.0)
@@ -103,7 +103,7 @@ def agreement(text_mentions: Iterable[Mention], op: str, value: int | float | st
 def word_overlap(names: Iterable[str], spoken: Mention | Iterable[str]) -> float:
     """The share, 0 to 1, of the words in identifiers that occur near a mention, or among stems.
 
-    A word occurs too where a longer one begins with it, from four letters on. Names without words: 0.
+    A word of at least four letters also matches longer words that begin with it. Names without words: 0.
     """
     near = set(spoken.context if isinstance(spoken, Mention) else spoken)
     parts = {part for name in names for part in stems(_HUMP.sub(" ", name))}
@@ -203,7 +203,7 @@ _LOOSE_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?:who|whoever|that|which) (?:has|have|had|contains?|holds?|shows?|throws?|rolls?|draws?|scores?)",
     ),
 )
-"""Weaker signs, looked for where there is no phrase proper."""
+"""Patterns that are tried if no clear phrase matches."""
 _JOINT = r"(?!(?:and|or|but|if|unless|when|while|with|than|who|which|that)\b)"
 _THEN = rf"(?:[ -]?{_JOINT}[a-z%°€][\w%°'/-]*(?: {_JOINT}[a-z][\w'/-]*){{0,4}}?)??"
 """The unit or noun behind a number."""
@@ -247,7 +247,7 @@ _BEHIND = re.compile(rf"{_THEN}(?:{_alternatives(_BEHIND_SPEC)})")
 
 
 def _compared(before: str, behind: str, faint: bool) -> frozenset[str]:
-    """How a sentence compares with the value between its two parts."""
+    """The comparisons that a sentence makes with a value between these parts."""
     near, then = before[-_WINDOW:], behind[:_WINDOW]
     if match := _BEHIND.match(then):
         return _limit(_ops(_BEHIND_SPEC, match), match[0], before, then)
@@ -267,7 +267,7 @@ def _ops(spec: Sequence[tuple[tuple[str, ...], str]], match: re.Match[str]) -> f
 
 
 def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozenset[str]:
-    """`<` instead of `<=` where a sentence limits how often something is done: the question comes before each time."""
+    """`<` instead of `<=` if a sentence limits the number of repetitions: the test comes before each of them."""
     clause = re.split(r"[,;:(]", before)[-1]
     added = re.match(r" (?:but|and|though|yet)\b", clause) and _LOOP.search(before)
     capped = ops == frozenset({"<="}) and _CAP.search(phrase)
@@ -276,7 +276,7 @@ def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozense
 
 
 def _ranges(text: str, values: Sequence[_Value]) -> dict[int, frozenset[str]]:
-    """What ranges say of their two ends, by where these stand."""
+    """The comparisons that ranges make with their two ends, by the places of these."""
     result: dict[int, frozenset[str]] = {}
     for low, high in pairwise(value for value in values if not isinstance(value.value, str)):
         link = text[low.end : high.start]
@@ -287,7 +287,7 @@ def _ranges(text: str, values: Sequence[_Value]) -> dict[int, frozenset[str]]:
 
 
 def _also(mention: Mention, value: _Value, behind: str) -> Iterator[Mention]:
-    """The other values that a number stands for: a share for a percentage, a negative number for what is lower."""
+    """Other values of a number: the share for a percentage, a negative number for "lower"."""
     if isinstance(mention.value, str):
         return
     if value.share is not None:
@@ -297,7 +297,7 @@ def _also(mention: Mention, value: _Value, behind: str) -> Iterator[Mention]:
 
 
 def _referred(text: str, mentioned: Sequence[Mention]) -> Iterator[Mention]:
-    """The mentions, with what is said later by "more than that"."""
+    """The mentions, with the comparisons that a later "more than that" adds."""
     more: dict[int, frozenset[str]] = {}
     for back in _BACK.finditer(text):
         last = back.start()
@@ -334,7 +334,7 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
 
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
-    """A word without its ending, the same for its usual forms."""
+    """The stem of a word, which is the same for its common forms."""
     bare = word.split("'")[0]
     if bare.endswith("ies") and len(bare) > 4:
         return bare[:-3] + "y"

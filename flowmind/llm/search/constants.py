@@ -1,4 +1,4 @@
-"""The constants that a task names: numbers, quoted texts, names of fields, entries of the data, lists of them."""
+"""The constants that a program may use: numbers, quoted texts, field names, entries of the data, lists of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flowmind.trace.constants import Constant as Spoken
 from flowmind.trace.constants import Text, read_text
 
 _SMALL = (0, 0.5, 1)
-"""Numbers whose words seldom mean them: "one", "once", "half"."""
+"""Numbers whose words often mean something else, such as "one" and "once"."""
 _ILLUSTRATIVE = {"third": 3, "last": -1, "final": -1, "whole": 0}
 """Other words that sometimes stand for a number."""
 _SIGNS = {
@@ -24,22 +24,22 @@ _SIGNS = {
 }  # fmt: skip
 _USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 NEW_FIELDS = ("new_1", "new_2")
-"""Names for fields that a call adds: a task need not name them."""
+"""Names for fields that a call adds, if the task does not name them."""
 HOLE = "part"
-"""The placeholder in a template that is made of a quoted text."""
+"""The placeholder in a template made of a quoted text."""
 _BRACKETED = re.compile(r"\[(-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+)\]")
 _FOR_EXAMPLE = re.compile(r"for (?:example|instance)|such as|e\.g\.|as in|becomes?\b|\bso '|\blike '|=")
 _AROUND = 40
-"""Characters before and after a number that may say what it is."""
+"""Characters before and after a number that count as its context."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A value that a program may use, and what the task says about it."""
+    """A value that a program may use, with what the task says about it."""
 
     value: Any
     cost: float
-    """How unlikely it is at first sight, from 0."""
+    """The prior cost, from 0; higher means less likely."""
     kind: str
     """`number`, `text`, `entry`, `field`, `sign`, `list` or `usual`."""
     names: tuple[str, ...] = ()
@@ -54,16 +54,16 @@ class Named:
 
     value: Any
     weight: float
-    """How much it says against a program that it leaves this unused: near 0 for what only illustrates."""
+    """The penalty of a program that does not use it; near 0 for illustrations."""
     context: tuple[str, ...]
     unit: str
-    """The word behind a number."""
+    """The word after a number."""
     spelled: bool = False
     """Whether it is a number written as a word."""
 
 
 def named(text: str, entries: Sequence[str]) -> list[Named]:
-    """The numbers, quoted texts and entries of the data in a task's own words, in their order, each once."""
+    """The numbers, quoted texts and entries of the data in a task's text, in order, each once."""
     found: dict[str, Named] = {}
 
     def add(value: Any, start: int, end: int) -> None:
@@ -112,7 +112,7 @@ def _of_kind(text: Text, kind: str) -> list[Spoken]:
 
 
 def _without_quotes(text: Text) -> str:
-    """The text, spaces instead of its quoted texts."""
+    """The text with its quoted texts replaced by spaces."""
     blank = text.text
     for quoted in _of_kind(text, "quoted"):
         blank = blank[: quoted.start] + " " * (quoted.end - quoted.start) + blank[quoted.end :]
@@ -120,7 +120,7 @@ def _without_quotes(text: Text) -> str:
 
 
 def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
-    """The numbers that words of a text sometimes stand for, and the places of these words."""
+    """Numbers that are sometimes meant by words of the text, with the places of the words."""
     small = [
         (constant.start, constant.end, constant.value)
         for constant in _of_kind(text, "words")
@@ -134,7 +134,7 @@ def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
 def constants(
     text: str, cases: Sequence[dict[str, Any]], outputs: Sequence[Any], names: Sequence[Named]
 ) -> list[Constant]:
-    """The values that a program for a task may use; each once, the likeliest reading first."""
+    """The constants for a task, each once, with its likeliest reading."""
     by_key: dict[str, Constant] = {}
 
     def add(value: Any, cost: float, kind: str, of: Sequence[Named] = (), context: Sequence[str] = ()) -> None:
@@ -181,10 +181,10 @@ def constants(
 
 
 def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]]]:
-    """Lists and objects that a task may mean, and the named constants in them.
+    """Lists and objects that a task may mean, with the named constants in them.
 
-    Lists as they are written; its quoted texts; its numbers of one unit, perhaps from 0 on; its numbers in runs of
-    two to four, also in order; quoted texts by pairs.
+    These are written lists; the quoted texts; the numbers of one unit, also with 0 before them; two to four consecutive
+    numbers, also sorted; pairs of quoted texts as an object.
     """
     numbers = [name for name in names if not isinstance(name.value, str) and not name.spelled][:8]
     texts = [name for name in names if isinstance(name.value, str)]
@@ -216,7 +216,7 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
 
 
 def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple[str, Named]]:
-    """Quoted texts that begin and end like all the answers, with a placeholder for the words in between."""
+    """Quoted texts that begin and end like all answers, with a placeholder for the words in between."""
     answers = [output.split(" ") for output in outputs if isinstance(output, str)]
     for name in names:
         if isinstance(name.value, str) and answers and len(answers) == len(outputs):
@@ -228,12 +228,12 @@ def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words two texts have in common at their beginnings."""
+    """The number of common words at the beginning of two texts."""
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
-    """The keys of the objects in the inputs, and the entries of a list of texts that the task names all: a header."""
+    """The keys of objects in the inputs, and the entries of a list of texts that the task quotes: a header."""
     names: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, dict):
@@ -244,7 +244,7 @@ def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
 
 
 def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
-    """The texts in the inputs that may be names: one to four words, keys of objects included."""
+    """The texts in the inputs that may be names: one to four words, and capitalised keys of objects."""
     texts: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, str) and 2 < len(value) < 40 and value.count(" ") < 4:
@@ -255,7 +255,7 @@ def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _inside(cases: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """The values of the inputs and what they hold."""
+    """The values of the inputs and all their parts."""
     stack: list[Any] = [value for case in reversed(cases) for value in reversed(case.values())]
     while stack:
         value = stack.pop()
