@@ -26,7 +26,7 @@ from typing import NamedTuple, cast
 from flowmind.base.errors import InputError
 from flowmind.evaluation.equivalence import LockStep, Paths, paths, same_paths
 from flowmind.evaluation.normal_form import BEGIN, Reader, Steps, Terms, controls, parsed
-from flowmind.evaluation.worfeval import ZERO, Part
+from flowmind.evaluation.worfeval import ZERO, Part, part
 from flowmind.workflow.checking import check, node_reads
 from flowmind.workflow.document import (
     Assign,
@@ -125,9 +125,7 @@ def compare(candidate: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec] |
 
 def _stand_ins(workflow: Workflow) -> dict[str, ToolSpec]:
     """Specs that admit any call, so that `check` judges the form alone."""
-    steps = [step for node in workflow.nodes for step in (node.body if isinstance(node, Map) else (node,))]
-    names = {step.tool for step in steps if isinstance(step, ToolNode)}
-    return {name: ToolSpec(name=name, parameters={"type": "object"}) for name in names}
+    return {name: ToolSpec(name=name, parameters={"type": "object"}) for name in workflow.tool_names}
 
 
 def _failed(gold: Workflow, problem: str) -> StructureScore:
@@ -157,11 +155,7 @@ def _inputs(candidate: Workflow, gold: Workflow) -> str:
 def _part(candidate: Iterable[Hashable], gold: Iterable[Hashable]) -> Part:
     """Precision, recall and F1 of two multisets; 1 if both are empty."""
     ours, theirs = Counter(candidate), Counter(gold)
-    common = (ours & theirs).total()
-    if not common:
-        return ZERO if ours or theirs else WHOLE
-    precision, recall = common / ours.total(), common / theirs.total()
-    return Part(precision=precision, recall=recall, f1=2 * precision * recall / (precision + recall))
+    return part((ours & theirs).total(), ours.total(), theirs.total()) if ours or theirs else WHOLE
 
 
 def _paths(candidate: Paths, gold: Paths) -> PathScore:

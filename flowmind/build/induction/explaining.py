@@ -97,7 +97,7 @@ def _origin(slot: Slot, plan: Plan, sample: Sample) -> Origin:
 def _term_origin(term: Term, plan: Plan, sample: Sample) -> Origin:
     if not term.uses:
         return Origin(kind="literal")
-    if isinstance(term.binding, Var) and not term.initial:
+    if isinstance(term.binding, Var):
         walk = plan.bound.walk
         run, path = walk.runs[sample.run], walk.layout.paths[sample.run]
         name, steps = term.binding.var, term.binding.path
@@ -106,4 +106,6 @@ def _term_origin(term: Term, plan: Plan, sample: Sample) -> Origin:
         for event in reversed(path[: sample.event]):
             if event.call is not None and walk.names[event.key] == name:
                 return Origin(kind="output", step=run.calls[event.call].place, path=steps)
+        if name in (initial := dict(term.initial)):
+            return _term_origin(initial[name], plan, sample)
     return Origin(kind="computed", expr=term.expr)

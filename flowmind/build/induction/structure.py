@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise, product
 from typing import NamedTuple
 
@@ -105,28 +106,15 @@ def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
 
 def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
     """Whether every cycle goes through a junction."""
-    ways: dict[Key, set[Key]] = {}
+    before: dict[Key, set[Key]] = {}
     for path in paths:
-        for one, other in pairwise(path):
-            if other.key[0] != "loop":
-                ways.setdefault(one.key, set()).add(other.key)
-    done: set[Key] = set()
-    for begin in list(ways):
-        stack: list[tuple[Key, Iterator[Key]]] = [(begin, iter(ways.get(begin, ())))]
-        on_way = {begin}
-        while stack:
-            key, rest = stack[-1]
-            for other in rest:
-                if other in on_way:
-                    return False
-                if other not in done:
-                    on_way.add(other)
-                    stack.append((other, iter(ways.get(other, ()))))
-                    break
-            else:
-                done.add(key)
-                on_way.discard(key)
-                stack.pop()
+        for event, following in pairwise(path):
+            if following.key[0] != "loop":
+                before.setdefault(following.key, set()).add(event.key)
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError:
+        return False
     return True
 
 
