@@ -26,7 +26,7 @@ from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
-from tools_registry.specs.schema import JSONSchema, json_equal, type_of
+from tools_registry.specs.schema import JSONSchema, json_equal, type_name
 
 ATTEMPTS = 4
 """How often an instance is drawn before its blueprint counts as unsound."""
@@ -223,20 +223,8 @@ def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozens
 
 def answer_schema(answers: Iterable[Any]) -> JSONSchema:
     """The JSON types that answers have."""
-    kinds = {_kind(answer) for answer in answers}
+    kinds = {type_name(answer) for answer in answers}
     if "number" in kinds:
         kinds.discard("integer")
     names = sorted(kinds)
     return {"type": names[0] if len(names) == 1 else names}
-
-
-def _kind(answer: Any) -> str:
-    from_type = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }
-    return from_type.get(type_of(answer), "null")

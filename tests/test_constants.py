@@ -64,11 +64,11 @@ def trace_of(inputs: dict[str, Any], calls: list[tuple[str, dict[str, Any], Any]
     return Trace(inputs=inputs, events=tuple(steps), stop="finish", answer=answer)
 
 
-def derived(traces: list[Trace], **properties: Any) -> tuple[tuple[Trace, ...], tuple[Trace, ...]]:
+def derived(traces: list[Trace], query: str = "", **properties: Any) -> tuple[tuple[Trace, ...], tuple[Trace, ...]]:
     """The traces with origins by their values alone, and by the workflow that is induced from them."""
     inputs = {"type": "object", "properties": properties, "required": list(properties)}
-    alone = with_origins(traces)
-    return alone, with_plan(alone, induce(traces, SPECS, inputs)[0].plan)
+    alone = with_origins(traces, query)
+    return alone, with_plan(alone, induce(traces, SPECS, inputs, query)[0].plan)
 
 
 def test_what_induction_computes_is_explained() -> None:
@@ -93,6 +93,16 @@ def test_an_answer_that_a_loop_gathers_is_no_constant() -> None:
     alone, corrected = derived([priced(["pen", "ink", "pad"]), priced(["pad", "ink", "pen"])], articles=LIST)
     assert [trace.origin and trace.origin.kind for trace in corrected] == ["computed"] * 2
     assert [trace.origin and trace.origin.kind for trace in alone] == ["literal"] * 2
+
+
+def test_a_computation_with_a_number_that_nobody_names_explains_nothing() -> None:
+    traces = [
+        trace_of({"n": number}, [("price", {"article": "pen", "count": 7 * number}, 1)], number)
+        for number in (4, 9, 11)
+    ]
+    integer = {"type": "integer"}
+    assert [unexplained(trace) for trace in derived(traces, n=integer)[1]] != [[], [], []]
+    assert [unexplained(trace) for trace in derived(traces, "Take 7 for each.", n=integer)[1]] == [[], [], []]
 
 
 def test_what_induction_leaves_open_stays_unexplained() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from flowmind.build.induction.binding import Slot
 from flowmind.build.induction.planning import Plan
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.structure import END
-from flowmind.build.induction.terms import Term
+from flowmind.build.induction.terms import Term, is_number
 from flowmind.build.induction.walking import Sample
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.trace.origins import has_holes
@@ -23,7 +24,8 @@ def with_plan(traces: Sequence[Trace], plan: Plan) -> tuple[Trace, ...]:
 
     The values of single traces do not show everything. An argument that no input and no result equals may be
     computed from them, such as `name.title()`; an answer that is the same in all traces may be gathered by a loop.
-    If the plan explains such a value, its origin becomes the plan's: an input, an output, or `computed`.
+    If the plan explains such a value, its origin becomes the plan's: an input, an output, or `computed`. An expression
+    with a number that the text does not name, such as `3 * total`, may fit by chance and explains nothing.
 
     Args:
         traces: Those that the plan was made from, by the numbers of its runs, with the origins of `with_origins`.
@@ -64,7 +66,7 @@ def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin 
 
 def _corrected(origin: Origin, slot: Slot, plan: Plan, sample: Sample) -> Origin:
     """The plan's origin of a value that is unexplained, or taken for a constant that the plan reads from a variable."""
-    if not slot.explained:
+    if not slot.explained or any(_invents(term, plan) for term in _terms(slot)):
         return origin
     parts = _parts(slot)
     if origin.kind == "made" and parts is not None and parts.keys() == origin.parts.keys():
@@ -72,6 +74,22 @@ def _corrected(origin: Origin, slot: Slot, plan: Plan, sample: Sample) -> Origin
         return origin.model_copy(update={"parts": corrected})
     constant = origin.kind in CONSTANT and bool(slot.used())
     return _origin(slot, plan, sample) if constant or has_holes(origin) else origin
+
+
+def _terms(slot: Slot) -> list[Term]:
+    """The likeliest terms of a slot and its parts."""
+    inner = [*(part for _, part in slot.ways), *(slot.part or {}).values(), *(slot.listed or ())]
+    inner += [slot.collected[2]] if slot.collected is not None else []
+    own = [*slot.terms[:1], *(slot.kept.terms if slot.kept is not None else ())]
+    return [*own, *(term for part in inner for term in _terms(part))]
+
+
+def _invents(term: Term, plan: Plan) -> bool:
+    """Whether a term computes with a number other than 0 and 1 that the text does not name."""
+    if term.binding is not None:
+        return False
+    constants = [node.value for node in ast.walk(ast.parse(term.expr, mode="eval")) if isinstance(node, ast.Constant)]
+    return any(is_number(value) and value not in (0, 1) and not plan.bound.binder.said(value) for value in constants)
 
 
 def _parts(slot: Slot) -> dict[str, Slot] | None:
