@@ -1,4 +1,4 @@
-"""What a run of a workflow covers: arms taken, and whether loops ran zero, one or many rounds."""
+"""Coverage of a workflow by its runs: the arms taken, and whether loops ran zero, one or many rounds."""
 
 from __future__ import annotations
 

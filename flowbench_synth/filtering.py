@@ -39,7 +39,7 @@ _CALLS = 300
 
 
 class TaskAudit(Record):
-    """What the audit of one task found."""
+    """The audit of one task."""
 
     id: str
     difficulty: str
@@ -170,7 +170,7 @@ def _mutants(
     traces: Sequence[Trace],
     box: LocalSandbox,
 ) -> tuple[int, list[str]]:
-    """How many mutants the tests kill, and which survive."""
+    """The number of mutants that the tests kill, and the survivors."""
     killed, survivors = 0, list[str]()
     cases, budget = [test.input for test in tests], mutant_budget(traces)
     for mutant in mutants(workflow, specs, specs):
@@ -203,7 +203,7 @@ Way = tuple[str, dict[str, tuple[bool, Any]]]
 
 
 def _answers(ways: Sequence[Way], tests: Sequence[Example], box: LocalSandbox) -> list[list[Any]]:
-    """What each way to call a tool gives on each test."""
+    """The results of each way to call a tool on each test."""
     calls = [
         (tool, {field: test.input[source] if given else source for field, (given, source) in args.items()})
         for tool, args in ways

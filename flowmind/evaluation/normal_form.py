@@ -2,7 +2,7 @@
 
 Names of nodes and variables, renaming assignments and the spelling of expressions leave no mark on a term. Terms are
 kept once, in a table that both workflows share: equal terms have equal numbers, and equal terms are equal values.
-What makes terms equal is listed in `docs/decisions/0009-structure-scores.md`, with the reason why each rule is sound.
+`docs/decisions/0009-structure-scores.md` lists the rules of equality and the reasons why they are sound.
 """
 
 from __future__ import annotations
@@ -556,7 +556,7 @@ class Reader:
 
 @dataclass
 class Effects:
-    """What was done on the way: the calls, and whatever else could have failed."""
+    """Effects of the steps so far: the calls, and all other evaluations that can fail."""
 
     calls: list[int] = field(default_factory=list[int])
     demands: set[int] = field(default_factory=set[int])
@@ -575,7 +575,7 @@ Loop = tuple[str, str]
 
 @dataclass(frozen=True)
 class Way:
-    """Where a place leads, and the back edge that is taken."""
+    """The node that follows a place, and the back edge to it, if it is one."""
 
     target: str
     back: Loop | None = None
@@ -620,7 +620,7 @@ class Steps:
         return Way(target, (source, target), tuple(loop for loop, nodes in bodies.items() if nodes < within))
 
     def bound(self, loop: Loop) -> int:
-        """How many rounds a back edge allows."""
+        """The number of rounds that a back edge allows."""
         return self.back[loop].bound or DEFAULT_BOUND
 
     def first(self) -> Store:
@@ -658,7 +658,7 @@ class Steps:
         return call
 
     def arguments(self, node: ToolNode | LLMNode, reader: Reader) -> dict[str, int]:
-        """What is passed, by name in order; with the defaults of a tool whose spec is known."""
+        """The arguments by name, sorted, with the defaults of a tool whose spec is known."""
         args = {name: self.terms.json(reader.binding(part)) for name, part in node.args.items()}
         if isinstance(node, ToolNode) and node.tool in self.specs:
             fields: dict[str, dict[str, Any]] = self.specs[node.tool].parameters.get("properties", {})

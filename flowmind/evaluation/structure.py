@@ -3,13 +3,13 @@
 Source: FlowMind, appendix C.1 (normalization, structural congruence, behavioural equivalence, path sufficiency). The
 paper gives no formulas; those used here, and what they rely on, stand in `docs/decisions/0009-structure-scores.md`.
 
-What matches what: nodes match if their *keys* are equal, one to one.
+Matching: nodes match if their *keys* are equal, one to one.
 
 - A call (of a tool, also in the body of a map, or of a model): the tool, and for each argument where its value comes
   from: a constant, an input or a path into it, the result of a tool (by the tool's name), an expression over these.
 - A condition: its truth in normal form, or the opposite, over sources in the same way.
 - A calculation (an assignment of an expression), the list, filter and result of a map, the answer of an end: likewise.
-- An assignment that renames, reads a path or puts values together is no node: readers have its source instead.
+- An assignment that renames, reads a path or composes values is not a node: its readers have its source instead.
 
 Sources look one calculation deep and through no call, so that one wrong argument costs one node and not all after it.
 Edges match by the keys of both ends: one leads from a node to each node that reads its value. Branches match as a
@@ -263,7 +263,7 @@ class _Outline:
         return Reader(self.terms, {name: self._source(at, name, depth, seen) for name in sorted(names)})
 
     def _source(self, at: str, name: str, depth: int, seen: frozenset[str]) -> int:
-        """Where a variable's value comes from: the terms of all definitions that reach the node."""
+        """The source of a variable's value: the terms of all definitions that reach the node."""
         ways = sorted(self.reach[at].get(name, ()))  # terms are numbered as they are met
         found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
         return found.pop() if len(found) == 1 else self.terms.make("either", None, sorted(found))

@@ -6,7 +6,7 @@ compared.
 
 The rules of `paper`:
 
-- START and END are the first and the last node, by position; they are no subtasks and count nowhere.
+- START and END are the first and the last node, by position; they are not subtasks and are not counted.
 - Nodes match from a similarity of 0.6 on. The matching has the greatest total similarity; of several such, the one
   with most pairs that lie closest in position, so that a graph matches itself in place.
 - The chain score takes the longest part of the predicted listing that agrees with *some* topological order of the
@@ -86,7 +86,7 @@ def score(predicted: StepGraph, gold: StepGraph, similarity: Matrix, definition:
         definition: `paper` or `reference`.
 
     Raises:
-        ValueError: If the matrix has another shape, or a value that is no number.
+        ValueError: If the matrix has another shape, or a value that is not finite.
     """
     if len(similarity) != len(predicted.nodes) or {*map(len, similarity)} != {len(gold.nodes)}:
         raise ValueError(f"the similarities are not {len(predicted.nodes)} rows of {len(gold.nodes)} numbers")
@@ -153,7 +153,7 @@ def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int
 
 
 def _sole(candidates: Sequence[Collection[int]]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The rows with one candidate that is no other's, with it; and the rows that are left."""
+    """Rows whose only candidate is not shared, with this candidate; and the other rows."""
     owner: dict[int, int] = {}
     rest: set[int] = set()
     for row, found in enumerate(candidates):
