@@ -1,1 +1,1 @@
-"""Builds FlowMind's synthetic benchmark from authored blueprints. It writes files and is imported by nobody."""
+"""Builds FlowMind's synthetic benchmark from authored blueprints. It writes files; no other package imports it."""

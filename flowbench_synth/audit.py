@@ -24,7 +24,7 @@ Item = tuple[Task, tuple[Example, ...], dict[str, Any] | None]
 
 
 def audit(folder: Path, quiet: bool = False) -> tuple[list[str], list[TaskAudit]]:
-    """What is wrong with the files of a built benchmark, and the audit of each task.
+    """The faults in the files of a built benchmark, and the audit of each task.
 
     Raises:
         InputError: If a file is missing or cannot be read.

@@ -124,7 +124,7 @@ def audit_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def floor_table(floor: dict[str, Any]) -> str:
-    """What `search` solves, by difficulty, as a Markdown table."""
+    """The share that `search` solves, by difficulty, as a Markdown table."""
     lines = ["| difficulty | solved | of | % |", "| --- | --- | --- | --- |"]
     rows = {**floor, "all": {key: sum(row[key] for row in floor.values()) for key in ("solved", "of")}}
     for name, row in rows.items():

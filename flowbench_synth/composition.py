@@ -1,4 +1,4 @@
-"""How many instances of what: the composition of FlowMind's benchmark (appendix A, tables 3 and 4), at any size."""
+"""The composition of the benchmark by category and difficulty (FlowMind, appendix A, tables 3 and 4), at any size."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ Counts = dict[tuple[Category, Difficulty], int]
 
 
 def _extras(chosen: Sequence[tuple[Blueprint, int]], seed: int) -> tuple[set[Key], set[Key], dict[Key, int]]:
-    """Which instances have a fifth test, which a third example, and how many tools each offers.
+    """The instances with a fifth test, those with a third example, and the number of tools of each.
 
     Third examples go to the tasks with branches and loops first: there is more to show.
     """
@@ -122,7 +122,7 @@ def _extras(chosen: Sequence[tuple[Blueprint, int]], seed: int) -> tuple[set[Key
 
 
 def tool_counts(level: Difficulty, count: int) -> list[int]:
-    """How many tools the instances of a difficulty offer: within the range, and on average as in the paper."""
+    """The numbers of tools that the instances of a difficulty offer, with the paper's range and average."""
     low, high = TOOLS[level]
     extra = round(count * (TOOLS_AVERAGE[level] - low))
     most = min(max(extra - count + 1, extra // 3), extra // (high - low))

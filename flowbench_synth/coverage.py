@@ -1,4 +1,4 @@
-"""What a run of a workflow covers: arms taken, and whether loops ran zero, one or many rounds."""
+"""Coverage of a workflow by its runs: the arms taken, and whether loops ran zero, one or many rounds."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections import Counter
 from typing import cast
 
 from flowmind.trace.events import Assigned, Evaluated, Planned, Refused, Said, Trace
-from flowmind.workflow.document import Map, ToolNode, Workflow
+from flowmind.workflow.document import ToolNode, Workflow
 
 Part = tuple[str, str, object]
 
 
 def tool_calls(workflow: Workflow) -> list[ToolNode]:
     """The tool nodes of a workflow, those in the bodies of maps included."""
-    found: list[ToolNode] = []
-    for node in workflow.nodes:
-        parts = node.body if isinstance(node, Map) else (node,)
-        found += [part for part in parts if isinstance(part, ToolNode)]
-    return found
+    return [node for node in workflow.every_node if isinstance(node, ToolNode)]
 
 
 def signature(trace: Trace) -> frozenset[Part]:

@@ -20,6 +20,7 @@ from flowbench_synth.structure import control_flow
 from flowmind.base.files import dump_json
 from flowmind.run.compiler import compile_workflow
 from flowmind.run.running import run_batch
+from flowmind.trace.constants import read_text
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import check
@@ -32,16 +33,13 @@ KILLED = 95.0
 """Percent of a gold workflow's mutants that its tests must tell from it."""
 MUTANT_BUDGET = 2_000
 """Steps of a mutant's run at most: a changed condition can make a loop endless."""
-TRIVIAL = ("nothing", "constant", "copy", "echo", "one_tool")
-"""Agents that must solve no task: they answer null, always the same plain value, always the answer of an example,
-an input, or what a single call gives on inputs and values of the text."""
 _CONSTANTS: tuple[Any, ...] = (0, 1, -1, "", [], {}, True, False)
 _CALLS = 300
 """Ways to call one tool that are tried."""
 
 
 class TaskAudit(Record):
-    """What the audit of one task found."""
+    """The audit of one task."""
 
     id: str
     difficulty: str
@@ -50,8 +48,9 @@ class TaskAudit(Record):
     killed: int = 0
     survivors: tuple[str, ...] = ()
     trivial: dict[str, float] = Field(default_factory=dict[str, float])
-    """For each trivial agent the percent of tests that its best attempt passes; of single calls only those are
-    taken further that pass the first test."""
+    """For each trivial agent the percentage of tests that its best attempt passes. The agents answer null (`nothing`),
+    one plain value (`constant`), the answer of an example (`copy`), an input (`echo`), or the result of one call on
+    inputs and constants of the text (`one_tool`, tried on all tests only if it passes the first)."""
 
     @property
     def solved_by(self) -> tuple[str, ...]:
@@ -171,7 +170,7 @@ def _mutants(
     traces: Sequence[Trace],
     box: LocalSandbox,
 ) -> tuple[int, list[str]]:
-    """How many mutants the tests kill, and which survive."""
+    """The number of mutants that the tests kill, and the survivors."""
     killed, survivors = 0, list[str]()
     cases, budget = [test.input for test in tests], mutant_budget(traces)
     for mutant in mutants(workflow, specs, specs):
@@ -204,7 +203,7 @@ Way = tuple[str, dict[str, tuple[bool, Any]]]
 
 
 def _answers(ways: Sequence[Way], tests: Sequence[Example], box: LocalSandbox) -> list[list[Any]]:
-    """What each way to call a tool gives on each test."""
+    """The results of each way to call a tool on each test."""
     calls = [
         (tool, {field: test.input[source] if given else source for field, (given, source) in args.items()})
         for tool, args in ways
@@ -231,15 +230,9 @@ def _best(attempts: Sequence[Sequence[Any]], tests: Sequence[Example]) -> float:
 def _single_calls(task: Task, tool: str, names: Sequence[str], box: LocalSandbox) -> Iterator[Way]:
     """Ways to call one tool: each parameter gets an input, or a number or quoted text of the task's text."""
     spec = box.specs[tool]
-    said: list[Any] = list(map(_number, re.findall(r"-?\d+(?:\.\d+)?", task.query)))
-    quoted = re.findall(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"", task.query)
-    said += [part for pair in quoted for part in pair if part]
-    sources = [*((True, name) for name in names), *((False, value) for value in dict.fromkeys(said))]
+    constants = [constant.value for constant in read_text(task.query).constants if constant.kind != "words"]
+    sources = [*((True, name) for name in names), *((False, value) for value in dict.fromkeys(constants))]
     ways = itertools.product(sources, repeat=len(spec.required))
     with_input = (way for way in ways if any(given for given, _ in way))
     for way in itertools.islice(with_input, _CALLS):
         yield tool, dict(zip(spec.required, way, strict=True))
-
-
-def _number(text: str) -> int | float:
-    return float(text) if "." in text else int(text)

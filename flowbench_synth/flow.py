@@ -189,7 +189,7 @@ class _Builder:
     nodes: list[Node] = field(default_factory=list[Node])
     edges: list[Edge] = field(default_factory=list[Edge])
     loose: list[tuple[str, bool | None]] = field(default_factory=list[tuple[str, bool | None]])
-    """Where the next node is joined to: node ids, with the arm if they are conditions."""
+    """The open ends that the next node is attached to: node ids, with the arm if they are conditions."""
 
     def fresh(self, stem: str) -> str:
         taken = {node.id for node in self.nodes}

@@ -1,4 +1,4 @@
-"""What the pipeline passes on: instances, tests, gold workflows, and what each stage kept and dropped."""
+"""The data passed between stages: instances, tests, gold workflows, and the report of each stage."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Instance(Record):
 
 
 class Stage(Record):
-    """What one stage of the pipeline was given, kept, and dropped for which reason."""
+    """The numbers of items that a stage received, kept and dropped, with the reasons."""
 
     stage: str
     unit: str
     given: int
     kept: int
     dropped: dict[str, int] = Field(default_factory=dict[str, int])
-    """How many, by reason."""
+    """Numbers by reason."""
     notes: tuple[str, ...] = ()
-    """What was dropped, one line each."""
+    """One line per dropped item."""
 
 
 def stage(name: str, unit: str, kept: int, dropped: Iterable[tuple[str, str]] = ()) -> Stage:

@@ -41,7 +41,7 @@ from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.specs.schema import SchemaError, json_equal, validator
 
 BATCH = 4
-"""Tools that are asked for at once."""
+"""Tools per request."""
 SHOWN = 8
 """Tools that the writer of a task is shown, and that the task offers."""
 LEAST = 6

@@ -45,7 +45,7 @@ def check_tools(
 
 
 def _static(tool: CatalogTool) -> str | None:
-    """What is wrong with a tool as it stands; None if nothing is."""
+    """The first fault of a tool; None if it has none."""
     spec = tool.spec
     if not spec.description:
         return "no description"

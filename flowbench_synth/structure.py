@@ -1,4 +1,4 @@
-"""What kind of program a workflow is, for the difficulty levels (FlowMind, appendix A, table 4)."""
+"""The control flow of a workflow, which determines its difficulty (FlowMind, appendix A, table 4)."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
-from tools_registry.specs.schema import JSONSchema, json_equal, type_of
+from tools_registry.specs.schema import JSONSchema, json_equal, type_name
 
 ATTEMPTS = 4
-"""How often an instance is drawn before its blueprint counts as unsound."""
+"""Draws of an instance before its blueprint counts as unsound."""
 CANDIDATES = 80
 """Inputs drawn for each instance, of which examples and tests are chosen."""
 
@@ -156,15 +156,15 @@ def _offered(
 def parts_of(
     workflow: Workflow, runs: Runs, sandbox: LocalSandbox, told: dict[str, list[int]] | None = None
 ) -> tuple[list[frozenset[Part]], set[str]]:
-    """What each input covers: what the gold's run on it does, and the mutants that answer it differently.
+    """The coverage of each input: the parts of the gold's run, and the mutants that answer it differently.
 
-    Also the tools that can take the place of another without any difference.
+    Also the tools that can replace another without any difference.
 
     Args:
         workflow: The gold.
         runs: Inputs, and what it did on them.
         sandbox: The tools that are offered.
-        told: By the documents of mutants, the inputs that tell them from the gold; what is missing is added.
+        told: By mutant document, the inputs that separate it from the gold; missing entries are added.
     """
     cases, traces = runs
     known = {} if told is None else told
@@ -223,20 +223,8 @@ def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozens
 
 def answer_schema(answers: Iterable[Any]) -> JSONSchema:
     """The JSON types that answers have."""
-    kinds = {_kind(answer) for answer in answers}
+    kinds = {type_name(answer) for answer in answers}
     if "number" in kinds:
         kinds.discard("integer")
     names = sorted(kinds)
     return {"type": names[0] if len(names) == 1 else names}
-
-
-def _kind(answer: Any) -> str:
-    from_type = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }
-    return from_type.get(type_of(answer), "null")

@@ -45,6 +45,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
         "experiments.bench",
         "flowmind.workflow.graph",
         "flowmind.workflow.nesting",
+        "flowmind.evaluation.normal_form",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",

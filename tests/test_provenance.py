@@ -1,4 +1,4 @@
-"""Provenance: where arguments and answers came from, and what was worked out in the head."""
+"""Provenance: where arguments and answers came from, and values without an origin."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_second_trace_settles_what_equals_two_things() -> None:
 def test_what_equals_an_input_by_chance_is_unexplained_if_the_other_trace_is() -> None:
     found = with_origins([run(5, 9, 5), run(6, 9, 11)])
     assert [told(trace)[1] for trace in found] == ["by: unexplained"] * 2
-    assert unexplained(found[1]) == ["step 2 (scale), by: 11 is worked out in the head"]
+    assert unexplained(found[1]) == ["step 2 (scale), by: 11 comes from no input and no tool result"]
     assert told(with_origins([run(5, 9, 5), run(6, 9, 11)], "Scale it by 5.")[0])[1] == "by: text: 5"
 
 
@@ -216,12 +216,12 @@ def test_a_long_list_is_described_in_short() -> None:
     calls = [did("f", number) for number in range(20, 30)]
     [found] = with_origins([ended({}, *calls, did("g", 3, of=[*range(20, 29), 77]))])
     assert told(found)[10].endswith("step 6 (f), 4 more (1 unexplained)]")
-    assert unexplained(found) == ["step 11 (g), of[9]: 77 is worked out in the head"]
+    assert unexplained(found) == ["step 11 (g), of[9]: 77 comes from no input and no tool result"]
 
 
 def test_the_answer_may_be_worked_out_in_the_head() -> None:
     [found] = with_origins([ended({}, did("f", 20), answer={"a": 20, "b": [{"c": 21}]})])
-    assert unexplained(found) == ['the answer.b: [{"c": 21}] is worked out in the head']
+    assert unexplained(found) == ['the answer.b: [{"c": 21}] comes from no input and no tool result']
     assert found.origin is not None and has_holes(found.origin) and not has_holes(found.origin.parts["a"])
 
 

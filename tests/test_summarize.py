@@ -192,7 +192,7 @@ def test_what_was_worked_out_in_the_head_is_told() -> None:
     ]
     found = summarize(heads, [total, with_tax], query=QUERY)
     told = found.report()
-    assert any("the answer: 21.0 is worked out in the head" in line for line in found.guesses)
+    assert any("the answer: 21.0 comes from no input and no tool result" in line for line in found.guesses)
     assert len(found.reproduced) < 3 and "missed: trace" in told
 
 

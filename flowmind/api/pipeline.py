@@ -166,7 +166,8 @@ async def _single_stage(task: Task, environment: Environment, model: ChatModel, 
     agent = make_agent(letter, model, budget_left(settings.execute_budget, settings, ()), settings, 0)
     trace = await agent.execute(brief, Joint(environment, draft))
     problems = tuple(draft.problems) if draft.workflow else ()
-    return _solution(task, Built(draft.workflow, problems, (trace,), (0,), coerced=draft.coerced))
+    traces = with_origins([trace], task.query)
+    return _solution(task, Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
 
 
 def _solution(task: Task, built: Built) -> Solution:
@@ -176,7 +177,7 @@ def _solution(task: Task, built: Built) -> Solution:
         for example, done, trace in zip(built.worked, complete, built.traces, strict=True)
     ]
     return Solution(
-        traces=with_origins(built.traces, task.query),
+        traces=built.traces,
         summary=built.summary,
         workflow=built.workflow,
         problems=built.problems,

@@ -32,7 +32,7 @@ from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
-from flowmind.trace.origins import unexplained, with_origins
+from flowmind.trace.origins import unexplained
 from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Example
 from flowmind.workflow.document import Condition, End, Evidence, ToolNode, Workflow, show_binding
@@ -213,7 +213,7 @@ async def _summarized(
             await asked.aclose()
     if not toolbox.runs:
         notes.append(f"no tool was run: {toolbox.why}")
-    story = _Story(given, kept, chosen, toolbox, built, query)
+    story = _Story(given, kept, chosen, toolbox, built)
     return await story.told(name, notes, more, asked)
 
 
@@ -343,7 +343,6 @@ class _Story:
     chosen: Sequence[Trace]
     toolbox: _Toolbox
     built: Built
-    query: str
 
     async def told(
         self, name: str, notes: Sequence[str], examples: Sequence[Example], model: ChatModel | None
@@ -400,10 +399,9 @@ class _Story:
 
     def _heads(self) -> list[str]:
         """What was worked out without a tool."""
-        told = with_origins(self.built.traces, self.query)[: len(self.kept)]
         return [
             f"trace {number + 1}: {line}"
-            for number, trace in zip(self.kept, told, strict=True)
+            for number, trace in zip(self.kept, self.built.traces, strict=False)
             for line in unexplained(trace)
         ]
 

@@ -11,6 +11,7 @@ from typing import Any
 from flowmind.build.brief import summarize_brief
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Executions, is_complete, make_agent, without_example
+from flowmind.build.induction.explaining import with_plan
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.replaying import straight
@@ -46,7 +47,7 @@ class Built:
     problems: tuple[Problem, ...] = ()
     """The problems that `check` finds; none if the workflow is sound."""
     traces: tuple[Trace, ...] = ()
-    """The traces it was built from or tried on: those given, and those that were executed while building."""
+    """The traces it was built from or tried on, with origins: those given, and those executed while building."""
     worked: tuple[int, ...] = ()
     """For each trace the example that it worked on, from 0; -1 if none, or if the trace only repeats a given answer."""
     derivation: Derivation | None = None
@@ -127,9 +128,8 @@ async def _as_the_agent_left_it(work: Work, kind: str) -> Built:
     )
     summary = await _build_by_agent(work, kind, traces, draft) if traces else None
     problems = tuple(draft.problems) if draft.workflow else ()
-    return Built(
-        draft.workflow, problems, tuple(work.traces), tuple(work.worked), summary=summary, coerced=draft.coerced
-    )
+    read = with_origins(work.traces, work.task.query)
+    return Built(draft.workflow, problems, read, tuple(work.worked), summary=summary, coerced=draft.coerced)
 
 
 async def _build_by_agent(work: Work, kind: str, traces: Sequence[Trace], draft: DraftEnvironment) -> Trace:
@@ -258,6 +258,9 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         checks["guesses"] = sum(question.kind == "condition" for question in asked)
     if best is not None and workflow is not None:
         checks |= await _checks(work, best, workflow)
+    traces = with_origins(work.traces, work.task.query)
+    if best is not None and best.emitter is not None and not best.failures:
+        traces = with_plan(traces, best.emitter.plan)
     turns = tuple(work.workflow_turns())
     summary = work.edits[-1] if work.edits else Trace(stop="finish") if turns else None
     derivation = Derivation(
@@ -268,14 +271,14 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         rounds=rounds,
         mends=tuple(work.mends),
         asked=work.asked,
-        unexplained=sum(len(unexplained(trace)) for trace in with_origins(work.traces, work.task.query)),
+        unexplained=sum(len(unexplained(trace)) for trace in traces),
         source="gold" if work.trusted else "agent",
         **checks,
     )
     return Built(
         workflow,
         tuple(check(workflow, work.environment.specs)) if workflow is not None else (),
-        tuple(work.traces),
+        traces,
         tuple(example if work.counts(place) else -1 for place, example in enumerate(work.worked)),
         derivation,
         summary if summary is None else summary.model_copy(update={"turns": turns}),

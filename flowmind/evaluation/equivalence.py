@@ -52,7 +52,7 @@ def tests(terms: Terms, truth: int, yes: Test | Place, no: Test | Place) -> Test
 
 @dataclass
 class Run:
-    """What is done from a place to the next condition or end."""
+    """The steps from a place to the next condition or end."""
 
     effects: Effects
     ways: list[tuple[str, Loop]] = field(default_factory=list[tuple[str, Loop]])
@@ -90,7 +90,7 @@ def advance(steps: Steps, place: Place, store: Store, closed: frozenset[Loop] = 
 
 @dataclass
 class _Meeting:
-    """What is known whenever the two machines stand at a pair of places."""
+    """The facts that hold whenever the two machines are at a pair of places."""
 
     number: int
     stores: tuple[Store, Store]
@@ -234,7 +234,7 @@ def _tested(run: Run) -> int | None:
 
 
 def _both(verb: str, gold: set[int], candidate: set[int], terms: Terms) -> str:
-    """What only one of the two does, the innermost first: terms are numbered after their parts."""
+    """A difference between two sets of terms, innermost first: terms have higher numbers than their parts."""
     wanted, found = gold - candidate, candidate - gold
     if wanted and found:
         return f"gold {verb} {terms.show(min(wanted))}, the candidate {terms.show(min(found))}"
@@ -254,11 +254,11 @@ class Path(NamedTuple):
     """With their number, sorted."""
     answer: int
     demands: frozenset[int]
-    """What else can fail on it."""
+    """Other evaluations on the path that can fail."""
 
     @property
     def shown(self) -> tuple[frozenset[tuple[int, bool]], tuple[int, ...], int]:
-        """What is compared for sufficiency."""
+        """The part of the path that path sufficiency compares."""
         return self.decisions, self.calls, self.answer
 
 

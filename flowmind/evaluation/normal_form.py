@@ -2,7 +2,7 @@
 
 Names of nodes and variables, renaming assignments and the spelling of expressions leave no mark on a term. Terms are
 kept once, in a table that both workflows share: equal terms have equal numbers, and equal terms are equal values.
-What makes terms equal is listed in `docs/decisions/0009-structure-scores.md`, with the reason why each rule is sound.
+`docs/decisions/0009-structure-scores.md` lists the rules of equality and the reasons why they are sound.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
+
+import networkx
 
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
@@ -37,6 +39,7 @@ from flowmind.workflow.graph import Flow, analyse, loop_nodes
 from tools_registry.specs.schema import JSONSchema, type_name
 from tools_registry.specs.spec import ToolSpec
 
+nx = cast(Any, networkx)
 Kind = Literal["number", "text", "bool", "list", "object", "none"]
 Key = tuple[str, Hashable, tuple[int, ...]]
 WORLD = ""
@@ -553,7 +556,7 @@ class Reader:
 
 @dataclass
 class Effects:
-    """What was done on the way: the calls, and whatever else could have failed."""
+    """Effects of the steps so far: the calls, and all other evaluations that can fail."""
 
     calls: list[int] = field(default_factory=list[int])
     demands: set[int] = field(default_factory=set[int])
@@ -572,7 +575,7 @@ Loop = tuple[str, str]
 
 @dataclass(frozen=True)
 class Way:
-    """Where a place leads, and the back edge that is taken."""
+    """The node that follows a place, and the back edge to it, if it is one."""
 
     target: str
     back: Loop | None = None
@@ -617,7 +620,7 @@ class Steps:
         return Way(target, (source, target), tuple(loop for loop, nodes in bodies.items() if nodes < within))
 
     def bound(self, loop: Loop) -> int:
-        """How many rounds a back edge allows."""
+        """The number of rounds that a back edge allows."""
         return self.back[loop].bound or DEFAULT_BOUND
 
     def first(self) -> Store:
@@ -655,7 +658,7 @@ class Steps:
         return call
 
     def arguments(self, node: ToolNode | LLMNode, reader: Reader) -> dict[str, int]:
-        """What is passed, by name in order; with the defaults of a tool whose spec is known."""
+        """The arguments by name, sorted, with the defaults of a tool whose spec is known."""
         args = {name: self.terms.json(reader.binding(part)) for name, part in node.args.items()}
         if isinstance(node, ToolNode) and node.tool in self.specs:
             fields: dict[str, dict[str, Any]] = self.specs[node.tool].parameters.get("properties", {})
@@ -710,54 +713,23 @@ class Steps:
 
 
 def controls(workflow: Workflow, shape: Flow) -> dict[str, tuple[Place, ...]]:
-    """For each node the arms of conditions that decide whether it is done: those from which every way leads to it,
-    while not every way from the condition does (J. Ferrante, K. Ottenstein, J. Warren, 1987)."""
-    names = [node.id for node in workflow.nodes if node.id in shape.reached]
-    number = {name: index for index, name in enumerate(names)}
-    certain = _certain(shape, number)
-    arms: dict[str, list[Place]] = {name: [] for name in names}
-    for name in names:
+    """For each node the arms of conditions that decide whether it runs: every path from the arm leads to the node, and
+    not every path from the condition does (J. Ferrante, K. Ottenstein, J. Warren, 1987)."""
+    following = _next_certain(shape)
+    arms: dict[str, list[Place]] = {node.id: [] for node in workflow.nodes if node.id in shape.reached}
+    for name in arms:
         if isinstance(workflow.by_id[name], Condition):
             for edge in sorted(workflow.after(name), key=lambda edge: not edge.when):
-                target = shape.jumps.get((name, edge.target), edge.target)
-                found = certain[target] & ~(certain[name] & ~(1 << number[name]))
-                for node in names:
-                    if found >> number[node] & 1:
-                        arms[node].append((name, edge.when))
+                node = shape.jumps.get((name, edge.target), edge.target)
+                while node != following[name]:
+                    arms[node].append((name, edge.when))
+                    node = following[node]
     return {name: tuple(places) for name, places in arms.items()}
 
 
-def _certain(shape: Flow, number: Mapping[str, int]) -> dict[str, int]:
-    """For each node those that every way from it passes, itself included, as a bit set."""
-    after: dict[str, list[str]] = {name: list(shape.order.successors(name)) for name in number}
-    every = (1 << len(number)) - 1
-    certain = {name: every if after[name] else 1 << number[name] for name in number}
-    order, changed = _last_first(shape, after), True
-    while changed:
-        changed = False
-        for name in order:
-            found = every
-            for target in after[name]:
-                found &= certain[target]
-            found |= 1 << number[name]
-            if after[name] and found != certain[name]:
-                certain[name], changed = found, True
-    return certain
-
-
-def _last_first(shape: Flow, after: Mapping[str, Sequence[str]]) -> list[str]:
-    """The nodes, each behind those that it leads to, but for back edges."""
-    assert shape.start is not None
-    found: list[str] = []
-    seen = {shape.start}
-    todo = [(shape.start, iter(after[shape.start]))]
-    while todo:
-        name, targets = todo[-1]
-        target = next((one for one in targets if one not in seen), None)
-        if target is None:
-            found.append(name)
-            todo.pop()
-        else:
-            seen.add(target)
-            todo.append((target, iter(after[target])))
-    return found
+def _next_certain(shape: Flow) -> dict[str, str]:
+    """For each node the next one that every path from it passes, its immediate post-dominator; "" if it has none."""
+    backwards = shape.order.reverse()
+    for name in [name for name in backwards if not backwards.in_degree(name)]:
+        backwards.add_edge("", name)
+    return nx.immediate_dominators(backwards, "")

@@ -3,13 +3,13 @@
 Source: FlowMind, appendix C.1 (normalization, structural congruence, behavioural equivalence, path sufficiency). The
 paper gives no formulas; those used here, and what they rely on, stand in `docs/decisions/0009-structure-scores.md`.
 
-What matches what: nodes match if their *keys* are equal, one to one.
+Matching: nodes match if their *keys* are equal, one to one.
 
 - A call (of a tool, also in the body of a map, or of a model): the tool, and for each argument where its value comes
   from: a constant, an input or a path into it, the result of a tool (by the tool's name), an expression over these.
 - A condition: its truth in normal form, or the opposite, over sources in the same way.
 - A calculation (an assignment of an expression), the list, filter and result of a map, the answer of an end: likewise.
-- An assignment that renames, reads a path or puts values together is no node: readers have its source instead.
+- An assignment that renames, reads a path or composes values is not a node: its readers have its source instead.
 
 Sources look one calculation deep and through no call, so that one wrong argument costs one node and not all after it.
 Edges match by the keys of both ends: one leads from a node to each node that reads its value. Branches match as a
@@ -26,7 +26,7 @@ from typing import NamedTuple, cast
 from flowmind.base.errors import InputError
 from flowmind.evaluation.equivalence import LockStep, Paths, paths, same_paths
 from flowmind.evaluation.normal_form import BEGIN, Reader, Steps, Terms, controls, parsed
-from flowmind.evaluation.worfeval import ZERO, Part
+from flowmind.evaluation.worfeval import ZERO, Part, part
 from flowmind.workflow.checking import check, node_reads
 from flowmind.workflow.document import (
     Assign,
@@ -125,9 +125,7 @@ def compare(candidate: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec] |
 
 def _stand_ins(workflow: Workflow) -> dict[str, ToolSpec]:
     """Specs that admit any call, so that `check` judges the form alone."""
-    steps = [step for node in workflow.nodes for step in (node.body if isinstance(node, Map) else (node,))]
-    names = {step.tool for step in steps if isinstance(step, ToolNode)}
-    return {name: ToolSpec(name=name, parameters={"type": "object"}) for name in names}
+    return {name: ToolSpec(name=name, parameters={"type": "object"}) for name in workflow.tool_names}
 
 
 def _failed(gold: Workflow, problem: str) -> StructureScore:
@@ -157,11 +155,7 @@ def _inputs(candidate: Workflow, gold: Workflow) -> str:
 def _part(candidate: Iterable[Hashable], gold: Iterable[Hashable]) -> Part:
     """Precision, recall and F1 of two multisets; 1 if both are empty."""
     ours, theirs = Counter(candidate), Counter(gold)
-    common = (ours & theirs).total()
-    if not common:
-        return ZERO if ours or theirs else WHOLE
-    precision, recall = common / ours.total(), common / theirs.total()
-    return Part(precision=precision, recall=recall, f1=2 * precision * recall / (precision + recall))
+    return part((ours & theirs).total(), ours.total(), theirs.total()) if ours or theirs else WHOLE
 
 
 def _paths(candidate: Paths, gold: Paths) -> PathScore:
@@ -269,7 +263,7 @@ class _Outline:
         return Reader(self.terms, {name: self._source(at, name, depth, seen) for name in sorted(names)})
 
     def _source(self, at: str, name: str, depth: int, seen: frozenset[str]) -> int:
-        """Where a variable's value comes from: the terms of all definitions that reach the node."""
+        """The source of a variable's value: the terms of all definitions that reach the node."""
         ways = sorted(self.reach[at].get(name, ()))  # terms are numbered as they are met
         found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
         return found.pop() if len(found) == 1 else self.terms.make("either", None, sorted(found))

@@ -6,7 +6,7 @@ compared.
 
 The rules of `paper`:
 
-- START and END are the first and the last node, by position; they are no subtasks and count nowhere.
+- START and END are the first and the last node, by position; they are not subtasks and are not counted.
 - Nodes match from a similarity of 0.6 on. The matching has the greatest total similarity; of several such, the one
   with most pairs that lie closest in position, so that a graph matches itself in place.
 - The chain score takes the longest part of the predicted listing that agrees with *some* topological order of the
@@ -86,7 +86,7 @@ def score(predicted: StepGraph, gold: StepGraph, similarity: Matrix, definition:
         definition: `paper` or `reference`.
 
     Raises:
-        ValueError: If the matrix has another shape, or a value that is no number.
+        ValueError: If the matrix has another shape, or a value that is not finite.
     """
     if len(similarity) != len(predicted.nodes) or {*map(len, similarity)} != {len(gold.nodes)}:
         raise ValueError(f"the similarities are not {len(predicted.nodes)} rows of {len(gold.nodes)} numbers")
@@ -96,7 +96,8 @@ def score(predicted: StepGraph, gold: StepGraph, similarity: Matrix, definition:
 
 
 @lru_cache(4096)
-def _part(common: int, predicted: int, gold: int) -> Part:
+def part(common: int, predicted: int, gold: int) -> Part:
+    """Precision, recall and F1 of a number of common items."""
     if not common:
         return ZERO
     precision, recall = common / predicted, common / gold
@@ -111,14 +112,14 @@ def _paper(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairSco
     inner = [row[1:-1] for row in similarity[1:-1]]
     pairs = match(inner, BETA.__le__)
     edges = _inner_edges(gold)
-    graph = _part(len(common_subgraph(pairs, _inner_edges(predicted), edges)), theirs, ours)
+    graph = part(len(common_subgraph(pairs, _inner_edges(predicted), edges)), theirs, ours)
     listed = [g for _, g in pairs]
     if listed == sorted(listed) and all(one < other for one, other in edges):  # gold's own listing is such an order
-        return PairScore(chain=_part(len(pairs), theirs, ours), graph=graph)
+        return PairScore(chain=part(len(pairs), theirs, ours), graph=graph)
     before = _before(ours, edges)
     if before is None:
         return PairScore(chain=None, graph=graph, error="the gold graph has a cycle: it has no order")
-    return PairScore(chain=_part(longest_valid(pairs, before), theirs, ours), graph=graph)
+    return PairScore(chain=part(longest_valid(pairs, before), theirs, ours), graph=graph)
 
 
 def _inner_edges(graph: StepGraph) -> frozenset[tuple[int, int]]:
@@ -152,7 +153,7 @@ def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int
 
 
 def _sole(candidates: Sequence[Collection[int]]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The rows with one candidate that is no other's, with it; and the rows that are left."""
+    """Rows whose only candidate is not shared, with this candidate; and the other rows."""
     owner: dict[int, int] = {}
     rest: set[int] = set()
     for row, found in enumerate(candidates):
@@ -335,7 +336,7 @@ def _reference(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> Pai
     for order in orders:
         pairs = match([[similarity[p][g] for g in order] for p in steps], BETA.__lt__)
         length = max(1, _increasing([position for _, position in pairs]))
-        best = max(best, _part(length, len(steps), len(order)), key=lambda part: part.f1)
+        best = max(best, part(length, len(steps), len(order)), key=lambda score: score.f1)
         if length >= most:  # no order can give more
             break
     return PairScore(chain=best, graph=graph)
@@ -377,7 +378,7 @@ def _reference_graph(predicted: StepGraph, gold: StepGraph, similarity: Matrix) 
     for one, other in common:
         joined = parts.get(one, {one}) | parts.get(other, {other})
         parts.update(dict.fromkeys(joined, joined))
-    return _part(max(map(len, parts.values()), default=1), len(predicted.nodes), len(gold.nodes))
+    return part(max(map(len, parts.values()), default=1), len(predicted.nodes), len(gold.nodes))
 
 
 # Similarities

@@ -17,11 +17,12 @@ class Origin(Record):
 
     `input`: an input of the case or a path into it (`name`, `path`). `output`: what an earlier tool step gave, or a
     path into it (`step`, `path`). `text`: a value that the task's text names. `literal`: a plain constant, the same in
-    all traces. `made`: a list or object that is put together from `parts`. `unexplained`: none of these: whoever made
-    the trace worked it out without a tool, so nothing can be derived from it.
+    all traces. `made`: a list or object that is put together from `parts`. `computed`: an expression over inputs and
+    outputs (`expr`), found when a workflow was derived from all traces. `unexplained`: none of these: the agent
+    computed it without a tool.
     """
 
-    kind: Literal["input", "output", "text", "literal", "made", "unexplained"]
+    kind: Literal["input", "output", "text", "literal", "made", "computed", "unexplained"]
     name: str | None = None
     """The input."""
     step: int | None = None
@@ -30,6 +31,8 @@ class Origin(Record):
     """Keys and indices into the input or the step's value."""
     parts: dict[str, Origin] = Field(default_factory=dict)
     """By key; of a list by index, written as text."""
+    expr: str = ""
+    """What is computed, for a reader."""
 
 
 class Said(Record):
@@ -64,7 +67,7 @@ class Called(Record):
     """The step of the plan that was being executed; 0 without a plan."""
     turn: int | None = None
     origins: dict[str, Origin] = Field(default_factory=dict)
-    """The origin of each argument, once provenance was worked out."""
+    """The origin of each argument, once provenance is known."""
 
 
 class Refused(Record):
@@ -156,7 +159,7 @@ class Trace(Record):
     answer: Any = None
     """The final value, if it stopped with `finish`, or was handed in before the stage went on."""
     origin: Origin | None = None
-    """Where the answer came from, once provenance was worked out."""
+    """Where the answer came from, once provenance is known."""
     handed_in: bool = False
     """The agent had ended its execution with an answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None

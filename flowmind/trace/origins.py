@@ -1,44 +1,43 @@
-"""Provenance: where the arguments and the answer of a trace came from, as far as its values tell.
+"""Provenance: the origins of the arguments and the answer of a trace, found by comparing values.
 
-A value may equal several things by chance. Traces of one task settle it: their steps are aligned by tool and by how
-often the tool was called before, and the origin that explains an argument in most of the aligned steps wins.
+A value may equal several others by chance. Several traces of one task resolve this: calls are aligned by tool and
+occurrence, and the origin that explains an argument in most of the aligned calls is chosen.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
+from flowmind.trace.constants import read_text
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.specs.values import MAX_DEPTH
 
 _INDEXED = 5_000
-"""Parts of one input or output that an argument may be found to be."""
+"""Maximum number of indexed parts of one input or output."""
 _ALIKE = 16
-"""Equal parts of one input or output that are told apart."""
+"""Maximum number of equal parts of one input or output that count as separate sources."""
 _CANDIDATES = 64
-"""Sources that are weighed for one value."""
+"""Maximum number of sources compared for one value."""
 _MOST_PARTS = 100
-"""Parts of a list or object that may have been put together; nobody writes a longer one by hand."""
+"""Maximum length of a list or object that is explained part by part."""
 _LONG = 12
-"""Characters of a text that hardly equals another one by chance."""
+"""From this length on, in characters, two texts are hardly equal by chance."""
 _SIGN = 3
-"""Characters of a text without letters and digits that is taken for a separator."""
+"""Maximum length of a text without letters and digits that counts as a separator."""
 _SHOWN_PARTS = 6
 _SHOWN_VALUE = 60
 _ABSENT: Any = object()
 
 _Path = tuple[str | int, ...]
 _Shape = tuple[Any, ...]
-"""What an origin is in terms that traces share: a producer by tool and occurrence, not by its step."""
+"""An origin in terms that traces share: a producer is identified by tool and occurrence, not by step."""
 
 
 def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
@@ -49,7 +48,7 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
 
     Args:
         traces: All traces of one task.
-        query: The task's text: what it names is no work of the head.
+        query: The task's text, which may name constants.
     """
     tracer = _Tracer(traces, query)
     slots: dict[tuple[str, int, str], list[_Place]] = defaultdict(list)
@@ -57,16 +56,16 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
         for index, step, occurrence in _business(trace):
             for name, value in step.call.args.items():
                 slots[step.call.tool, occurrence, name].append(_Place(number, index, value, step.observation.ok))
-    found: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
+    origins: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
     usual = tracer.usual(slots)
     for (tool, _, name), places in slots.items():
         for place, origin in zip(places, tracer.origins(places, usual[tool, name]), strict=True):
-            found[place.trace, place.step][name] = origin
+            origins[place.trace, place.step][name] = origin
     answers = [
         _Place(number, len(trace.calls), trace.answer, True) for number, trace in enumerate(traces) if trace.executed
     ]
     ends = {place.trace: origin for place, origin in zip(answers, tracer.origins(answers, final=True), strict=True)}
-    return tuple(_told(trace, number, found, ends.get(number)) for number, trace in enumerate(traces))
+    return tuple(_told(trace, number, origins, ends.get(number)) for number, trace in enumerate(traces))
 
 
 def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
@@ -75,7 +74,7 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
     Args:
         origin: Of a value in `trace`.
         trace: Names the steps, which are counted from 1.
-        value: The value itself, which a constant shows; without it, the kind alone is told.
+        value: The value itself, shown for constants; without it, only the kind is shown.
     """
     match origin.kind:
         case "input":
@@ -88,29 +87,32 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
             return "literal" if value is _ABSENT else f"literal {_short(value)}"
         case "made":
             return f"made of {_described_parts(origin, trace, value)}"
+        case "computed":
+            return f"computed: {origin.expr}"
         case "unexplained":
             return "unexplained"
 
 
 def unexplained(trace: Trace) -> list[str]:
-    """A line for each argument, or part of one, and for the answer, that was worked out in the head.
+    """A line for each argument, part of an argument, and part of the answer without an origin.
 
-    Reads the origins that `with_origins` gave.
+    Args:
+        trace: With the origins of `with_origins`.
     """
     lines: list[str] = []
     for index, step in enumerate(trace.calls):
         for name, origin in step.origins.items():
             for path, value in _holes(origin, step.call.args.get(name)):
                 place = f"{_step_name(trace, index)}, {name}{_dotted(path)}"
-                lines.append(f"{place}: {_short(value)} is worked out in the head")
+                lines.append(f"{place}: {_short(value)} comes from no input and no tool result")
     if trace.origin is not None:
         for path, value in _holes(trace.origin, trace.answer):
-            lines.append(f"the answer{_dotted(path)}: {_short(value)} is worked out in the head")
+            lines.append(f"the answer{_dotted(path)}: {_short(value)} comes from no input and no tool result")
     return lines
 
 
 def has_holes(origin: Origin) -> bool:
-    """Whether the value, or a part of it, is unexplained."""
+    """Whether the value or a part of it is unexplained."""
     return origin.kind == "unexplained" or any(map(has_holes, origin.parts.values()))
 
 
@@ -128,13 +130,13 @@ def _holes(origin: Origin, value: Any, path: _Path = ()) -> Iterator[tuple[_Path
 def _described_parts(origin: Origin, trace: Trace, value: Any) -> str:
     values = {str(key): part for key, part in _children(value)}
     listed = isinstance(value, list) or (value is _ABSENT and list(origin.parts) == _numbers(len(origin.parts)))
-    told = [
+    texts = [
         f"{'' if listed else f'{key}: '}{_described_part(part, trace, values.get(key, _ABSENT))}"
         for key, part in islice(origin.parts.items(), _SHOWN_PARTS)
     ]
     if rest := list(origin.parts.values())[_SHOWN_PARTS:]:
-        told.append(f"{len(rest)} more{_counted_holes(rest)}")
-    return f"[{', '.join(told)}]" if listed else f"{{{', '.join(told)}}}"
+        texts.append(f"{len(rest)} more{_counted_holes(rest)}")
+    return f"[{', '.join(texts)}]" if listed else f"{{{', '.join(texts)}}}"
 
 
 def _described_part(origin: Origin, trace: Trace, value: Any) -> str:
@@ -167,22 +169,22 @@ def _short(value: Any) -> str:
 
 
 def _told(
-    trace: Trace, number: int, found: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
+    trace: Trace, number: int, origins: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
 ) -> Trace:
     steps: list[Event] = []
     index = 0
     for step in trace.events:
         if isinstance(step, Called):
             if step.call.tool not in GRAPH_TOOLS:
-                step = step.model_copy(update={"origins": found.get((number, index), {})})
+                step = step.model_copy(update={"origins": origins.get((number, index), {})})
             index += 1
         steps.append(step)
     return trace.model_copy(update={"events": tuple(steps), "origin": answer})
 
 
 def _business(trace: Trace) -> Iterator[tuple[int, Called, int]]:
-    """The business calls with their places, and how many calls of the tool succeeded before: a call that failed is a
-    try at the one that succeeds."""
+    """The business calls with their places, and the number of earlier successful calls of the tool: a failed call
+    counts as an attempt at the next successful one."""
     succeeded: Counter[str] = Counter()
     for index, step in enumerate(trace.calls):
         if step.call.tool not in GRAPH_TOOLS:
@@ -208,36 +210,36 @@ def _trivial(value: Any) -> bool:
 
 
 def _small(value: Any) -> bool:
-    """Whether it may equal something by chance."""
+    """Whether the value may equal another one by chance."""
     return not _trivial(value) and (isinstance(value, int | float) or (isinstance(value, str) and len(value) < _LONG))
 
 
 def _texts(value: Any) -> set[str]:
-    """The texts in a value, as far as they are looked at."""
-    found: set[str] = set()
+    """The texts in a value, up to a limit."""
+    texts: set[str] = set()
     waiting: deque[Any] = deque([value])
     for _ in range(_MOST_PARTS):
         if not waiting:
             break
         part = waiting.popleft()
         if isinstance(part, str):
-            found.add(part)
+            texts.add(part)
         waiting.extend(inner for _, inner in _children(part)[:_MOST_PARTS])
-    return found
+    return texts
 
 
 def _is_sign(text: str) -> bool:
-    """Whether it is a separator, a bracket or the like, which nobody works out."""
+    """Whether the text is a separator, a bracket or the like, which is never computed."""
     return len(text) <= _SIGN and not any(map(str.isalnum, text))
 
 
 class _Ids:
-    """A number for each value; two values share one if they are equal as JSON."""
+    """Numbers values. Values that are equal as JSON have the same number."""
 
     def __init__(self) -> None:
         self._known: dict[Any, int] = {}
         self._seen: dict[int, int] = {}
-        """By identity, of the lists and objects in the traces, which outlive this."""
+        """The numbers of lists and objects by identity. The traces outlive this table."""
 
     def of(self, value: Any, depth: int = 0) -> int:
         """The number of a value."""
@@ -261,7 +263,7 @@ class _Ids:
 
 
 class _Source(NamedTuple):
-    """A value that stood ready: an input, an output, or a part of one."""
+    """An available value: an input, an output, or a part of one."""
 
     root: Origin
     producer: _Shape
@@ -280,7 +282,7 @@ class _Source(NamedTuple):
 
 
 class _Sources:
-    """All that stood ready in a trace."""
+    """All values available in a trace."""
 
     def __init__(self, trace: Trace, ids: _Ids) -> None:
         self.fields: set[str] = set()
@@ -296,7 +298,7 @@ class _Sources:
                 self._add(Origin(kind="output", step=index), self.producers[index], step.observation.value)
 
     def _add(self, root: Origin, producer: _Shape, value: Any) -> set[str]:
-        """Indexes a value and its parts, the shallow ones first; gives the keys of its objects."""
+        """Indexes a value and its parts, outer parts first; returns the keys of its objects."""
         keys: set[str] = set()
         alike: dict[int, list[_Source]] = defaultdict(list)
         self._ids.of(value)
@@ -316,7 +318,7 @@ class _Sources:
         return keys
 
     def equal(self, number: int, before: int) -> list[_Source]:
-        """The sources of a value before a step: the inputs, then the outputs, the latest first."""
+        """The sources of a value before a step: inputs first, then outputs, the latest first."""
         groups = self._found.get(number, [])
         steps = [(group[0].root.step, group) for group in groups]
         inputs = [group for step, group in steps if step is None]
@@ -324,87 +326,50 @@ class _Sources:
         return list(islice((source for group in (*inputs, *outputs) for source in group), _CANDIDATES))
 
 
-# What the text names
-
-_QUOTED = re.compile(r"'([^'\n]{0,80})'(?!\w)|\"([^\"\n]{0,80})\"|“([^”\n]{0,80})”|‘([^’\n]{0,80})’|`([^`\n]{0,80})`")
-_NUMBER = re.compile(
-    r"(?<![\w.])(?:(?<![%)\]])-)?(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d{1,300})(?:\.\d+)?(?P<percent>\s?%|[ -]per ?cent\b)?"
-)
-_NUMERALS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2, "triple": 3,
-    "half": 0.5,
-}  # fmt: skip
-
-
-class _Said:
-    """What a task's text names."""
-
-    def __init__(self, query: str) -> None:
-        self._folded = query.casefold()
-        self._quoted = {part for match in _QUOTED.finditer(query) for part in match.groups() if part}
-        self._numbers = {_NUMERALS[word] for word in re.findall(r"[a-z]+", self._folded) if word in _NUMERALS}
-        for match in _NUMBER.finditer(query):
-            written = match[0].removesuffix(match["percent"] or "").replace(",", "")
-            self._numbers.add(float(written) if "." in written else int(written))
-            if match["percent"]:
-                self._numbers.add(float(Decimal(written) / 100))
-
-    def names(self, value: Any) -> bool:
-        """Whether it names a number, in digits or as a word, or a text: quoted, or as words of its own."""
-        if isinstance(value, str):
-            folded = value.casefold()
-            if value in self._quoted or folded not in self._folded:
-                return value in self._quoted
-            worded = any(map(str.isalnum, folded))
-            return worded and re.search(rf"(?<!\w){re.escape(folded)}(e?s)?(?!\w)", self._folded) is not None
-        return isinstance(value, int | float) and not isinstance(value, bool) and value in self._numbers
-
-
 # Settling
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A value whose origin is asked for."""
+    """A value in a trace that needs an origin."""
 
     trace: int
     step: int
-    """What came before this step stood ready."""
+    """Only values from before this step are available."""
     value: Any
     counts: bool
-    """Whether it has a say in what others are: not if its call failed."""
+    """Whether it is evidence for the origins of aligned values; false if its call failed."""
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """The places that are aligned, and what they have in common."""
+    """Aligned places and their common properties."""
 
     places: Sequence[_Place]
     ids: Sequence[int]
     sources: Sequence[Sequence[_Source]]
     votes: Mapping[Any, int]
-    """In how many places each source, by its shape, and each value, by its number, is found."""
+    """The number of places at which each source (by shape) and each value (by number) occurs."""
     constant: int | None
-    """The value that several places agree on."""
+    """The number of the value that is the same at all places."""
     fields: Set[str]
-    """The keys that the inputs of all places have."""
+    """The keys of objects in the inputs of all places."""
     usual: Set[str]
-    """Texts that every trace has in the argument, at whatever call of the tool."""
+    """Texts that every trace passes to this argument, in any call of the tool."""
     final: bool
-    """Whether it is the answer's."""
+    """Whether the value is the answer."""
 
 
 class _Tracer:
-    """Works out the origins of values that stand in aligned places."""
+    """Finds the origins of values at aligned places."""
 
     def __init__(self, traces: Sequence[Trace], query: str) -> None:
         self._ids = _Ids()
-        self._said = _Said(query)
+        self._text = read_text(query)
         self._sources = [_Sources(trace, self._ids) for trace in traces]
 
     def usual(self, slots: Mapping[tuple[str, int, str], Sequence[_Place]]) -> dict[tuple[str, str], Set[str]]:
-        """The texts that stand in an argument of a tool, or in parts of it, in every trace, if there are several."""
+        """The texts that every trace has in an argument of a tool, or in its parts, if there are several traces."""
         texts: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(dict)
         for (tool, _, name), places in slots.items():
             for place in places:
@@ -416,12 +381,12 @@ class _Tracer:
     def origins(
         self, places: Sequence[_Place], usual: Set[str] = frozenset(), *, final: bool = False, depth: int = 0
     ) -> list[Origin]:
-        """The origin of each value; of a trace, at most one place counts."""
+        """The origin of each value. At most one place per trace counts."""
         slot = self._slot(places, usual, final)
         picked = [self._pick(slot, index) for index in range(len(places))]
         open_ = [index for index, origin in enumerate(picked) if origin is None and self._parts(places[index])]
-        made = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
-        return [origin or made.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
+        composed = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
+        return [origin or composed.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
 
     def _slot(self, places: Sequence[_Place], usual: Set[str], final: bool) -> _Slot:
         ids = [self._ids.of(place.value) for place in places]
@@ -437,7 +402,7 @@ class _Tracer:
         return _Slot(places, ids, sources, votes, constant, fields, usual, final)
 
     def _pick(self, slot: _Slot, index: int) -> Origin | None:
-        """What a value is as a whole; None if nothing explains it."""
+        """The origin of a value as a whole; None if it has none."""
         place, plain = slot.places[index], self._plain(slot, index)
         ranked = [
             ((-slot.votes.get(source.shape, 0), _rank(source, slot.final), len(source.path), number), source)
@@ -453,11 +418,11 @@ class _Tracer:
         return own if self._by_chance(slot, index, -key[0]) else best.origin
 
     def _plain(self, slot: _Slot, index: int) -> Literal["text", "literal"] | None:
-        """Whether a value may be a constant of the task."""
+        """The kind of constant that a value may be; None if it is none."""
         value = slot.places[index].value
         if _trivial(value):
             return "literal"
-        if self._said.names(value):
+        if self._text.names(value):
             return "text"
         known = slot.ids[index] == slot.constant
         if isinstance(value, str):
@@ -465,7 +430,7 @@ class _Tracer:
         return "literal" if known else None
 
     def _by_chance(self, slot: _Slot, index: int, votes: int) -> bool:
-        """Whether a small value is found here alone, while another trace has one that nothing explains."""
+        """Whether a small value has a source only here, while another trace has a value without one."""
         place = slot.places[index]
         return votes < 2 and _small(place.value) and any(
             other.counts and other.trace != place.trace and _small(other.value)
@@ -477,14 +442,14 @@ class _Tracer:
 
     @staticmethod
     def _parts(place: _Place) -> dict[str | int, Any]:
-        """The parts of a value that may have been put together."""
+        """The parts of a list or object that may be composed; empty if there are too many."""
         parts = _children(place.value)
         return dict(parts) if len(parts) <= _MOST_PARTS else {}
 
     def _compose(self, slot: _Slot, asked: Sequence[int], depth: int) -> dict[int, Origin]:
-        """What the values at some places were put together from, if from anything that is known."""
+        """The values at some places, explained part by part."""
         parts = [self._parts(place) for place in slot.places]
-        found: dict[int, dict[str, Origin]] = {index: {} for index in asked}
+        by_place: dict[int, dict[str, Origin]] = {index: {} for index in asked}
         for key in dict.fromkeys(key for index in asked for key in parts[index]):
             having = [index for index, own in enumerate(parts) if key in own]
             places = [
@@ -494,27 +459,28 @@ class _Tracer:
             for index, origin in zip(
                 having, self.origins(places, slot.usual, final=slot.final, depth=depth + 1), strict=True
             ):
-                if index in found:
-                    found[index][str(key)] = origin
-        made = {index: _folded(own) for index, own in found.items()}
-        chosen = [index for index in asked if _selects(made[index]) and isinstance(slot.places[index].value, list)]
+                if index in by_place:
+                    by_place[index][str(key)] = origin
+        composed = {index: _folded(own) for index, own in by_place.items()}
+        chosen = [index for index in asked if _selects(composed[index]) and isinstance(slot.places[index].value, list)]
         for index in chosen:
-            if not self._holds(slot, index, made):
-                made[index] = Origin(kind="unexplained")
-        return made
+            if not self._holds(slot, index, composed):
+                composed[index] = Origin(kind="unexplained")
+        return composed
 
-    def _holds(self, slot: _Slot, index: int, made: Mapping[int, Origin]) -> bool:
-        """Whether a choice of elements of one list is by their places: another trace makes the same one.
+    def _holds(self, slot: _Slot, index: int, composed: Mapping[int, Origin]) -> bool:
+        """Whether elements of one list were chosen by their indices: another trace chooses the same ones.
 
-        Else somebody filtered or sorted the list in the head. One trace alone may take a single element.
+        Otherwise the agent filtered or sorted the list without a tool. A single trace may choose one element.
         """
         place = slot.places[index]
         others = [number for number, other in enumerate(slot.places) if other.counts and other.trace != place.trace]
         if not others:
-            return len(made[index].parts) == 1
-        shape = self._shape(made[index], place.trace)
+            return len(composed[index].parts) == 1
+        shape = self._shape(composed[index], place.trace)
         return any(
-            number in made and self._shape(made[number], slot.places[number].trace) == shape for number in others
+            number in composed and self._shape(composed[number], slot.places[number].trace) == shape
+            for number in others
         )
 
     def _shape(self, origin: Origin, trace: int) -> _Shape:
@@ -524,20 +490,20 @@ class _Tracer:
 
 
 _TRIVIAL = {False: 0, True: 1}
-"""The rank of a trivial constant as an argument and as the answer: an answer is hardly a constant."""
+"""The rank of a trivial constant as an argument, and as the answer: answers are seldom constants."""
 _NAMED = 4
-"""The rank of what the text names, and of other constants."""
+"""The rank of constants that the text names, and of others."""
 
 
 def _rank(source: _Source, final: bool) -> int:
-    """Which source is preferred where as many traces are for each: the input, but as the answer the output."""
+    """The rank of a source among sources with equal votes: inputs come first, for the answer outputs."""
     if source.path:
         return 3
     return (2 if final else 1) if source.root.step is None else (0 if final else 2)
 
 
 def _folded(parts: dict[str, Origin]) -> Origin:
-    """What parts make together."""
+    """The origin of a list or object, given those of its parts."""
     kinds = {part.kind for part in parts.values()}
     if kinds <= {"literal", "text"}:
         return Origin(kind="text" if "text" in kinds else "literal")
@@ -547,14 +513,14 @@ def _folded(parts: dict[str, Origin]) -> Origin:
 
 
 def _strong(origin: Origin) -> bool:
-    """Whether it is more than an element of a list, which may be equal by chance."""
+    """Whether the origin is more than an element of a list, which may be equal by chance."""
     sourced = origin.kind in ("input", "output") and not (origin.path and isinstance(origin.path[-1], int))
     return sourced or origin.kind == "made"
 
 
-def _selects(made: Origin) -> bool:
-    """Whether all parts are elements of one and the same list."""
-    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in made.parts.values()}
-    return made.kind == "made" and len(lists) == 1 and all(
-        part.path and isinstance(part.path[-1], int) for part in made.parts.values()
+def _selects(origin: Origin) -> bool:
+    """Whether all parts are elements of the same list."""
+    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in origin.parts.values()}
+    return origin.kind == "made" and len(lists) == 1 and all(
+        part.path and isinstance(part.path[-1], int) for part in origin.parts.values()
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where each argument and the answer came from, over all visits of a site: one term, or one for each way to it."""
+"""Binds the slots of a layout: for each argument and the answer, one term for all visits, or one for each path."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from flowmind.workflow.document import Var
 from tools_registry.specs.schema import json_equal
 
 UNEXPLAINED = 14.0
-"""What a value costs that nothing explains."""
+"""Cost of a value without an explanation."""
 SPLIT = 0.9
-"""What it costs that a value comes from elsewhere on each way."""
+"""Cost of taking a value from a different source on each path."""
 WORK = 4_000
-"""Samples that a binder looks at before it leaves out computations."""
+"""Samples a binder examines before it leaves out computations."""
 GATHERED = 8
-"""The depth at which the elements of a list that a loop gathers are explained."""
+"""Recursion depth at which the elements of a gathered list are explained."""
 SHARED = 1.2
-"""What it costs to read a value that a loop keeps for another argument."""
+"""Cost of reading a value that a loop already keeps for another argument."""
 ADDED = 12
-"""Terms that are tried as what a loop adds up."""
+"""Terms tried as the summand of a loop."""
 DEAR = 6.0
-"""What costs more is explained badly: another explanation is looked for."""
+"""Above this cost an explanation is poor, and another one is searched."""
 ENOUGH = 3.2
-"""A term that costs no more is taken without looking for others."""
+"""A term of at most this cost is accepted without searching further."""
 
 
 @dataclass
 class Slot:
-    """What fills an argument: a term, or a variable that is set on the ways to the site."""
+    """The source of an argument: a term, or a variable that is set on the paths to the site."""
 
     terms: list[Term]
-    """The likeliest first; empty if it is set on the ways."""
+    """The likeliest first; empty if the variable is set on the paths."""
     cost: float
     ways: list[tuple[Edge, Slot]] = field(default_factory=list[tuple[Edge, "Slot"]])
     collected: tuple[tuple[Edge, ...], str, Slot] | None = None
-    """A list of one value each time that one of these edges of that loop is passed."""
+    """A list that gains one value each time the loop passes one of these edges."""
     support: tuple[Sample, ...] = ()
     part: Mapping[str, Slot] | None = None
-    """An object's fields, each filled on its own."""
+    """The fields of an object, each with its own source."""
     listed: Sequence[Slot] | None = None
-    """A list's elements, each filled on its own."""
+    """The elements of a list, each with its own source."""
     kept: Kept | Summed | None = None
-    """A value that a loop keeps, or adds up."""
+    """A value that a loop keeps or adds up."""
 
     @property
     def explained(self) -> bool:
-        """Whether a term stands for every visit."""
+        """Whether the slot has a source for every visit."""
         if self.collected is not None:
             return self.collected[2].explained
         if self.part is not None:
@@ -68,21 +68,21 @@ class Slot:
         )
 
     def used(self) -> set[str]:
-        """The variables that it reads."""
-        found = set[str]()
+        """The variables that the slot reads."""
+        names = set[str]()
         if self.terms:
-            found |= self.terms[0].uses
+            names |= self.terms[0].uses
             for _, term in self.terms[0].initial:
-                found |= term.uses
+                names |= term.uses
         if self.kept is not None:
-            found = found.union(*(term.uses for term in self.kept.terms))
+            names = names.union(*(term.uses for term in self.kept.terms))
         inner = [slot for _, slot in self.ways]
         inner += [self.collected[2]] if self.collected else []
         inner += [*self.part.values()] if self.part else []
         inner += [*self.listed] if self.listed else []
         for slot in inner:
-            found |= slot.used()
-        return found
+            names |= slot.used()
+        return names
 
 
 @dataclass
@@ -93,13 +93,13 @@ class Binder:
     said: Callable[[Any], float]
     constants: Sequence[Any]
     rows: tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]] | None = None
-    """The variables before and after each event, if more is set than the walk knows."""
+    """The variables before and after each event, if a plan sets more than the walk has."""
     wanted: frozenset[str] = frozenset()
-    """Results that nothing reads yet."""
+    """Results that nothing reads so far."""
     thorough: bool = True
-    """Whether values that a loop keeps are looked for: dear, and of use in likely layouts only."""
+    """Whether to search for values that a loop keeps. This is slow, so only likely layouts do it."""
     held: list[Kept] = field(default_factory=list[Kept])
-    """Values that loops keep for arguments explained so far."""
+    """Values that loops keep for the arguments explained so far."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
@@ -107,7 +107,7 @@ class Binder:
     )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was looked up so far: it goes by the identity of objects, and would be most of what is sent."""
+        """Drops the caches: they are keyed by object identity and are larger than everything else."""
         return {**vars(self), "_indexes": {}, "_pools": {}}
 
     def pool(self, samples: Sequence[Sample], after: bool = False) -> Pool:
@@ -116,20 +116,20 @@ class Binder:
         if key not in self._pools:
             before, behind = self.rows or (self.walk.before, self.walk.after)
             rows = behind if after else before
-            envs = [rows[one.run][one.event] for one in samples]
+            envs = [rows[sample.run][sample.event] for sample in samples]
             self._pools[key] = Pool(
                 envs,
                 self.said,
                 self._order(samples, envs),
                 self.constants,
                 self.wanted,
-                len({one.run for one in samples}) == 1 < len(self.walk.runs),
+                len({sample.run for sample in samples}) == 1 < len(self.walk.runs),
                 indexes=self._indexes,
             )
         return self._pools[key]
 
     def _order(self, samples: Sequence[Sample], envs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """What each variable costs: inputs 1, results less the later they came, counters more."""
+        """The cost of each variable: inputs 1, later results less than earlier ones, counters more."""
         order: dict[str, float] = {}
         names = list(envs[0]) if envs else []
         latest = list(dict.fromkeys(reversed(self._recent(samples[0]))))
@@ -149,12 +149,12 @@ class Binder:
         return order
 
     def _recent(self, sample: Sample) -> list[str]:
-        """The results before a visit, the earliest first; of this round and before."""
+        """The results before a visit, in this round and earlier; the earliest first."""
         path = self.walk.layout.paths[sample.run][: sample.event]
         return [self.walk.names[event.key] for event in path if event.key in self.walk.names]
 
     def explain(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Slot:
-        """What fills a slot that has these values at these visits."""
+        """The slot for these values at these visits."""
         return self._at(list(samples), list(targets), list(samples), 0)
 
     def _at(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot:
@@ -164,8 +164,8 @@ class Binder:
         terms += self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
         cheapest = terms[0].cost if terms else UNEXPLAINED
-        if depth == 0 and cheapest > SHARED and (held := self._shared(samples, targets)) is not None:
-            return Slot([], SHARED, support=tuple(origin), kept=held)
+        if depth == 0 and cheapest > SHARED and (shared := self._shared(samples, targets)) is not None:
+            return Slot([], SHARED, support=tuple(origin), kept=shared)
         if cheapest <= ENOUGH:
             return Slot(terms, cheapest, support=tuple(origin))
         options = [Slot(terms, terms[0].cost, support=tuple(origin))] if terms else []
@@ -175,13 +175,13 @@ class Binder:
             options.append(split)
         if self.thorough and depth in (0, GATHERED) and self._work > -WORK:
             options += [
-                Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
-                for one in kept(self.walk, samples, targets, self._term, self._settled)
+                Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
+                for part in kept(self.walk, samples, targets, self._term, self._settled)
             ]
             if depth == 0 and all(map(is_number, targets)):
                 options += [
-                    Slot([], SPLIT + one.cost, support=tuple(origin), kept=one)
-                    for one in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
+                    Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
+                    for part in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
                 ]
         if depth == 0:
             options += self._parts(samples, targets, origin)
@@ -192,24 +192,24 @@ class Binder:
         return best
 
     def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Kept | None:
-        """What another argument reads already that a loop keeps, if it has these values, too."""
+        """A value that a loop already keeps for another argument, if it has these values too."""
         rows = (self.rows or (self.walk.before, self.walk.after))[0]
-        for held in self.held:
-            shown = (value_of(held, self.walk, rows, sample) for sample in samples)
+        for kept_value in self.held:
+            shown = (value_of(kept_value, self.walk, rows, sample) for sample in samples)
             if all(
                 value is not UNSET and json_equal(value, target) for value, target in zip(shown, targets, strict=True)
             ):
-                return held
+                return kept_value
         return None
 
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
-        """The likeliest term for values at visits."""
+        """The likeliest term for the values at some visits."""
         self._work -= len(samples)
-        found = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
-        return found[0] if found else None
+        terms = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
+        return terms[0] if terms else None
 
     def _numbers(self, samples: Sequence[Sample]) -> list[Term]:
-        """The likeliest terms that are numbers at some visits."""
+        """The likeliest numeric terms at some visits."""
         self._work -= len(samples)
         return [term for term in self.pool(samples).countable if term.binding is not None][:ADDED]
 
@@ -217,33 +217,33 @@ class Binder:
         return not any(self._set_in(name, loop) for name in term.uses)
 
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
-        """Results of a loop's sites that have another value before the first round: the start of an accumulation."""
-        found: list[Term] = []
+        """Results of sites in a loop that have a different value before the first round, as in an accumulation."""
+        terms: list[Term] = []
         for key, name in self.walk.names.items():
             if "/" not in key[1]:
                 continue
             values = [env.get(name, UNSET) for env in pool.envs]
             unset = [place for place, value in enumerate(values) if value is UNSET]
             rest = [place for place in range(len(samples)) if place not in unset]
-            if not unset or not rest or not same([values[one] for one in rest], [targets[one] for one in rest]):
+            if not unset or not rest or not same([values[place] for place in rest], [targets[place] for place in rest]):
                 continue
             term = variable(name, tuple(values), pool.order.get(name, 1.0))
             loop = next(loop for loop in self.walk.layout.loops if inside(key, loop))
-            firsts = self.pool([samples[one] for one in unset])
-            for begin in firsts.explain([targets[one] for one in unset], 3, initial=True):
+            firsts = self.pool([samples[place] for place in unset])
+            for begin in firsts.explain([targets[place] for place in unset], 3, initial=True):
                 if not any(self._set_in(name, loop) for name in begin.uses):
                     cost = term.cost + begin.cost + 0.3
-                    found.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
+                    terms.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
                     break
-        return found
+        return terms
 
     def _set_in(self, name: str, loop: str) -> bool:
-        keys = [key for key, held in self.walk.names.items() if held == name]
-        made = name.startswith((ROUND, ELEMENT, VISITS))
-        return made or any(inside(key, loop) for key in keys)
+        keys = [key for key, variable_name in self.walk.names.items() if variable_name == name]
+        counted = name.startswith((ROUND, ELEMENT, VISITS))
+        return counted or any(inside(key, loop) for key in keys)
 
     def _collected(self, samples: Sequence[Sample], targets: Sequence[Any], origin: list[Sample]) -> Slot | None:
-        """A list with one value for each time that a place of a loop was passed."""
+        """A list with one value for each time the loop passed some edge."""
         if not all(isinstance(target, list) for target in targets) or not any(targets):
             return None
         best: Slot | None = None
@@ -266,7 +266,7 @@ class Binder:
         return best
 
     def _gathering(self, loop: str) -> list[tuple[Edge, ...]]:
-        """Where a loop may gather: on one of its edges, or at the end of every round."""
+        """The places where a loop may gather: one of its edges, or the end of every round."""
         edges = self.walk.layout.edges()
         inner = [(key, way) for key, ways in edges.items() for way in ways if inside(key, loop) and inside(way, loop)]
         back = tuple(edge for edge in inner if edge[1] == ("loop", loop))
@@ -275,16 +275,16 @@ class Binder:
     def _passes(self, edges: Sequence[Edge], loop: str, sample: Sample) -> list[Sample]:
         """The visits behind some edges, in the loop's last run before a sample."""
         path = self.walk.layout.paths[sample.run]
-        found: list[Sample] = []
+        visits: list[Sample] = []
         for place in range(sample.event - 1, 0, -1):
             if (path[place - 1].key, path[place].key) in edges:
-                found.append(Sample(sample.run, place))
-            if found and path[place].key == ("loop", loop) and not inside(path[place - 1].key, loop):
+                visits.append(Sample(sample.run, place))
+            if visits and path[place].key == ("loop", loop) and not inside(path[place - 1].key, loop):
                 break
-        return found[::-1]
+        return visits[::-1]
 
     def _split(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot | None:
-        """One explanation for each way to the place."""
+        """One explanation for each path to the place."""
         here = self.walk.key(samples[0])
         if here == START:
             return None
@@ -294,20 +294,20 @@ class Binder:
         ways: list[tuple[Edge, Slot]] = []
         cost = SPLIT if len(groups) > 1 else 0.1
         for key, places in groups.items():
-            earlier = [self.walk.previous(samples[one]) for one in places]
-            values = [targets[one] for one in places]
-            held = [origin[one] for one in places]
+            earlier = [self.walk.previous(samples[place]) for place in places]
+            values = [targets[place] for place in places]
+            origins = [origin[place] for place in places]
             direct: Slot | None = None
             if len(groups) > 1:
-                chosen = [samples[one] for one in places]
+                chosen = [samples[place] for place in places]
                 outside = here[0] == "loop" and not inside(key, here[1])
                 terms = self.pool(chosen).explain(values, initial=outside)
                 if terms:
-                    direct = Slot(terms, terms[0].cost, support=tuple(held))
+                    direct = Slot(terms, terms[0].cost, support=tuple(origins))
             if direct is None and key != START:
                 back = key[0] == "loop" and here[0] == "loop"
                 if not back:
-                    direct = self._split(earlier, values, held, depth + 1) if depth < 10 else None
+                    direct = self._split(earlier, values, origins, depth + 1) if depth < 10 else None
                     if direct is not None:
                         ways += direct.ways
                         cost += direct.cost
@@ -319,17 +319,21 @@ class Binder:
         return Slot([], cost, ways, support=tuple(origin))
 
     def _parts(self, samples: list[Sample], targets: list[Any], origin: list[Sample]) -> list[Slot]:
-        """An object or a short list whose fields are explained one by one, each in its own way."""
+        """An object or a short list with a separate explanation for each part."""
         first: Any = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
-            if not all(isinstance(one, dict) and set(cast(dict[str, Any], one)) == set(keys) for one in targets):
+            if not all(
+                isinstance(target, dict) and set(cast(dict[str, Any], target)) == set(keys) for target in targets
+            ):
                 return []
-            slots = {key: self._at(samples, [one[key] for one in targets], origin, 0) for key in keys}
+            slots = {key: self._at(samples, [target[key] for target in targets], origin, 0) for key in keys}
             return [Slot([], 0.4 + sum(slot.cost for slot in slots.values()), support=tuple(origin), part=slots)]
         size = len(cast(list[Any], first)) if isinstance(first, list) else 0
-        if 0 < size <= 6 and all(isinstance(one, list) and len(cast(list[Any], one)) == size for one in targets):
-            listed = [self._at(samples, [one[place] for one in targets], origin, 0) for place in range(size)]
+        if 0 < size <= 6 and all(
+            isinstance(target, list) and len(cast(list[Any], target)) == size for target in targets
+        ):
+            listed = [self._at(samples, [target[place] for target in targets], origin, 0) for place in range(size)]
             return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
         return []
 
@@ -347,7 +351,7 @@ class Bound:
 
     @property
     def settled(self) -> bool:
-        """Whether every argument that is bound so far is explained well."""
+        """Whether every argument bound so far has a good explanation."""
         return all(slot.explained and slot.cost <= DEAR for args in self.slots.values() for slot in args.values())
 
     def read(self) -> set[str]:
@@ -364,11 +368,11 @@ class Bound:
 
 
 NEAR = 1.3
-"""How much dearer a term may be that reads a result which nothing else reads."""
+"""Extra cost allowed for a term that reads a result which nothing else reads."""
 
 
 def _settle(bound: Bound) -> None:
-    """Prefers what hangs together: results are there to be read, neighbours in a list go to neighbouring arguments."""
+    """Prefers terms that read unused results, and neighbouring list elements for neighbouring arguments."""
     for slots in bound.slots.values():
         _in_line([slot for slot in slots.values() if slot.terms])
     inputs = set(bound.walk.runs[0].inputs) - bound.read()
@@ -377,8 +381,8 @@ def _settle(bound: Bound) -> None:
         slots += [bound.answer] if bound.answer and bound.answer.terms else []
         for slot in slots:
             for place, term in enumerate(slot.terms[1:], 1):
-                held = slot.terms[0].uses
-                if name in term.uses and term.cost <= slot.terms[0].cost + NEAR and _read_elsewhere(bound, slot, held):
+                uses = slot.terms[0].uses
+                if name in term.uses and term.cost <= slot.terms[0].cost + NEAR and _read_elsewhere(bound, slot, uses):
                     slot.terms.insert(0, slot.terms.pop(place))
                     break
             else:
@@ -387,7 +391,7 @@ def _settle(bound: Bound) -> None:
 
 
 def _read_elsewhere(bound: Bound, slot: Slot, names: frozenset[str]) -> bool:
-    """Whether all these results are read by another slot, too."""
+    """Whether other slots read all these results too."""
     ours = names & set(bound.walk.names.values())
     others = [other for args in bound.slots.values() for other in args.values() if other is not slot]
     others += [bound.answer] if bound.answer and bound.answer is not slot else []
@@ -395,7 +399,7 @@ def _read_elsewhere(bound: Bound, slot: Slot, names: frozenset[str]) -> bool:
 
 
 def _in_line(slots: Sequence[Slot]) -> None:
-    """Of several arguments that can be elements of one list in a row, all are."""
+    """If several arguments can be consecutive elements of one list, makes them so."""
     if len(slots) < 2:
         return
     for term in slots[0].terms:
@@ -405,9 +409,9 @@ def _in_line(slots: Sequence[Slot]) -> None:
         chosen = [
             next(
                 (
-                    place for place, one in enumerate(slot.terms)
-                    if isinstance(one.binding, Var)
-                    and (one.binding.var, one.binding.path) == (stem[0], (*stem[1], index))
+                    place for place, option in enumerate(slot.terms)
+                    if isinstance(option.binding, Var)
+                    and (option.binding.var, option.binding.path) == (stem[0], (*stem[1], index))
                 ),
                 None,
             )
@@ -420,7 +424,7 @@ def _in_line(slots: Sequence[Slot]) -> None:
 
 
 def is_late(walk: Walk, key: Key) -> bool:
-    """Whether a site stands behind a loop, where what loops have set can be read."""
+    """Whether a site comes after a loop and can read what the loop has set."""
     return bool(walk.layout.loops) and ">" in key[1]
 
 
@@ -431,9 +435,9 @@ def bind(
     most: float = math.inf,
     thorough: bool = True,
 ) -> Bound | None:
-    """Explains every argument of every site that is not behind a loop; `finish` explains the others and the answer.
+    """Explains all arguments of sites before and in loops; `finish` explains the others and the answer.
 
-    None as soon as it costs more than `most`.
+    Returns None if the cost exceeds `most`.
     """
     bound = Bound(walk, Binder(walk, said, constants, thorough=thorough), {}, None, 0.0)
     for key in walk.layout.sites:
@@ -450,7 +454,7 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
     """Explains the arguments behind loops, and the answer.
 
     Args:
-        bound: What is bound so far.
+        bound: The slots so far.
         rows: The variables before and after each event, those of the plan so far included.
     """
     walk = bound.walk
@@ -460,10 +464,10 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
     for key in walk.layout.sites:
         if is_late(walk, key):
             _bind_site(bound, key)
-    held = bound.binder
-    bound.binder = Binder(walk, held.said, held.constants, held.rows, frozenset(bound.unused()), held=held.held)
+    binder = bound.binder
+    bound.binder = Binder(walk, binder.said, binder.constants, binder.rows, frozenset(bound.unused()), held=binder.held)
     ends = [sample for sample in walk.visits.get(END, []) if walk.runs[sample.run].answer is not UNSET]
-    bound.answer = bound.binder.explain(ends, [walk.runs[one.run].answer for one in ends]) if ends else None
+    bound.answer = bound.binder.explain(ends, [walk.runs[sample.run].answer for sample in ends]) if ends else None
     bound.cost += bound.answer.cost if bound.answer else 0.0
     _settle(bound)
 
@@ -471,7 +475,7 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
 def _bind_site(bound: Bound, key: Key) -> None:
     walk = bound.walk
     samples = walk.visits[key]
-    calls = [walk.runs[one.run].calls[walk.layout.paths[one.run][one.event].call or 0] for one in samples]
+    calls = [walk.runs[sample.run].calls[walk.layout.paths[sample.run][sample.event].call or 0] for sample in samples]
     names = list(dict.fromkeys(name for call in calls for name in call.args))
     bound.cost += 2.0
     bound.slots[key] = {}

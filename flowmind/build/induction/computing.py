@@ -1,6 +1,6 @@
-"""Small computations over terms, as an agent does them in its head between two calls.
+"""Small computations over terms, which an agent does without a tool between two calls.
 
-A sum, a difference, a line through points, an element looked up under a name, two lists in a row.
+For example a sum, a difference, a line through points, a looked-up element, or two lists one after the other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from flowmind.build.induction.pool import Pool
 
 BOX = 2.0
-"""What an object or a list may cost that something is looked up in."""
+"""Maximum cost of an object or list in which something is looked up."""
 
 
 def computed(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
-    """Small computations."""
+    """The small computations that give these values."""
     for term in pool.looked_up:
-        yield from (found for found in (term, *fields(term)) if same(found.values, targets))
+        yield from (part for part in (term, *fields(term)) if same(part.values, targets))
     if all(is_number(target) for target in targets):
         yield from _arithmetic(pool, targets)
     elif all(isinstance(target, list) for target in targets):
@@ -47,7 +47,7 @@ def computed(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
 
 
 def shifted(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
-    """A wanted result and one more or less, or a constant more or less that the text names."""
+    """A result that nothing reads, plus or minus one or a constant of the text."""
     for term in pool.plain:
         if term.uses & pool.wanted and all(map(is_number, term.values)):
             shift = _constant_of([target - value for target, value in zip(targets, term.values, strict=True)])
@@ -74,8 +74,8 @@ def _arithmetic(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
             yield Term(tuple(targets), cost, None, f"{term.expr} {sign} {abs(shift)}", term.uses)
         total = _constant_of([target + value for target, value in pairs])
         if total is not None and isinstance(total, int):
-            left = f"{total} - {term.expr}" if total else f"-{term.expr}"
-            yield Term(tuple(targets), term.cost + 0.5 + pool.price(total), None, left, term.uses)
+            expr = f"{total} - {term.expr}" if total else f"-{term.expr}"
+            yield Term(tuple(targets), term.cost + 0.5 + pool.price(total), None, expr, term.uses)
         if all(term.values) and 1 not in term.values:
             times = _constant_of([target / value for target, value in pairs])
             if times is not None and times == int(times) and abs(times) > 1:
@@ -85,14 +85,16 @@ def _arithmetic(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
     yield from _linear(pool, numbers, targets)
     yield from _on_a_line(pool, numbers, targets)
     if 0 in targets and any(targets):
-        for one, other in itertools.permutations(numbers[:16], 2):
-            if all(t == max(a - b, 0) for t, a, b in zip(targets, one.values, other.values, strict=True)):
-                cost = one.cost + other.cost + 1.6
-                yield Term(tuple(targets), cost, None, f"max({one.expr} - {other.expr}, 0)", one.uses | other.uses)
+        for first, second in itertools.permutations(numbers[:16], 2):
+            if all(t == max(a - b, 0) for t, a, b in zip(targets, first.values, second.values, strict=True)):
+                cost = first.cost + second.cost + 1.6
+                yield Term(
+                    tuple(targets), cost, None, f"max({first.expr} - {second.expr}, 0)", first.uses | second.uses
+                )
 
 
 def _with_another(targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, ...], Term]) -> Iterator[Term]:
-    """A sum, difference or product of a term and another one."""
+    """The sum, difference or product of a term with another one."""
     pairs = list(zip(targets, term.values, strict=True))
     added = rows.get(tuple(target - value for target, value in pairs))
     if added is not None and term.expr < added.expr:
@@ -110,7 +112,7 @@ def _with_another(targets: Sequence[Any], term: Term, rows: Mapping[tuple[Any, .
 
 
 def _linear(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> Iterator[Term]:
-    """`a + b * (term - c)`, with constants that the text names."""
+    """`a + b * (term - c)` with constants of the text."""
     named = [value for value in pool.constants if is_number(value) and value not in (0, 1)][:8]
     few = sorted(numbers, key=lambda term: term.cost)[:20]
     for term in few:
@@ -128,7 +130,7 @@ def _linear(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> Iter
 
 
 def _on_a_line(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> Iterator[Term]:
-    """`a * term + b`, with any whole numbers, where at least three points are on the line."""
+    """`a * term + b` with whole numbers, where at least three points lie on the line."""
     for term in numbers[:20]:
         points = sorted(set(zip(term.values, targets, strict=True)))
         if len(points) < 3 or points[0][0] == points[1][0]:
@@ -144,7 +146,7 @@ def _on_a_line(pool: Pool, numbers: Sequence[Term], targets: Sequence[Any]) -> I
 
 
 def look_up(pool: Pool) -> Iterator[Term]:
-    """Entries of objects under a name that another variable holds, elements of lists at a counted place."""
+    """Fields of objects under a name that another variable has, and list elements at a counted index."""
     names = [term for term in pool.plain if all_are(str, term.values)][:24]
     counts = [term for term in pool.plain if is_whole(term.values[0]) and all(map(is_whole, term.values))]
     counts = [term for term in counts if term.expr.startswith((VISITS, ROUND)) or term.uses & pool.wanted][:8]
@@ -170,7 +172,7 @@ def look_up(pool: Pool) -> Iterator[Term]:
 
 
 def _joined(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
-    """A list that is another one with an element before or behind, or two lists in a row."""
+    """A list with one element more before or behind, or two lists one after the other."""
     lists = [term for term in pool.plain if all(isinstance(value, list) for value in term.values)][:40]
     for term in lists:
         sizes = [len(value) for value in term.values]
@@ -180,15 +182,15 @@ def _joined(pool: Pool, targets: Sequence[Any]) -> Iterator[Term]:
         before = [target[:size] for target, size in zip(targets, sizes, strict=True)]
         for rest, ends, form in ((behind, heads, "[{0}] + {1}"), (before, tails, "{1} + [{0}]")):
             if same(term.values, rest) and all(len(end) == 1 for end in ends):
-                for one in pool.explain([end[0] for end in ends], 1, deep=False):
-                    expr = form.format(one.expr, term.expr)
-                    yield Term(tuple(targets), one.cost + term.cost + 0.6, None, expr, one.uses | term.uses)
+                for first in pool.explain([end[0] for end in ends], 1, deep=False):
+                    expr = form.format(first.expr, term.expr)
+                    yield Term(tuple(targets), first.cost + term.cost + 0.6, None, expr, first.uses | term.uses)
         if same(term.values, before) and any(tails):
-            for other in lists:
-                if same(other.values, tails):
+            for second in lists:
+                if same(second.values, tails):
                     yield Term(
-                        tuple(targets), other.cost + term.cost + 0.6, None, f"{term.expr} + {other.expr}",
-                        other.uses | term.uses,
+                        tuple(targets), second.cost + term.cost + 0.6, None, f"{term.expr} + {second.expr}",
+                        second.uses | term.uses,
                     )  # fmt: skip
 
 
@@ -202,7 +204,7 @@ def fields(term: Term) -> Iterator[Term]:
 
 
 def _entries(boxes: Sequence[Any], keys: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Of objects or lists; None if there is none in one of them."""
+    """The entries of objects or lists under these keys; None if one is missing."""
     found: list[Any] = []
     for held, key in zip(boxes, keys, strict=True):
         if not (key in held if isinstance(held, dict) else 0 <= key < len(held)):

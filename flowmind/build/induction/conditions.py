@@ -1,9 +1,8 @@
-"""Conditions by search: what tells the visits of a place that went one way from those that went another.
+"""Searches conditions that separate the visits of a place that went one way from those that went another.
 
-Atoms are comparisons of terms with constants and with one another, truth values, membership; candidates are atoms and
-pairs of them. All that agree with every visit are kept, ranked by their size, by how the task's text speaks of their
-constants, and by whether they read a result that nothing else reads: a call whose result is not used was made for a
-decision.
+Atoms are comparisons of terms with constants and with each other, truth values, and membership. Candidates are atoms
+and pairs of atoms that agree with every visit. They are ranked by size, by what the task's text says about their
+constants, and by whether they read a result that nothing else reads, which probably serves a decision.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from flowmind.build.induction.terms import Term, is_number, key_of
 from flowmind.build.induction.walking import ROUND, VISITS
 
 MOST = 24
-"""Candidates that are kept."""
+"""Candidates returned at most."""
 FEATURES = 70
 HALVES = 220
 ALIKE = 4
-"""Halves of conditions that hold at the same visits."""
+"""Atoms with the same truth values that may be combined."""
 TEXTS = 80
 DATES = 32
 SIMPLE = 4.0
-"""A comparison that costs no more is taken without looking for one with a multiple."""
+"""If a comparison costs at most this, no multiples are tried."""
 WAITING = 0.5
-"""What a term costs at most if nothing else reads it."""
+"""Maximum cost of a term that reads a result which nothing else reads."""
 
 Agreement = Callable[[str, Any, Iterable[str]], float]
-"""How far the task's text says this comparison with this value about these variables: from 0 to 1."""
+"""The degree, 0 to 1, to which the text states this comparison with this value for these variables."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
 
 
 def negated(expr: str) -> str:
-    """The opposite of a condition, without `not (…)` where it is one comparison, or where it is that already."""
+    """The opposite of a condition, without `not (…)` around a single comparison or around another `not (…)`."""
     if expr.startswith("not (") and _closes(expr, len("not ")) == len(expr) - 1:
         return expr[len("not (") : -1]
     simple = re.fullmatch(r"(\S+) (==|!=|<=|>=|<|>|in|not in) (\S+)", expr)
@@ -75,7 +74,7 @@ def negated(expr: str) -> str:
 
 
 def _closes(expr: str, opening: int) -> int:
-    """Where the parenthesis closes that opens there; brackets in quoted texts would be counted, and are rare."""
+    """The place of the closing parenthesis. Parentheses in quoted texts are counted too; they are rare."""
     depth = 0
     for place in range(opening, len(expr)):
         depth += (expr[place] == "(") - (expr[place] == ")")
@@ -91,9 +90,9 @@ def separate(
 
     Args:
         pool: The terms at the visits.
-        labels: Which visits went the way that the condition is to lead.
-        agreement: What the text says.
-        constants: The values that the text names.
+        labels: For each visit whether it went the way of the condition.
+        agreement: The comparisons that the text makes.
+        constants: The constants that the text names.
     """
     wanted = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
@@ -102,61 +101,61 @@ def separate(
         # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
-    found = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
-    if min((one.cost for one in found.values()), default=99.0) > SIMPLE:
-        found |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
+    candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
+    if min((one.cost for one in candidates.values()), default=99.0) > SIMPLE:
+        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
     either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
-    cheapest = min((one.cost for one in found.values()), default=99.0)
+    cheapest = min((one.cost for one in candidates.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
         for one, other, cost in _pairs(halves, cheapest + 4):
             holds = one.holds & other.holds if word == "and" else one.holds | other.holds
             if holds == wanted and wanted not in (one.holds, other.holds):
                 first, second = _ordered(one, other)
                 expr = f"{first.expr} {word} {second.expr}"
-                found.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
-    return sorted(found.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+                candidates.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
+    return sorted(candidates.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
 
 
 def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
-    """The cheapest atoms, few of those that hold at the same visits."""
-    found: list[_Atom] = []
-    held: dict[int, int] = {}
+    """The cheapest atoms, with few of each set of truth values."""
+    kept: list[_Atom] = []
+    counts: dict[int, int] = {}
     for atom in atoms:
-        held[atom.holds] = held.get(atom.holds, 0) + 1
-        if held[atom.holds] <= ALIKE:
-            found.append(atom)
-    return found[:HALVES]
+        counts[atom.holds] = counts.get(atom.holds, 0) + 1
+        if counts[atom.holds] <= ALIKE:
+            kept.append(atom)
+    return kept[:HALVES]
 
 
 def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
-    """Pairs of atoms that cost no more than that together; the atoms come cheapest first."""
-    for place, one in enumerate(halves):
-        for other in halves[place + 1 :]:
-            cost = one.cost + other.cost + 0.8
+    """Pairs of atoms whose total cost is at most `most`. The atoms are sorted by cost."""
+    for place, first in enumerate(halves):
+        for second in halves[place + 1 :]:
+            cost = first.cost + second.cost + 0.8
             if cost > most:
                 break
-            yield one, other, cost
+            yield first, second, cost
 
 
-def _ordered(one: _Atom, other: _Atom) -> tuple[_Atom, _Atom]:
-    """A test that guards the other's index first."""
-    guards = [atom for atom in (one, other) if " < len(" in atom.expr]
-    first = guards[0] if guards else one
-    return (first, other) if first is one else (first, one)
+def _ordered(first_atom: _Atom, second_atom: _Atom) -> tuple[_Atom, _Atom]:
+    """The pair in order of evaluation: a test that guards an index first."""
+    guards = [atom for atom in (first_atom, second_atom) if " < len(" in atom.expr]
+    first = guards[0] if guards else first_atom
+    return (first, second_atom) if first is first_atom else (first, first_atom)
 
 
 def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
     terms = _terms(pool)
     numbers = _numbers(terms)
-    said = [value for value in constants if is_number(value)]
+    numbers_named = [value for value in constants if is_number(value)]
     yield from _truths(terms)
     for term in numbers:
-        yield from _cuts(term, labels, agreement, said)
+        yield from _cuts(term, labels, agreement, numbers_named)
     yield from _compared(numbers[:30], labels)
     for term in _sums(numbers[:14]):
-        yield from _cuts(term, labels, agreement, said, bare=False)
+        yield from _cuts(term, labels, agreement, numbers_named, bare=False)
     yield from _texts(terms, labels, agreement, constants)
     yield from _members(terms)
 
@@ -170,8 +169,8 @@ def _numbers(terms: Sequence[Term]) -> list[Term]:
 
 
 def _mask(holds: Iterable[bool]) -> int:
-    """One bit for each, the first in the lowest place."""
-    return sum([1 << place for place, one in enumerate(holds) if one])
+    """The truth values as bits, the first in the lowest place."""
+    return sum([1 << place for place, hold in enumerate(holds) if hold])
 
 
 def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
@@ -182,18 +181,18 @@ def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
 
 
 def _cuts(
-    term: Term, labels: Sequence[bool], agreement: Agreement, said: Sequence[Any], bare: bool = True
+    term: Term, labels: Sequence[bool], agreement: Agreement, named: Sequence[Any], bare: bool = True
 ) -> Iterator[_Atom]:
-    """Comparisons with constants: at the values seen on either side, and at the constants that the text names.
+    """Comparisons of a term with its own values and with the constants that the text names.
 
-    Of two neighbouring values one is on each side of a cut; constants between them cut in the same way.
+    All constants between two neighbouring values separate the visits in the same way.
     """
     values = cast(tuple[float, ...], term.values)
     odd = 0.9 if term.spelled else 0.0
     wanted, everything = _mask(labels), (1 << len(labels)) - 1
     seen = sorted(set(values))
     options: dict[tuple[str, float], None] = {}
-    for value in said:
+    for value in named:
         if bare or seen[0] <= value <= seen[-1]:
             for op in ("<", "<=", ">", ">=", "==", "!="):
                 options[op, value] = None
@@ -204,12 +203,12 @@ def _cuts(
     masks: dict[float, tuple[int, int]] = {}
     for op, value in options:
         if value not in masks:
-            masks[value] = (_mask([one < value for one in values]), _mask([one == value for one in values]))
+            masks[value] = (_mask([number < value for number in values]), _mask([number == value for number in values]))
         holds = _holds(op, *masks[value], everything)
         if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
         agreed = agreement(op, value, term.uses)
-        if value in said:
+        if value in named:
             price = 2.1 - 1.7 * agreed
         elif value in (0, 1) and term.expr.startswith("len("):
             price = 0.5
@@ -217,7 +216,7 @@ def _cuts(
             price = 0.9
         else:
             price = 2.6
-        if any(name.startswith(ROUND) for name in term.uses) and value not in said:
+        if any(name.startswith(ROUND) for name in term.uses) and value not in named:
             price += 1.5
         if op in ("==", "!=") and value not in (0, 1):
             price += 0.5 + odd
@@ -231,13 +230,13 @@ def _shown(value: float) -> str:
 
 
 def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
-    """The extreme values of both sides."""
+    """The smallest and largest value on each side."""
     sides = ([v for v, label in zip(values, labels, strict=True) if label is side] for side in (True, False))
     return sorted({edge for side in sides if side for edge in (min(side), max(side))})
 
 
 def _holds(op: str, less: int, equal: int, everything: int) -> int:
-    """The visits at which a comparison holds, from those with a smaller and those with the same value."""
+    """The visits at which a comparison holds, given those with a smaller and with an equal value."""
     match op:
         case "<":
             return less
@@ -256,15 +255,15 @@ def _holds(op: str, less: int, equal: int, everything: int) -> int:
 def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom]:
     """Comparisons of two terms."""
     everything = (1 << len(labels)) - 1
-    for one, other in combinations(numbers, 2):
-        cost = one.cost + other.cost + (1.8 if one.spelled or other.spelled else 0.3)
-        for op, holds in _beside(one.values, other.values, everything):
+    for first, second in combinations(numbers, 2):
+        cost = first.cost + second.cost + (1.8 if first.spelled or second.spelled else 0.3)
+        for op, holds in _beside(first.values, second.values, everything):
             if holds not in (0, everything):
-                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+                yield _Atom(f"{first.expr} {op} {second.expr}", cost, first.uses | second.uses, holds)
 
 
 def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
-    """Where values compare so with others."""
+    """For each operator the visits at which it holds between two lists of values."""
     pairs = list(zip(left, right, strict=True))
     less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
     above = everything ^ less ^ equal
@@ -272,7 +271,7 @@ def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple
 
 
 def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
-    """Comparisons of a multiple, by a number that the text names, with another term, or the larger of two lengths."""
+    """Comparisons of a multiple of a term with another term, or with the larger of two lengths."""
     numbers = _numbers(_terms(pool))
     named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
     lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
@@ -294,18 +293,18 @@ def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
 
 
 def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
-    """Differences and sums of two terms, to be compared with a constant that the text names."""
-    for one, other in combinations(numbers, 2):
-        cost, uses = one.cost + other.cost + 0.6, one.uses | other.uses
-        pairs = list(zip(one.values, other.values, strict=True))
-        yield Term(tuple(a + b for a, b in pairs), cost, None, f"{one.expr} + {other.expr}", uses)
-        yield Term(tuple(a - b for a, b in pairs), cost, None, f"{one.expr} - {other.expr}", uses)
+    """Sums and differences of two terms, for comparison with a constant of the text."""
+    for first, second in combinations(numbers, 2):
+        cost, uses = first.cost + second.cost + 0.6, first.uses | second.uses
+        pairs = list(zip(first.values, second.values, strict=True))
+        yield Term(tuple(a + b for a, b in pairs), cost, None, f"{first.expr} + {second.expr}", uses)
+        yield Term(tuple(a - b for a, b in pairs), cost, None, f"{first.expr} - {second.expr}", uses)
 
 
 def _texts(
     terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
 ) -> Iterator[_Atom]:
-    """Texts that equal a constant, another text, or contain a text that the task names."""
+    """Tests whether a text equals a constant or another text, or contains a text that the task names."""
     texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
     everything = (1 << len(labels)) - 1
     yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
@@ -342,36 +341,36 @@ def _texts(
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")
-"""Dates and times that are ordered like texts."""
+"""Dates and times whose order is that of their texts."""
 
 
 def _dates(terms: Sequence[Term], everything: int) -> Iterator[_Atom]:
-    """Which of two dates or times is earlier."""
-    for one, other in combinations(terms[:DATES], 2):
-        for op, holds in _beside(one.values, other.values, everything)[:4]:
+    """Comparisons of two dates or times."""
+    for first, second in combinations(terms[:DATES], 2):
+        for op, holds in _beside(first.values, second.values, everything)[:4]:
             if holds not in (0, everything):
-                cost = one.cost + other.cost + 0.2
-                yield _Atom(f"{one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+                cost = first.cost + second.cost + 0.2
+                yield _Atom(f"{first.expr} {op} {second.expr}", cost, first.uses | second.uses, holds)
 
 
 def _members(terms: Sequence[Term]) -> Iterator[_Atom]:
-    """Elements of lists, keys of objects."""
+    """Tests for elements of lists and keys of objects."""
     boxes = [term for term in terms if all(isinstance(value, list | dict) for value in term.values)][:16]
     simple = [term for term in terms if all(isinstance(value, str | int) for value in term.values)][:40]
     keys = [[key_of(value) for value in term.values] for term in simple]
     for box in boxes:
-        held = [_keys_in(value) for value in box.values]
+        key_sets = [_keys_in(value) for value in box.values]
         for term, values in zip(simple, keys, strict=True):
             if term.uses == box.uses:
                 continue
-            holds = _mask([value in inside for value, inside in zip(values, held, strict=True)])
-            everything = (1 << len(held)) - 1
+            holds = _mask([value in inside for value, inside in zip(values, key_sets, strict=True)])
+            everything = (1 << len(key_sets)) - 1
             if holds not in (0, everything):
                 cost = term.cost + box.cost + 0.5
                 yield _Atom(f"{term.expr} in {box.expr}", cost, term.uses | box.uses, holds)
                 yield _Atom(f"{term.expr} not in {box.expr}", cost + 0.1, term.uses | box.uses, holds ^ everything)
 
 
-def _keys_in(held: Any) -> set[Any]:
+def _keys_in(collection: Any) -> set[Any]:
     """The elements of a list, or the keys of an object, as keys."""
-    return {key_of(value) for value in cast(list[Any], held)}
+    return {key_of(value) for value in cast(list[Any], collection)}

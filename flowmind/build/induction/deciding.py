@@ -1,4 +1,4 @@
-"""What decides between the ways that lead on from a place: conditions for a plan, those that serve several places."""
+"""Finds the conditions of a plan, also those that decide in several places."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from flowmind.build.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS,
 from flowmind.workflow.document import Literal_
 
 GUARD = 2.7
-"""What it costs to ask whether a list has an element left."""
+"""Cost of the test whether a list has an element left."""
 PLAIN = 3.6
-"""A condition to go on that costs no more is taken without looking for one with such a guard."""
+"""If a condition to continue a loop costs at most this, no condition with such a guard is tried."""
 SHARED = 1.0
-"""What a condition costs in a place if it decides in another one already."""
+"""Cost of a condition that already decides in another place."""
 SHARING = 6
-"""Candidates of a place that are tried in the others."""
+"""Candidates of a place that are tried in other places."""
 
 
 def decide(
-    made: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
+    plan: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
 ) -> None:
-    """Searches the conditions of a plan, and adds what they cost."""
-    bound = made.bound
-    _, envs = simulate(made)
+    """Adds conditions and their cost to a plan."""
+    bound = plan.bound
+    _, envs = simulate(plan)
     constants = [*constants, *_seen(bound)]
     unused, unread = set(bound.unused()), set(inputs) - bound.read()
     waiting = unused | unread
@@ -38,26 +38,26 @@ def decide(
         if len(ways) < 2:
             continue
         samples = bound.walk.visits[key]
-        rows = [envs[one.run][one.event] for one in samples]
+        rows = [envs[place.run][place.event] for place in samples]
         pool = Pool(rows, said, _order(bound, rows, waiting, key), constants)
-        labels = [bound.walk.target(one) for one in samples]
+        labels = [bound.walk.target(place) for place in samples]
         decision = _decide(bound.walk, pool, labels, ways, key, agreement, constants)
         decision.samples = tuple(samples)
-        made.decisions[key] = decision
+        plan.decisions[key] = decision
         waiting -= decision.uses
         parted.append(Parted(decision, rows, [label == decision.ways[0][1] for label in labels]))
-    share([one for one in parted if len(one.decision.ways) == 1])
+    share([place for place in parted if len(place.decision.ways) == 1])
     waiting = unused | unread
-    for one in parted:
-        waiting -= one.decision.uses
-    made.waiting = frozenset(unused & waiting)
-    made.cost += sum(one.decision.cost + 1.0 for one in parted)
-    made.cost += 1.2 * len(unused & waiting) + 1.5 * len(unread & waiting)
+    for place in parted:
+        waiting -= place.decision.uses
+    plan.waiting = frozenset(unused & waiting)
+    plan.cost += sum(place.decision.cost + 1.0 for place in parted)
+    plan.cost += 1.2 * len(unused & waiting) + 1.5 * len(unread & waiting)
 
 
 @dataclass(frozen=True)
 class Parted:
-    """A place that has two ways: the variables at each visit, and whether it went the first of them."""
+    """A place with two ways: the variables at each visit, and whether the first way was taken."""
 
     decision: Decision
     rows: Sequence[Mapping[str, Any]]
@@ -65,29 +65,31 @@ class Parted:
 
     @property
     def price(self) -> float:
-        """What its likeliest condition costs."""
+        """The cost of the likeliest condition."""
         return self.decision.cost
 
     def serving(self, expr: str) -> str | None:
-        """The condition, or its opposite, if it tells the ways apart."""
+        """The condition or its opposite, whichever separates the two ways; None if neither does."""
         seen = [Set("", None, expr).value(row) for row in self.rows]
-        if any(not isinstance(one, bool) for one in seen):
+        if any(not isinstance(value, bool) for value in seen):
             return None
         if seen == self.wanted:
             return expr
-        return negated(expr) if all(one is not other for one, other in zip(seen, self.wanted, strict=True)) else None
+        return (
+            negated(expr) if all(value is not other for value, other in zip(seen, self.wanted, strict=True)) else None
+        )
 
-    def take(self, one: Candidate) -> None:
-        """Puts a candidate before all others."""
-        found, way = self.decision.ways[0]
-        self.decision.ways[0] = ([one, *(other for other in found if other.expr != one.expr)], way)
+    def take(self, candidate: Candidate) -> None:
+        """Makes a candidate the first."""
+        candidates, way = self.decision.ways[0]
+        self.decision.ways[0] = ([candidate, *(other for other in candidates if other.expr != candidate.expr)], way)
         self.decision.solved = True
 
 
 def share(parted: Sequence[Parted]) -> None:
-    """Takes conditions that decide in several places, where that is likelier than another one in each.
+    """Uses one condition in several places if that costs less than a separate condition for each.
 
-    The same question is asked again and again: whether there is another element, on every way through a round.
+    For example, every path through a round may test whether the list has another element.
     """
     served: dict[tuple[str, int], str | None] = {}
 
@@ -96,36 +98,36 @@ def share(parted: Sequence[Parted]) -> None:
             served[expr, place] = parted[place].serving(expr)
         return served[expr, place]
 
-    left = set(range(len(parted)))
+    undecided = set(range(len(parted)))
     while True:
         best: tuple[float, int, Candidate] | None = None
-        for place in sorted(left):
-            for one in parted[place].decision.ways[0][0][:SHARING]:
-                others = [other for other in left - {place} if parted[other].price > SHARED]
-                gains = [parted[other].price - SHARED for other in others if serving(one.expr, other) is not None]
-                gain = parted[place].price - one.cost + sum(gains)
+        for place in sorted(undecided):
+            for candidate in parted[place].decision.ways[0][0][:SHARING]:
+                others = [other for other in undecided - {place} if parted[other].price > SHARED]
+                gains = [parted[other].price - SHARED for other in others if serving(candidate.expr, other) is not None]
+                gain = parted[place].price - candidate.cost + sum(gains)
                 if gains and gain > (best[0] if best is not None else 0.0):
-                    best = (gain, place, one)
+                    best = (gain, place, candidate)
         if best is None:
             return
-        _, place, one = best
-        parted[place].take(one)
-        left.remove(place)
-        for other in sorted(left):
-            if parted[other].price > SHARED and (expr := serving(one.expr, other)) is not None:
-                parted[other].take(Candidate(expr, SHARED, one.uses))
-                left.remove(other)
+        _, place, candidate = best
+        parted[place].take(candidate)
+        undecided.remove(place)
+        for other in sorted(undecided):
+            if parted[other].price > SHARED and (expr := serving(candidate.expr, other)) is not None:
+                parted[other].take(Candidate(expr, SHARED, candidate.uses))
+                undecided.remove(other)
 
 
 def _seen(bound: Bound) -> list[Any]:
-    """Short texts that the calls are given as constants: conditions speak of them, too."""
-    found: dict[str, None] = {}
+    """The short texts among constant arguments; conditions may compare with them too."""
+    texts: dict[str, None] = {}
     for args in bound.slots.values():
         for slot in args.values():
             binding = slot.terms[0].binding if slot.terms else None
             if isinstance(binding, Literal_) and isinstance(binding.value, str) and 0 < len(binding.value) < 20:
-                found[binding.value] = None
-    return list(found)
+                texts[binding.value] = None
+    return list(texts)
 
 
 def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], key: Key) -> dict[str, float]:
@@ -155,29 +157,29 @@ def _decide(
     agreement: Agreement,
     constants: Sequence[Any],
 ) -> Decision:
-    """Conditions for all ways but one, the cheapest first."""
-    left = list(range(len(labels)))
+    """Conditions for all ways but the last, the cheapest first."""
+    visits = list(range(len(labels)))
     open_ways = list(ways)
     chosen: list[tuple[list[Candidate], Key]] = []
     solved = True
     while len(open_ways) > 1:
-        part = pool if len(left) == len(labels) else pool.restricted(left)
+        part = pool if len(visits) == len(labels) else pool.restricted(visits)
         best: tuple[float, list[Candidate], Key] | None = None
         for way in open_ways:
-            wanted = [labels[one] == way for one in left]
-            found = separate(part, wanted, agreement, constants)
-            if key[0] == "loop" and inside(way, key[1]) and (not found or found[0].cost > PLAIN):
+            wanted = [labels[visit] == way for visit in visits]
+            candidates = separate(part, wanted, agreement, constants)
+            if key[0] == "loop" and inside(way, key[1]) and (not candidates or candidates[0].cost > PLAIN):
                 more = _guarded(walk, key[1], part, wanted, agreement, constants)
-                found = sorted([*found, *more], key=lambda one: one.cost)
-            cost = found[0].cost if found else UNDECIDED
+                candidates = sorted([*candidates, *more], key=lambda visit: visit.cost)
+            cost = candidates[0].cost if candidates else UNDECIDED
             # a loop's own test reads "go on while", so that the way out is what is left
             cost += 0.2 if key[0] == "loop" and not inside(way, key[1]) else 0.0
             if best is None or cost < best[0]:
-                best = (cost, found, way)
+                best = (cost, candidates, way)
         assert best is not None
         solved = solved and bool(best[1])
         chosen.append((best[1], best[2]))
-        left = [one for one in left if labels[one] != best[2]]
+        visits = [visit for visit in visits if labels[visit] != best[2]]
         open_ways.remove(best[2])
     return Decision(chosen, open_ways[0], solved)
 
@@ -185,23 +187,23 @@ def _decide(
 def _guarded(
     walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
 ) -> list[Candidate]:
-    """Conditions to go on that hold as long as a list has an element left, or that ask something of that element."""
-    found: list[Candidate] = []
+    """Conditions that continue while a list has an element left, or that also test this element."""
+    candidates: list[Candidate] = []
     index = index_name(walk.layout, loop)
     for name, listed in walk.lists[loop].items():
-        left = [place for place, env in enumerate(pool.envs) if name in env]
-        if any(one and place not in left for place, one in enumerate(wanted)) or len(left) == len(wanted):
+        visits = [place for place, env in enumerate(pool.envs) if name in env]
+        if any(one and place not in visits for place, one in enumerate(wanted)) or len(visits) == len(wanted):
             continue
         guard, uses = f"{index} < len({listed})", frozenset([index, listed.partition("[")[0]])
-        part = [wanted[place] for place in left]
+        part = [wanted[place] for place in visits]
         if all(part):
-            found.append(Candidate(guard, GUARD, uses))
+            candidates.append(Candidate(guard, GUARD, uses))
         elif any(part):
-            found += [
+            candidates += [
                 Candidate(f"{guard} and {_bracketed(one.expr)}", GUARD + 0.8 + one.cost, one.uses | uses)
-                for one in separate(pool.restricted(left), part, agreement, constants)
+                for one in separate(pool.restricted(visits), part, agreement, constants)
             ]
-    return found
+    return candidates
 
 
 def _bracketed(expr: str) -> str:

@@ -18,7 +18,7 @@ from flowmind.workflow.expressions import names as names_in
 from tools_registry.specs.schema import JSONSchema
 
 _LATER = "later"
-"""Stands for the first node of a junction that decides nothing, until that node is written."""
+"""Placeholder for the first node of a junction without a decision, until that node exists."""
 Exit = tuple[str, bool | None]
 """A node and its arm."""
 
@@ -30,23 +30,23 @@ class Emitter:
         made: The plan.
         inputs: JSON Schema of the inputs.
         name: The workflow's name.
-        choice: For places with a decision, which candidate of which of its conditions is taken; the first without.
+        choice: The expression of a condition, by place and number; by default the likeliest candidate.
     """
 
     def __init__(
-        self, made: Plan, inputs: JSONSchema, name: str, choice: Mapping[tuple[Key, int], str] | None = None
+        self, plan: Plan, inputs: JSONSchema, name: str, choice: Mapping[tuple[Key, int], str] | None = None
     ) -> None:
-        self.plan = made
+        self.plan = plan
         self.inputs = inputs
         self.name = name
         self.choice = choice or {}
         self.nodes: list[Node] = [Start(id="start")]
         self.links: list[Link] = []
         self.where: dict[str, Key] = {"start": START}
-        """The place that a node belongs to."""
+        """The place of each node."""
         self.arms: dict[str, tuple[Key, int]] = {}
-        """The condition of a place that a condition node asks."""
-        self.walk = made.bound.walk
+        """For each condition node its place, and the number of its condition there."""
+        self.walk = plan.bound.walk
         self.layout = self.walk.layout
         self.edges = self.layout.edges()
         self._entries: dict[Key, str] = {}
@@ -61,31 +61,33 @@ class Emitter:
             elif name.startswith(ALL):
                 begin = self._assign(begin, Set(name, Literal_(value=[])), START)
         self._leave(START, begin)
-        made = Workflow(name=self.name, inputs=self.inputs, nodes=tuple(self.nodes), edges=tuple(self.links))
-        return with_maps(made)
+        workflow = Workflow(name=self.name, inputs=self.inputs, nodes=tuple(self.nodes), edges=tuple(self.links))
+        return with_maps(workflow)
 
     def _read_names(self) -> set[str]:
-        """The variables that anything reads, so that no counter and no element is set for nothing."""
-        found: set[str] = set()
+        """The variables that something reads; counters and elements that nothing reads are not set."""
+        names: set[str] = set()
         sets = [
-            one
+            assignment
             for part in (self.plan.before, self.plan.on_way, self.plan.entering)
-            for held in part.values()
-            for one in held
+            for assignments in part.values()
+            for assignment in assignments
         ]
-        for one in sets:
-            found |= set(reads(one.binding)) if one.binding is not None else set(names_in(one.expr))
+        for assignment in sets:
+            names |= (
+                set(reads(assignment.binding)) if assignment.binding is not None else set(names_in(assignment.expr))
+            )
         for args in self.plan.args.values():
             for binding in args.values():
-                found |= set(reads(binding))
+                names |= set(reads(binding))
         if self.plan.answer is not None:
-            found |= set(reads(self.plan.answer))
+            names |= set(reads(self.plan.answer))
         for key, decision in self.plan.decisions.items():
             for number in range(len(decision.ways)):
-                found |= set(names_in(self._condition(key, number)))
+                names |= set(names_in(self._condition(key, number)))
         for lists in self.walk.lists.values():
-            found |= {listed for name, listed in lists.items() if name in found}
-        return found
+            names |= {listed for name, listed in lists.items() if name in names}
+        return names
 
     def _condition(self, key: Key, number: int) -> str:
         candidates = self.plan.decisions[key].ways[number][0]
@@ -114,30 +116,30 @@ class Emitter:
     def _link(self, source: Exit, target: str) -> None:
         self.links.append(Link.model_validate({"from": source[0], "to": target, "when": source[1]}))
 
-    def _assign(self, source: Exit | None, made: Set, key: Key) -> Exit:
-        fields: dict[str, Any] = {"id": self._id(f"set_{made.name}"[:60]), "output": made.name}
-        if made.binding is not None:
-            fields["value"] = made.binding
+    def _assign(self, source: Exit | None, assignment: Set, key: Key) -> Exit:
+        fields: dict[str, Any] = {"id": self._id(f"set_{assignment.name}"[:60]), "output": assignment.name}
+        if assignment.binding is not None:
+            fields["value"] = assignment.binding
         else:
-            fields["expr"] = made.expr
+            fields["expr"] = assignment.expr
         return self._add(source, Assign(**fields), key)
 
     def _go(self, source: Exit, edge: Edge) -> None:
-        """Links a place with the next one, with what is set on the way."""
+        """Adds the edge from one place to the next, with the assignments on the way."""
         key = edge[1]
         if edge[0][0] == "loop" and inside(key, edge[0][1]):
             index = index_name(self.layout, edge[0][1])
             for name, listed in self.walk.lists[edge[0][1]].items():
                 if name in self._used:
                     source = self._assign(source, Set(name, None, f"{listed}[{index}]"), key)
-        for one in self._ordered(self.plan.on_way.get(edge, [])):
-            source = self._assign(source, one, key)
+        for assignment in self._ordered(self.plan.on_way.get(edge, [])):
+            source = self._assign(source, assignment, key)
         if key[0] == "loop":
             index = index_name(self.layout, key[1])
             entering = not inside(edge[0], key[1])
             if entering:
-                for one in self.plan.entering.get(key[1], ()):
-                    source = self._assign(source, one, key)
+                for assignment in self.plan.entering.get(key[1], ()):
+                    source = self._assign(source, assignment, key)
             if self._counts(key[1]):
                 step = Set(index, Literal_(value=0)) if entering else Set(index, None, f"{index} + 1")
                 source = self._assign(source, step, key)
@@ -151,7 +153,7 @@ class Emitter:
         return index in self._used or any(name in self._used for name in self.walk.lists[loop])
 
     def _ordered(self, sets: list[Set]) -> list[Set]:
-        """A variable is set after those that read its old value."""
+        """The assignments in an order in which each variable is read before it is overwritten."""
         left, found = list(sets), list[Set]()
         while left:
             free = [one for one in left if not any(one.name in _names(other) for other in left if other is not one)]
@@ -161,7 +163,7 @@ class Emitter:
         return found
 
     def _enter(self, key: Key, source: Exit) -> None:
-        """Writes a place for the first time, and what comes after it."""
+        """Writes a place on its first visit, and everything after it."""
         before = len(self.nodes)
         for one in self.plan.before.get(key, ()):
             source = self._assign(source, one, key)
@@ -185,7 +187,7 @@ class Emitter:
         self._leave(key, source)
 
     def _enter_loop(self, key: Key, source: Exit) -> None:
-        """A junction has a node of its own if it decides; else its place is the first node behind it."""
+        """The entry of a junction: its own node if it decides, else the first node behind it."""
         if key not in self.plan.decisions:
             way = self.edges[key][0]
             placed = len(self.nodes)

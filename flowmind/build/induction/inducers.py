@@ -1,4 +1,4 @@
-"""Processes that induce workflows: the search is Python from end to end, of which a process does one at a time."""
+"""Runs induction in separate processes, because the search is pure Python and holds the interpreter lock."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Inducers(Helpers):
             raise RuntimeError(f"induction: its process has ended ({ended})") from None
 
     def close(self) -> None:
-        """Ends the processes for good, whatever they do."""
+        """Kills the processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         super().close()
         self._threads.shutdown()
 
 
 def main() -> None:
-    """Induces from what comes in by standard input, until it is closed."""
+    """Runs the inductions that arrive on standard input until it is closed."""
     answer_questions(lambda _: nullcontext(drafts))

@@ -1,4 +1,4 @@
-"""The search for the workflow that traces came from: layouts are bound and planned, the cheapest that holds wins."""
+"""Searches for the workflow behind traces: binds layouts, plans the cheapest, and ranks the results by cost."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import ToolSpec
 
 REPEATED = 0.5
-"""What it costs to leave out repeated calls."""
+"""Cost of leaving out repeated calls."""
 STRAY = 0.75
-"""What it costs to leave out the calls of a tool that not all traces call and whose results nobody needs."""
+"""Cost per tool of leaving out calls that only some traces make and whose results nothing needs."""
 IDLE = 1.5
-"""What it costs to leave out the calls of a tool whose results nobody reads."""
+"""Cost per tool of leaving out calls whose results nothing reads."""
 MARGIN = 16.0
-"""How much dearer than the cheapest a layout may become before it is given up."""
+"""A layout that exceeds the cheapest one by more than this is dropped."""
 FILLED = 26
-"""Layouts that are explained to the end: the cheapest by what stands before and in their loops."""
+"""Layouts with loops that are explained completely, chosen by the cost before and in their loops."""
 SURELY = 4
-"""Of them those that are explained even if another one is cheaper already."""
+"""Number of these that are explained even if another one is already cheaper."""
 SLACK = 4.0
-"""How much dearer than the cheapest the others may be before that."""
+"""Extra cost up to which the others are explained."""
 REFINED = 3
-"""Times that places without calls are put into the cheapest plans."""
+"""Times that places without calls are added to the cheapest plans."""
 PLACED = 8
-"""Layouts with such places that are tried of one plan."""
+"""Layouts with added places that are tried per plan."""
 PLANNED = 8
-"""Layouts whose conditions are searched: the cheapest by what they leave unexplained."""
+"""Layouts whose conditions are searched, chosen by the cost of what they leave unexplained."""
 ALWAYS = 3
-"""Of them those that are searched even if another one is cheaper already."""
+"""Number of these that are searched even if another one is already cheaper."""
 
 
 @dataclass
@@ -59,13 +59,13 @@ class Induced:
     sound: bool
 
     def scope(self, place: Key) -> list[dict[str, Any]]:
-        """The variables at every visit of a place that decides."""
+        """The variables at every visit of a place with a decision."""
         _, rows = simulate(self.plan)
-        return [rows[one.run][one.event] for one in self.plan.decisions[place].samples]
+        return [rows[sample.run][sample.event] for sample in self.plan.decisions[place].samples]
 
     @property
     def cost(self) -> float:
-        """The less, the likelier."""
+        """The lower, the likelier."""
         return self.plan.cost + (0 if self.sound else 20)
 
 
@@ -135,13 +135,13 @@ def plans(
 
 
 def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
-    """What tells a layout from others of the same runs."""
+    """The sites of all paths, which identify a layout of given runs."""
     return tuple(tuple(event.key for event in path) for path in layout.paths)
 
 
 @dataclass(frozen=True)
 class Given:
-    """What workflows are induced from."""
+    """The input of induction."""
 
     runs: Sequence[Run]
     specs: Mapping[str, ToolSpec]
@@ -158,41 +158,41 @@ class Given:
 def drafts(given: Given) -> list[Induced]:
     """The workflows of the likeliest plans, sound ones first, then the cheapest.
 
-    The traces are read as they are; with calls left out that repeat the one before, if there are such; and, where
-    something stays open, with calls left out whose results nobody needs, at first those of tools that not all traces
-    call. What is left out has its price: a call that feeds a condition only is missed there.
+    The traces are read unchanged, then without calls that repeat the previous one. If something is still open, calls
+    whose results nothing needs are left out too, first those of tools that only some traces call. This has a cost,
+    because a call may serve a condition only.
     """
     runs, specs, inputs = given.runs, given.specs, given.inputs
-    found = plans(runs, inputs, given.reading, given.among)
+    every = plans(runs, inputs, given.reading, given.among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
     tried = [list(runs)]
     for leave_out, price in _WAYS:
         repeats = leave_out is _less_repeats
-        if not repeats and not _loose(found):
+        if not repeats and not _loose(every):
             break
         less = leave_out(runs, writing)
         if less in tried or not any(run.calls for run in less):
             continue
         tried.append(less)
         gone = () if repeats else _missing(runs, less)
-        for one in plans(less, inputs, given.reading, given.among):
-            one.cost += price * max(len(gone), 1)
-            one.left_out = gone
-            found.append(one)
-    made: dict[str, Induced] = {}
-    for one in sorted(found, key=lambda one: one.cost)[: 2 * PLANNED]:
-        emitter = Emitter(one, inputs, given.name)
+        for plan in plans(less, inputs, given.reading, given.among):
+            plan.cost += price * max(len(gone), 1)
+            plan.left_out = gone
+            every.append(plan)
+    by_document: dict[str, Induced] = {}
+    for plan in sorted(every, key=lambda plan: plan.cost)[: 2 * PLANNED]:
+        emitter = Emitter(plan, inputs, given.name)
         workflow = emitter.write()
-        made.setdefault(workflow.document, Induced(workflow, one, emitter, not check(workflow, specs)))
-    return sorted(made.values(), key=lambda one: one.cost)
+        by_document.setdefault(workflow.document, Induced(workflow, plan, emitter, not check(workflow, specs)))
+    return sorted(by_document.values(), key=lambda draft: draft.cost)
 
 
 Inducer = Callable[[Given], Awaitable[list[Induced]]]
-"""Finds what `drafts` finds, without keeping the event loop waiting."""
+"""Does the same as `drafts` without blocking the event loop."""
 
 
 async def drafts_in_thread(given: Given) -> list[Induced]:
-    """As `drafts`, in a thread: the event loop goes on, if slowly."""
+    """Runs `drafts` in a thread. The event loop continues, but more slowly."""
     return await asyncio.to_thread(drafts, given)
 
 
@@ -205,18 +205,18 @@ def _less_idle(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
 
 
 _WAYS = ((_less_repeats, REPEATED), (without_strays, STRAY), (_less_idle, IDLE))
-"""How traces are read with less in them, and what it costs: repeated calls at all, of others for each tool."""
+"""The functions that leave out calls, with their cost: once for repeated calls, else per tool."""
 
 
 def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:
-    """The tools that some run calls more often than it does with calls left out."""
+    """The tools that some run calls less often after calls were left out."""
     tools = [call.tool for run, other in zip(runs, less, strict=True) for call in run.calls if call not in other.calls]
     return tuple(dict.fromkeys(tools))
 
 
-def _loose(found: Sequence[Plan]) -> bool:
-    """Whether the cheapest plan leaves something open, or reads a result nowhere."""
-    best = min(found, key=lambda one: one.cost, default=None)
+def _loose(candidates: Sequence[Plan]) -> bool:
+    """Whether the cheapest plan has an open slot, an unsolved decision, or a result that nothing reads."""
+    best = min(candidates, key=lambda plan: plan.cost, default=None)
     return best is None or bool(best.open) or bool(best.waiting) or not all(d.solved for d in best.decisions.values())
 
 
@@ -227,10 +227,10 @@ def induce(
     query: str = "",
     name: str = "workflow",
 ) -> list[Induced]:
-    """The workflows that traces of one task may come from, the likeliest first.
+    """The workflows that may have produced the traces of a task, the likeliest first.
 
     Args:
-        traces: Executions of the task on different inputs; failed calls are left out.
+        traces: Executions of the task on different inputs. Failed calls are ignored.
         specs: The tools.
         inputs: JSON Schema of the task's inputs.
         query: The task's text, which ranks constants and conditions.

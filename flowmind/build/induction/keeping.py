@@ -1,4 +1,4 @@
-"""Values that a loop keeps from round to round: set on some of its ways, and read until they are set again."""
+"""Values that a loop keeps: set on some paths of a round, and read until they are set again."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tools_registry.specs.values import CaseError
 
 Edge = tuple[Key, Key]
 MOST_SETS = 3
-"""Ways of a loop that set one value."""
+"""Maximum number of edges on which one value is set."""
 MOST_WAYS = 9
-"""Ways that are put together, the cheapest ones."""
+"""Edges that are combined, the cheapest ones."""
 EACH = 0.4
-"""What it costs that one more way sets the value."""
+"""Cost of each edge on which the value is set."""
 
 Explain = Callable[[Sequence[Sample], Sequence[Any], bool, bool], Term | None]
-"""The likeliest term for values at visits; whether they are what a loop begins with, and whether to compute."""
+"""Finds the likeliest term for values at visits: whether they are initial values, whether to try computations."""
 
 
 @dataclass(frozen=True)
@@ -34,46 +34,46 @@ class Kept:
 
     loop: str
     first: tuple[Term, tuple[Sample, ...]] | None
-    """What it is before the first round; None if it is always set before it is read."""
+    """Its initial value before the first round, as a term, and the visits that show it; None if it needs none."""
     sets: tuple[tuple[Edge, Term, tuple[Sample, ...]], ...]
-    """The ways on which it is set, what to, and the visits that show it."""
+    """The edges on which it is set, the term, and the visits that show it."""
     cost: float
 
     @property
     def terms(self) -> list[Term]:
-        """All that it reads."""
+        """All terms that it reads."""
         return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
 
     @property
     def told(self) -> str:
-        """What tells it from others."""
+        """A text that identifies it."""
         first = self.first[0].expr if self.first else ""
         return f"{self.loop} {first}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
 
 
 @dataclass(frozen=True)
 class Summed:
-    """A number that a loop adds to, or takes from, each time that one of its edges is passed."""
+    """A number that a loop adds to, or subtracts from, each time it passes an edge."""
 
     loop: str
     first: Term
-    """What it is before the first round."""
+    """The initial value."""
     begins: tuple[Sample, ...]
     edge: Edge
     term: Term
-    """What is added."""
+    """The summand."""
     sign: str
     points: tuple[Sample, ...]
     cost: float
 
     @property
     def terms(self) -> list[Term]:
-        """All that it reads."""
+        """All terms that it reads."""
         return [self.first, self.term]
 
     @property
     def told(self) -> str:
-        """What tells it from others."""
+        """A text that identifies it."""
         return f"{self.loop} {self.first.expr} {self.sign} {self.edge}: {self.term.expr}"
 
 
@@ -83,15 +83,15 @@ class _Way:
 
     edge: Edge
     passed: dict[int, int]
-    """The visits before which it was passed last, and where in the path."""
+    """By visit, the last place in the path before it at which the edge was passed."""
     explained: frozenset[int]
-    """Those of them whose value it explains."""
+    """The visits whose value the term explains."""
     term: Term
     points: tuple[Sample, ...]
 
 
 class _Readings:
-    """The visits at which a kept value is read: what was passed before each of them since the one before."""
+    """The visits that read a kept value, with the edges passed before each of them since the previous one."""
 
     def __init__(self, walk: Walk, loop: str, samples: Sequence[Sample], targets: Sequence[Any]) -> None:
         self.samples, self.targets = samples, targets
@@ -118,16 +118,16 @@ class _Readings:
 
     def passed(self, edge: Edge) -> dict[int, int]:
         """The visits before which an edge was passed, and where it was passed last."""
-        found: dict[int, int] = {}
+        passed: dict[int, int] = {}
         for number, (begin, end) in enumerate(self.windows):
             places = self.passes[edge].get(self.samples[number].run, [])
             last = bisect_right(places, end) - 1
             if last >= 0 and places[last] > begin:
-                found[number] = places[last]
-        return found
+                passed[number] = places[last]
+        return passed
 
     def since(self, edge: Edge, number: int) -> list[Sample]:
-        """Where an edge was passed since the loop was entered, before a visit."""
+        """The passes of an edge since the loop was entered, before a visit."""
         run, end = self.samples[number].run, self.samples[number].event
         return [Sample(run, place) for place in self.passes[edge].get(run, []) if self.entries[number] < place <= end]
 
@@ -143,7 +143,7 @@ def kept(
     explain: Explain,
     settled: Settled,
 ) -> Iterator[Kept]:
-    """The ways to explain values as what a loop keeps: the cheapest of each loop.
+    """Explanations of values that a loop keeps: the cheapest for each loop.
 
     Args:
         walk: A layout with its variables.
@@ -155,9 +155,9 @@ def kept(
         readings = _Readings(walk, loop, samples, targets)
         if readings.complete and (readings.changed or len(readings.firsts) == len(samples)):
             for deep in (False, True):
-                found = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
-                if found is not None:
-                    yield found
+                kept_value = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
+                if kept_value is not None:
+                    yield kept_value
                     break
 
 
@@ -169,7 +169,7 @@ def summed(
     settled: Settled,
     numbers: Callable[[Sequence[Sample]], Sequence[Term]],
 ) -> Iterator[Summed]:
-    """The ways to explain numbers as sums that a loop adds up; arguments as for `kept`.
+    """Explanations of numbers as sums over the rounds of a loop; arguments as for `kept`.
 
     Args:
         numbers: The likeliest terms that are numbers at some visits.
@@ -178,7 +178,7 @@ def summed(
         readings = _Readings(walk, loop, samples, targets)
         if not readings.complete:
             continue
-        begins = tuple(Sample(one.run, entry) for one, entry in zip(samples, readings.entries, strict=True))
+        begins = tuple(Sample(sample.run, entry) for sample, entry in zip(samples, readings.entries, strict=True))
         for edge in readings.passes:
             rows = [readings.since(edge, number) for number in range(len(samples))]
             points = [point for row in rows for point in row]
@@ -195,8 +195,8 @@ def summed(
                         yield Summed(loop, first, begins, edge, term, sign, tuple(points), cost)
 
 
-def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
-    """What a kept value is at a visit; UNSET where it has none.
+def value_of(kept_value: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
+    """The kept value at a visit; UNSET if it has none.
 
     Args:
         held: The kept value.
@@ -204,16 +204,16 @@ def value_of(held: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]]
         rows: The variables before each event of each run.
         sample: The visit.
     """
-    entry = _entry(walk, held.loop, sample)
+    entry = _entry(walk, kept_value.loop, sample)
     if entry is None:
         return UNSET
     path = walk.layout.paths[sample.run]
-    terms = {edge: term for edge, term, _ in held.sets}
+    terms = {edge: term for edge, term, _ in kept_value.sets}
     for place in range(sample.event, entry, -1):
         term = terms.get((path[place - 1].key, path[place].key))
         if term is not None:
             return _evaluated(term, rows[sample.run][place])
-    return _evaluated(held.first[0], rows[sample.run][entry]) if held.first is not None else UNSET
+    return _evaluated(kept_value.first[0], rows[sample.run][entry]) if kept_value.first is not None else UNSET
 
 
 def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
@@ -224,7 +224,7 @@ def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
 
 
 def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
-    """Where a loop was entered last before a visit."""
+    """The place where a loop was last entered before a visit."""
     path = walk.layout.paths[sample.run]
     for place in range(sample.event, 0, -1):
         if path[place].key == junction(loop) and not inside(path[place - 1].key, loop):
@@ -233,48 +233,48 @@ def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
 
 
 def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[int]]]:
-    """The places at which each edge of a loop leads on, by edge and run."""
-    found: dict[Edge, dict[int, list[int]]] = {}
+    """The places at which each edge of a loop is passed, by edge and run."""
+    passes: dict[Edge, dict[int, list[int]]] = {}
     for run in sorted(runs):
         path = walk.layout.paths[run]
         for place in range(1, len(path)):
-            one, other = path[place - 1].key, path[place].key
-            if inside(one, loop) and inside(other, loop):
-                found.setdefault((one, other), {}).setdefault(run, []).append(place)
-    return found
+            source, target = path[place - 1].key, path[place].key
+            if inside(source, loop) and inside(target, loop):
+                passes.setdefault((source, target), {}).setdefault(run, []).append(place)
+    return passes
 
 
 def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
-    """The edges that could set the value, each with the cheapest term; the cheapest ones first."""
-    found: dict[frozenset[int], _Way] = {}
-    left: list[tuple[Edge, dict[int, int]]] = []
+    """The edges that could set the value, each with its cheapest term; the cheapest first."""
+    ways: dict[frozenset[int], _Way] = {}
+    unexplained: list[tuple[Edge, dict[int, int]]] = []
 
     def explained(edge: Edge, passed: dict[int, int], numbers: Sequence[int]) -> bool:
         points = [Sample(readings.samples[number].run, passed[number]) for number in numbers]
         term = explain(points, [readings.targets[number] for number in numbers], False, deep)
         if term is None:
             return False
-        held = frozenset(numbers)
-        if held not in found or term.cost < found[held].term.cost:
-            found[held] = _Way(edge, passed, held, term, tuple(points))
+        visits = frozenset(numbers)
+        if visits not in ways or term.cost < ways[visits].term.cost:
+            ways[visits] = _Way(edge, passed, visits, term, tuple(points))
         return True
 
     for edge in readings.passes:
         passed = readings.passed(edge)
         telling = bool(passed) and (not readings.changed or bool(readings.changed & set(passed)))
         if telling and not explained(edge, passed, list(passed)):
-            left.append((edge, passed))
-    others = list(found.values())
-    for edge, passed in left:  # what another way sets later in the same round says nothing of this one
+            unexplained.append((edge, passed))
+    others = list(ways.values())
+    for edge, passed in unexplained:  # what another way sets later in the same round says nothing of this one
         for other in others:
             numbers = [number for number, place in passed.items() if other.passed.get(number, -1) <= place]
             if 0 < len(numbers) < len(passed):
                 explained(edge, passed, numbers)
-    return sorted(found.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
+    return sorted(ways.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
 
 
 def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled) -> Kept | None:
-    """The cheapest few ways that explain every value together, with what it is at first."""
+    """The cheapest combination of edges that explains every value, with the initial value."""
     best: Kept | None = None
     for size in range(1, MOST_SETS + 1):
         for chosen in combinations(ways, size):
@@ -298,7 +298,7 @@ def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Exp
 
 
 def _begins(readings: _Readings, chosen: Sequence[_Way]) -> list[int] | None:
-    """The visits that read what the value is at first; None if some value is not explained."""
+    """The visits that read the initial value; None if some value is not explained."""
     begins: list[int] = []
     used: set[Edge] = set()
     for number in range(len(readings.samples)):

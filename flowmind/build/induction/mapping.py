@@ -43,19 +43,19 @@ class _Loop:
     """A loop that is a map."""
 
     nodes: frozenset[str]
-    """All that it replaces, its own first values included."""
+    """All nodes that it replaces, including the assignments of initial values."""
     test: str
     before: str
-    """What led to it."""
+    """The edges that led to it."""
     arm: bool | None
     after: str
     made: Map
 
 
 def with_maps(workflow: Workflow) -> Workflow:
-    """The workflow with a map node for every loop that is no more than that."""
-    while (found := next(_loops(workflow), None)) is not None:
-        workflow = _replaced(workflow, found)
+    """The workflow with a map node in place of every loop that only maps a list."""
+    while (loop := next(_loops(workflow), None)) is not None:
+        workflow = _replaced(workflow, loop)
     return workflow
 
 
@@ -83,7 +83,7 @@ def _loops(workflow: Workflow) -> Iterator[_Loop]:
 
 
 def _test(expr: str) -> tuple[str, str, bool] | None:
-    """The counter, the list and the arm that goes on, of a loop's test."""
+    """The counter, the list and the continuing arm of a loop's test."""
     for patterns, arm in ((_STAY, True), (_LEAVE, False)):
         for pattern in patterns:
             if (match := pattern.fullmatch(expr)) is not None:
@@ -97,7 +97,7 @@ def _way(workflow: Workflow, node: str, arm: bool | None) -> str | None:
 
 
 def _read(workflow: Workflow, test: Condition) -> _Loop | None:
-    """The map that a test and what hangs on it amount to; None if they do more."""
+    """The map that a loop amounts to; None if the loop does more."""
     found = _test(test.expr)
     if found is None:
         return None
@@ -143,7 +143,7 @@ def _read(workflow: Workflow, test: Condition) -> _Loop | None:
 
 
 def _chain(workflow: Workflow, begin: str, end: str) -> list[Node] | None:
-    """The nodes from one to another, if there is one way and no more than calls and assignments on it."""
+    """The nodes from one to another, if there is a single path of calls and assignments."""
     found: list[Node] = []
     here: str | None = begin
     while here is not None and here != end:
@@ -169,12 +169,12 @@ def _steps(node: Node, counter: str) -> bool:
 
 
 def _idle(chain: list[Node], counter: str, listed: str) -> bool:
-    """Whether a round does nothing but go on to the next element."""
+    """Whether a round only goes on to the next element."""
     return all(_steps(node, counter) or getattr(node, "expr", None) == f"{listed}[{counter}]" for node in chain)
 
 
 def _begun(workflow: Workflow, test: str, loop: set[str], counter: str) -> tuple[dict[str, str], set[str]] | None:
-    """The assignments right before a loop, by variable, and those of them that set an empty list."""
+    """The assignments right before a loop by variable, and those of them that set an empty list."""
     sources = [edge.source for edge in workflow.edges if edge.target == test and edge.source not in loop]
     if len(sources) != 1:
         return None
@@ -195,7 +195,7 @@ def _begun(workflow: Workflow, test: str, loop: set[str], counter: str) -> tuple
 
 
 def _map(name: str, over: Var, item: str, where: str, body: list[Node], result: Assign) -> Map | None:
-    """The map node; None if a step reads what only a later one sets, as an accumulation does."""
+    """The map node; None if a step reads a variable that only a later step sets, as an accumulation does."""
     steps: list[ToolNode | Assign] = []
     collected = (result.expr or "")[len(result.output) + 4 : -1]
     for node in body:
@@ -218,7 +218,7 @@ def _map(name: str, over: Var, item: str, where: str, body: list[Node], result: 
 
 
 def _sets(body: list[Node], collect: Binding) -> bool:
-    """Whether what is collected is set after it was."""
+    """Whether the last step sets a variable that `collect` reads."""
     names = set(reads(collect))
     return isinstance(body[-1], ToolNode | Assign) and body[-1].output in names
 
@@ -230,7 +230,7 @@ def _read_by(node: Node) -> set[str]:
 
 
 def _closed(workflow: Workflow, made: Map, nodes: frozenset[str], own: set[str]) -> bool:
-    """Whether nothing outside reads what a round sets."""
+    """Whether no node outside the loop reads a variable that a round sets."""
     outside = [node for node in workflow.nodes if node.id not in nodes]
     read = set[str]().union(*(_read_by(node) for node in outside))
     for node in outside:

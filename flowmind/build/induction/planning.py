@@ -1,4 +1,4 @@
-"""From explained slots to a plan: what each site is given, what is set on which way, and what decides between ways."""
+"""Makes a plan of a bound layout: the arguments of each site, assignments on the edges, and decisions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.values import CaseError
 
 UNDECIDED = 16.0
-"""What a place costs whose ways nothing tells apart."""
+"""Cost of a place whose ways no condition separates."""
 LOOP = 4.5
 APART = 5.0
 CLOSE = 1.5
-"""How much dearer a term may be that explains a value about as well."""
+"""Extra cost up to which another term counts as an alternative."""
 
 
 @dataclass(frozen=True)
 class Set:
-    """A variable is set: to a binding, or to an expression."""
+    """An assignment of a binding or an expression to a variable."""
 
     name: str
     binding: Binding | None = None
@@ -37,7 +37,7 @@ class Set:
     support: tuple[Sample, ...] = ()
 
     def value(self, env: Mapping[str, Any]) -> Any:
-        """What it is set to; UNSET if that cannot be computed here."""
+        """The assigned value; UNSET if it cannot be computed with these variables."""
         if self.binding is not None:
             return resolve(self.binding, env)
         try:
@@ -48,7 +48,7 @@ class Set:
 
 @dataclass
 class Decision:
-    """What leads from a place to its ways: tried one after the other, the last way is what is left."""
+    """The conditions that lead from a place to its ways, tested in order; the last way has none."""
 
     ways: list[tuple[list[Candidate], Key]]
     last: Key
@@ -57,13 +57,13 @@ class Decision:
 
     @property
     def cost(self) -> float:
-        """Of its likeliest conditions."""
-        return sum(found[0].cost if found else UNDECIDED for found, _ in self.ways)
+        """The cost of the likeliest conditions."""
+        return sum(candidates[0].cost if candidates else UNDECIDED for candidates, _ in self.ways)
 
     @property
     def uses(self) -> frozenset[str]:
-        """The variables that these read."""
-        return frozenset[str]().union(*(found[0].uses for found, _ in self.ways if found))
+        """The variables that the likeliest conditions read."""
+        return frozenset[str]().union(*(candidates[0].uses for candidates, _ in self.ways if candidates))
 
 
 @dataclass
@@ -74,23 +74,23 @@ class Plan:
     args: dict[Key, dict[str, Binding]] = field(default_factory=dict[Key, dict[str, Binding]])
     answer: Binding | None = None
     before: dict[Key, list[Set]] = field(default_factory=dict[Key, list[Set]])
-    """Set right before a site."""
+    """Assignments right before a site."""
     on_way: dict[Edge, list[Set]] = field(default_factory=dict[Edge, list[Set]])
-    """Set on the way from one place to another."""
+    """Assignments on the edge from one place to another."""
     entering: dict[str, list[Set]] = field(default_factory=dict[str, list[Set]])
-    """Set before the first round of a loop."""
+    """Assignments before the first round of a loop."""
     decisions: dict[Key, Decision] = field(default_factory=dict[Key, Decision])
     open: list[tuple[Key, str]] = field(default_factory=list[tuple[Key, str]])
-    """Arguments that nothing explains."""
+    """Sites and arguments without an explanation."""
     cost: float = 0.0
     waiting: frozenset[str] = frozenset()
     """Results that nothing reads."""
     left_out: tuple[str, ...] = ()
-    """Tools with calls that were left out, because nothing reads their results."""
+    """Tools with calls that were left out because nothing reads their results."""
     others: list[tuple[Edge, Set, Set]] = field(default_factory=list[tuple[Edge, Set, Set]])
-    """What is set on a way, and what explains it about as well."""
+    """Assignments on an edge, each with an alternative of about the same cost."""
     refined: bool = False
-    """Layouts that may explain what it leaves open were tried."""
+    """Whether layouts that may explain its open slots were tried."""
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -99,24 +99,24 @@ class Plan:
 
 
 def resolve(binding: Binding, env: Mapping[str, Any]) -> Any:
-    """What a binding stands for; UNSET if something in it is."""
+    """The value of a binding; UNSET if a part of it is unset."""
     match binding:
         case Literal_(value=value):
             return value
         case Var(var=name, path=path):
-            found = env.get(name, UNSET)
+            value = env.get(name, UNSET)
             for part in path:
                 try:
-                    found = found[part]
+                    value = value[part]
                 except (KeyError, IndexError, TypeError):
                     return UNSET
-            return found
+            return value
         case ListOf(list=parts):
             values = [resolve(part, env) for part in parts]
             return UNSET if any(value is UNSET for value in values) else values
         case ObjectOf(object=fields):
-            made = {key: resolve(part, env) for key, part in fields.items()}
-            return UNSET if any(value is UNSET for value in made.values()) else made
+            parts = {key: resolve(part, env) for key, part in fields.items()}
+            return UNSET if any(value is UNSET for value in parts.values()) else parts
 
 
 class _Planner:
@@ -129,7 +129,7 @@ class _Planner:
         self._names |= set(bound.walk.names.values())
 
     def fill(self) -> Plan:
-        """The plan; what stands behind loops is explained with what they set."""
+        """The plan. Slots behind loops are bound with the variables that the loops set."""
         self._sites()
         if self.layout.loops:
             finish(self.bound, simulate(self.plan))
@@ -152,7 +152,7 @@ class _Planner:
                     self.plan.open.append((key, name))
 
     def realise(self, slot: Slot, key: Key, hint: str) -> Binding:
-        """The binding of a slot; what it needs is put into the plan."""
+        """The binding of a slot. Assignments that it needs are added to the plan."""
         if slot.part is not None:
             return ObjectOf(object={name: self.realise(part, key, name) for name, part in slot.part.items()})
         if slot.listed is not None:
@@ -174,14 +174,14 @@ class _Planner:
         for name, first in term.initial:
             loop = next(
                 loop for loop in self.layout.loops
-                for key, held in self.bound.walk.names.items() if held == name and inside(key, loop)
+                for key, variable_name in self.bound.walk.names.items() if variable_name == name and inside(key, loop)
             )  # fmt: skip
             self._enter(loop, Set(name, first.binding, "" if first.binding is not None else first.expr))
 
-    def _enter(self, loop: str, made: Set) -> None:
-        held = self.plan.entering.setdefault(loop, [])
-        if made not in held:
-            held.append(made)
+    def _enter(self, loop: str, assignment: Set) -> None:
+        assignments = self.plan.entering.setdefault(loop, [])
+        if assignment not in assignments:
+            assignments.append(assignment)
 
     def _computed(self, term: Term, key: Key, hint: str, slot: Slot) -> str:
         memo = f"{key} {term.expr}"
@@ -198,36 +198,36 @@ class _Planner:
                 self._put(edge, name, slot)
         return self._made[memo]
 
-    def _keep(self, held: Kept | Summed, hint: str) -> str:
-        if held.told in self._made:
-            return self._made[held.told]
-        name = self._made[held.told] = self._name(hint)
-        if isinstance(held, Summed):
-            self._start(held.loop, name, held.first, held.begins)
-            made = Set(name, None, f"{name} {held.sign} {held.term.expr}", held.points)
-            self.plan.on_way.setdefault(held.edge, []).append(made)
+    def _keep(self, kept_value: Kept | Summed, hint: str) -> str:
+        if kept_value.told in self._made:
+            return self._made[kept_value.told]
+        name = self._made[kept_value.told] = self._name(hint)
+        if isinstance(kept_value, Summed):
+            self._start(kept_value.loop, name, kept_value.first, kept_value.begins)
+            assignment = Set(name, None, f"{name} {kept_value.sign} {kept_value.term.expr}", kept_value.points)
+            self.plan.on_way.setdefault(kept_value.edge, []).append(assignment)
             return name
-        if held.first is not None:
-            self._start(held.loop, name, *held.first)
-        for edge, term, points in held.sets:
+        if kept_value.first is not None:
+            self._start(kept_value.loop, name, *kept_value.first)
+        for edge, term, points in kept_value.sets:
             self._put(edge, name, Slot([term], term.cost, support=points))
         return name
 
     def _start(self, loop: str, name: str, term: Term, points: tuple[Sample, ...]) -> None:
-        """A variable is set before the first round of a loop."""
+        """Sets a variable before the first round of a loop."""
         self._begin(term)
         self._enter(loop, Set(name, term.binding, "" if term.binding is not None else term.expr, points))
 
     def _put(self, edge: Edge, name: str, slot: Slot) -> None:
         if slot.terms and slot.terms[0].binding is None:
             self._begin(slot.terms[0])
-            made = Set(name, None, slot.terms[0].expr, slot.support)
+            assignment = Set(name, None, slot.terms[0].expr, slot.support)
         else:
-            made = Set(name, self.realise(slot, edge[1], name), "", slot.support)
-        self.plan.on_way.setdefault(edge, []).append(made)
+            assignment = Set(name, self.realise(slot, edge[1], name), "", slot.support)
+        self.plan.on_way.setdefault(edge, []).append(assignment)
         for term in _close(slot):
             other = Set(name, term.binding, "" if term.binding is not None else term.expr, slot.support)
-            self.plan.others.append((edge, made, other))
+            self.plan.others.append((edge, assignment, other))
 
     def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
         memo = f"{edges} all {_told(inner)}"
@@ -275,46 +275,46 @@ def _told(slot: Slot) -> str:
 
 
 def _close(slot: Slot | None) -> list[Term]:
-    """The terms that explain a slot about as well as the likeliest one."""
+    """The alternatives to the likeliest term of a slot."""
     terms = slot.terms if slot is not None else []
     return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
 
 
-def variants(made: Plan) -> Iterator[Plan]:
-    """The plan with one value taken from elsewhere: from where the traces show it as well."""
-    for key, slots in made.bound.slots.items():
+def variants(plan: Plan) -> Iterator[Plan]:
+    """The plan with one value replaced by an alternative that the traces support as well."""
+    for key, slots in plan.bound.slots.items():
         for name, slot in slots.items():
             for term in _close(slot):
-                if term.binding is not None and name in made.args.get(key, {}):
-                    yield replace(made, args={**made.args, key: {**made.args[key], name: term.binding}})
-    for edge, held, other in made.others:
-        sets = [other if one is held else one for one in made.on_way[edge]]
-        yield replace(made, on_way={**made.on_way, edge: sets})
-    for term in _close(made.bound.answer):
+                if term.binding is not None and name in plan.args.get(key, {}):
+                    yield replace(plan, args={**plan.args, key: {**plan.args[key], name: term.binding}})
+    for edge, assignment, other in plan.others:
+        sets = [other if own is assignment else own for own in plan.on_way[edge]]
+        yield replace(plan, on_way={**plan.on_way, edge: sets})
+    for term in _close(plan.bound.answer):
         if term.binding is not None:
-            yield replace(made, answer=term.binding)
-    parts = made.bound.answer.part if made.bound.answer is not None else None
-    if parts is not None and isinstance(made.answer, ObjectOf):
+            yield replace(plan, answer=term.binding)
+    parts = plan.bound.answer.part if plan.bound.answer is not None else None
+    if parts is not None and isinstance(plan.answer, ObjectOf):
         for name, slot in parts.items():
             for term in _close(slot):
                 if term.binding is not None:
-                    yield replace(made, answer=ObjectOf(object={**made.answer.object, name: term.binding}))
+                    yield replace(plan, answer=ObjectOf(object={**plan.answer.object, name: term.binding}))
 
 
 def fill(bound: Bound) -> Plan:
     """The plan of a bound layout, without its conditions."""
-    made = _Planner(bound).fill()
-    made.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
-    return made
+    plan = _Planner(bound).fill()
+    plan.cost = bound.cost + outlay(bound.walk.layout) + _regular(bound)
+    return plan
 
 
 def outlay(layout: Layout) -> float:
-    """What the loops of a layout cost, and ways that part early: the call before could have been one for all."""
+    """The cost of the loops of a layout, and of paths that diverge before their tools differ."""
     return LOOP * len(layout.loops) + (APART if layout.early else 0.0)
 
 
 def _regular(bound: Bound) -> float:
-    """A loop that makes the same number of rounds whenever it is entered may be no loop."""
+    """The cost of loops that always make the same number of rounds: they may be no loops."""
     cost = 0.0
     loops = bound.walk.layout.loops
     for loop in loops:
@@ -327,23 +327,23 @@ def _regular(bound: Bound) -> float:
 
 
 def _rounds(path: Sequence[Event], loop: str) -> list[int]:
-    """How often the junction of a loop is passed each time that it is entered."""
-    found: list[int] = []
-    for one, other in pairwise(path):
-        if other.key == junction(loop):
-            if inside(one.key, loop):
-                found[-1] += 1
+    """The number of rounds each time the loop is entered."""
+    counts: list[int] = []
+    for event, following in pairwise(path):
+        if following.key == junction(loop):
+            if inside(event.key, loop):
+                counts[-1] += 1
             else:
-                found.append(1)
-    return found
+                counts.append(1)
+    return counts
 
 
 Rows = list[list[dict[str, Any]]]
 
 
-def simulate(made: Plan) -> tuple[Rows, Rows]:
-    """The variables before and after every event, with everything that the plan sets."""
-    walk = made.bound.walk
+def simulate(plan: Plan) -> tuple[Rows, Rows]:
+    """The variables before and after every event, including everything that the plan sets."""
+    walk = plan.bound.walk
     befores: Rows = []
     afters: Rows = []
     for number, path in enumerate(walk.layout.paths):
@@ -354,20 +354,20 @@ def simulate(made: Plan) -> tuple[Rows, Rows]:
             env = {**kept, **walk.before[number][place]}
 
             def put(sets: Sequence[Set], env: dict[str, Any] = env, kept: dict[str, Any] = kept) -> None:
-                for one in sets:
-                    value = one.value(env)
-                    for held in (kept, env):
+                for assignment in sets:
+                    value = assignment.value(env)
+                    for scope in (kept, env):
                         if value is UNSET:
-                            held.pop(one.name, None)  # a list with it in it would be no value either
+                            scope.pop(assignment.name, None)  # a list with it in it would be no value either
                         else:
-                            held[one.name] = value
+                            scope[assignment.name] = value
 
             if place:
                 edge = (path[place - 1].key, event.key)
-                put(made.on_way.get(edge, ()))
+                put(plan.on_way.get(edge, ()))
                 if event.key[0] == "loop" and not inside(edge[0], event.key[1]):
-                    put(made.entering.get(event.key[1], ()))
-            put(made.before.get(event.key, ()))
+                    put(plan.entering.get(event.key[1], ()))
+            put(plan.before.get(event.key, ()))
             before.append({name: value for name, value in env.items() if value is not UNSET})
             if event.call is not None:
                 kept.pop(walk.names[event.key], None)

@@ -1,4 +1,4 @@
-"""The terms at one place of the runs: variables, paths into them, and what is computed from these."""
+"""The terms at one place of the runs: variables, paths into them, and computations over them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tools_registry.specs.schema import json_equal
 MAX_PATHS = 60
 MAX_POOL = 400
 MAX_NAME = 64
-"""Characters of a variable's name in a workflow; elements of elements of lists may be named at greater length."""
+"""Characters of a variable's name in a workflow. Generated names of nested elements may be longer."""
 MAX_LOOKED_UP = 40
 
 
 class Index:
-    """The parts of the variables of one sample, by value, and the sizes of those that have one."""
+    """The parts of the variables of one sample by value, and those with a length by length."""
 
     def __init__(self, env: Env) -> None:
         self.parts: dict[Any, list[tuple[str, Path, float]]] = {}
@@ -42,22 +42,22 @@ def _parts_of(value: Any, path: Path, cost: float) -> Iterator[tuple[Path, Any, 
         for key, part in list(cast(dict[str, Any], value).items())[:20]:
             yield from _parts_of(part, (*path, key), cost + 0.3)
     elif isinstance(value, list):
-        held = cast(list[Any], value)
-        for index, part in enumerate(held[:4]):
+        items = cast(list[Any], value)
+        for index, part in enumerate(items[:4]):
             yield from _parts_of(part, (*path, index), cost + (1.2 if index == 0 else 1.4))
-        if held:
-            yield (*path, -1), held[-1], cost + 1.4
+        if items:
+            yield (*path, -1), items[-1], cost + 1.4
 
 
 def _follow(env: Env, name: str, path: Path) -> Any:
-    """A part of a variable; UNSET if there is none."""
+    """The part of a variable at a path; UNSET if there is none."""
     value = env.get(name, UNSET)
     for part in path:
         if isinstance(part, str) and isinstance(value, dict):
             value = cast(dict[str, Any], value).get(part, UNSET)
         elif isinstance(part, int) and isinstance(value, list):
-            held = cast(list[Any], value)
-            value = held[part] if -len(held) <= part < len(held) else UNSET
+            items = cast(list[Any], value)
+            value = items[part] if -len(items) <= part < len(items) else UNSET
         else:
             return UNSET
     return value
@@ -72,17 +72,17 @@ class Pool:
 
     envs: Sequence[Env]
     said: Callable[[Any], float] = lambda value: 0.0
-    """How far the task's text names a constant: from 0 to 1."""
+    """The degree, 0 to 1, to which the task's text names a constant."""
     order: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What a variable costs, if not 1."""
+    """The cost of each variable, 1 by default."""
     constants: Sequence[Any] = ()
-    """What the text names."""
+    """The constants that the text names."""
     wanted: frozenset[str] = frozenset()
-    """Results that nothing reads yet: they were made for something."""
+    """Results that nothing reads so far."""
     alone: bool = False
-    """All samples are of one run: a text of its inputs that is given to a call need not be a constant."""
+    """Whether all samples are of one run. A text from its inputs then need not be a constant."""
     indexes: dict[int, Index] = field(default_factory=dict[int, "Index"])
-    """The parts of variables that were looked through before, by the identity of their env."""
+    """Caches the parts of variables by the identity of their environment."""
 
     def __post_init__(self) -> None:
         self._plain: list[Term] | None = None
@@ -95,13 +95,13 @@ class Pool:
     def plain(self) -> list[Term]:
         """Variables and paths."""
         if self._plain is None:
-            found: list[Term] = []
+            terms: list[Term] = []
             for name in dict.fromkeys(name for env in self.envs for name in env if len(name) <= MAX_NAME):
                 values = tuple(env.get(name, UNSET) for env in self.envs)
                 term = variable(name, values, self.order.get(name, 1.0))
-                found.append(term)
-                found += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
-            self._plain = found[:MAX_POOL]
+                terms.append(term)
+                terms += [part for _, part in zip(range(MAX_PATHS), paths(term), strict=False)]
+            self._plain = terms[:MAX_POOL]
         return self._plain
 
     def _index(self) -> Index:
@@ -112,7 +112,7 @@ class Pool:
         return self.indexes[id(env)]
 
     def _matching(self, targets: Sequence[Any]) -> Iterator[Term]:
-        """Variables and paths that have these values: those of the first sample, looked at in the others."""
+        """The variables and paths with these values: candidates from the first sample, tested in the others."""
         for name, path, cost in self._index().parts.get(key_of(targets[0]), ()):
             if all(
                 json_equal(_follow(env, name, path), target)
@@ -129,15 +129,15 @@ class Pool:
     def _lengths(self, targets: Sequence[Any]) -> Iterator[Term]:
         """Lengths of variables and paths that have these values."""
         for name, path, cost in self._index().sizes.get(targets[0], ()):
-            held = [length_of(_follow(env, name, path)) for env in self.envs]
-            if all(size == target for size, target in zip(held, targets, strict=True)):
+            sizes = [length_of(_follow(env, name, path)) for env in self.envs]
+            if all(size == target for size, target in zip(sizes, targets, strict=True)):
                 term = self._term(name, path, cost, targets)
                 yield replace(term, cost=term.cost + 0.5, binding=None, expr=f"len({term.expr})")
 
     def restricted(self, samples: Sequence[int]) -> Pool:
         """The pool at some of the samples."""
         return Pool(
-            [self.envs[one] for one in samples],
+            [self.envs[sample] for sample in samples],
             self.said,
             self.order,
             self.constants,
@@ -148,24 +148,24 @@ class Pool:
 
     @property
     def measured(self) -> list[Term]:
-        """Plain terms, looked up ones, lengths, and other simple numbers."""
+        """Plain and looked-up terms, lengths, and other simple numbers."""
         if self._measured is None:
-            found = [*self.plain, *(one for term in self.looked_up for one in (term, *fields(term)))]
+            terms = [*self.plain, *(one for term in self.looked_up for one in (term, *fields(term)))]
             for term in self.plain:
                 if any(isinstance(value, list | str | dict) for value in term.values):
                     lengths = [length_of(value) for value in term.values]
                     if all(one is not None for one in lengths):
                         text = isinstance(term.values[0], str)
                         length = Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses)
-                        found.append(replace(length, spelled=text))
+                        terms.append(replace(length, spelled=text))
                 for form, function in _EXTREMES:
                     values = [_extreme(value, function) for value in term.values]
                     if all(one is not None for one in values):
                         suffix = ".values()" if isinstance(term.values[0], dict) else ""
                         expr = form.format(f"{term.expr}{suffix}")
                         cost = term.cost + 0.9
-                        found.append(Term(tuple(values), cost, None, expr, term.uses))
-            self._measured = found
+                        terms.append(Term(tuple(values), cost, None, expr, term.uses))
+            self._measured = terms
         return self._measured
 
     def explain(self, targets: Sequence[Any], most: int = 6, deep: bool = True, initial: bool = False) -> list[Term]:
@@ -178,22 +178,22 @@ class Pool:
             initial: The values are what an accumulation begins with: an empty one more likely is just that than a
                 variable that happens to be empty.
         """
-        found = list(self._matching(targets))
-        if found and _trivial(targets):
+        terms = list(self._matching(targets))
+        if terms and _trivial(targets):
             more = 0.6 if initial else -0.3 if isinstance(targets[0], list | dict) else 0.2
-            found = [replace(term, cost=term.cost + more) for term in found]
+            terms = [replace(term, cost=term.cost + more) for term in terms]
         if (constant := self._constant(targets)) is not None:
-            found.append(constant)
-        made = self._made(targets, deep)
-        if made is not None:
-            found.append(made)
+            terms.append(constant)
+        composed = self._made(targets, deep)
+        if composed is not None:
+            terms.append(composed)
         if all(map(is_number, targets)):
-            found += self._lengths(targets)
-        if deep and (not found or min(term.cost for term in found) > 3):
-            found += computed(self, targets)
+            terms += self._lengths(targets)
+        if deep and (not terms or min(term.cost for term in terms) > 3):
+            terms += computed(self, targets)
         elif deep and self.wanted and all(map(is_number, targets)):
-            found += shifted(self, targets)
-        return sorted(found, key=lambda term: term.cost)[:most]
+            terms += shifted(self, targets)
+        return sorted(terms, key=lambda term: term.cost)[:most]
 
     def _constant(self, targets: Sequence[Any]) -> Term | None:
         first = targets[0]
@@ -202,7 +202,7 @@ class Pool:
         return literal(first, len(targets), self.price(first))
 
     def price(self, value: Any) -> float:
-        """What a constant costs."""
+        """The cost of a constant."""
         if isinstance(value, list | dict):
             inside = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else cast(list[Any], value)
             return 0.9 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
@@ -212,7 +212,7 @@ class Pool:
         return 2.6 - (0.7 if leaked else 1.9) * self.said(value) + (1.0 if leaked else 0.0)
 
     def _held(self) -> set[str]:
-        """The texts that stand in the samples."""
+        """The texts in the samples."""
         if self._texts is None:
             values = [value for term in self.plain for value in term.values]
             self._texts = {value for value in values if isinstance(value, str)}
@@ -222,7 +222,7 @@ class Pool:
         return self._texts
 
     def _made(self, targets: Sequence[Any], deep: bool) -> Term | None:
-        """A list or object that is put together from terms."""
+        """A list or object composed of terms."""
         first = targets[0]
         if isinstance(first, dict) and first:
             keys = list(cast(dict[str, Any], first))
@@ -266,17 +266,17 @@ class Pool:
     def countable(self) -> list[Term]:
         """Numbers and lengths, the cheapest first."""
         if self._numbers is None:
-            found = [term for term in self.plain if all(map(is_number, term.values))]
+            terms = [term for term in self.plain if all(map(is_number, term.values))]
             for term in self.plain:
                 lengths = [length_of(value) for value in term.values]
                 if None not in lengths:
-                    found.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
-            self._numbers = sorted(found, key=lambda term: term.cost)[:60]
+                    terms.append(Term(tuple(lengths), term.cost + 0.5, None, f"len({term.expr})", term.uses))
+            self._numbers = sorted(terms, key=lambda term: term.cost)[:60]
         return self._numbers
 
     @property
     def looked_up(self) -> list[Term]:
-        """Entries of objects under a name that another variable holds, elements of lists at a counted place."""
+        """Fields of objects under a name that another variable has, and list elements at a counted index."""
         if self._looked is None:
             self._looked = list(itertools.islice(look_up(self), MAX_LOOKED_UP))
         return self._looked
@@ -286,11 +286,11 @@ _EXTREMES: tuple[tuple[str, Callable[[Any], Any]], ...] = (("min({})", min), ("m
 
 
 def _extreme(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Of a list or an object of numbers; None for anything else."""
-    held = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
-    if not isinstance(held, list) or not held or not all(map(is_number, cast(list[Any], held))):
+    """The extreme or sum of a list or object of numbers; None for anything else."""
+    numbers = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else value
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, cast(list[Any], numbers))):
         return None
-    return function(cast(list[Any], held))
+    return function(cast(list[Any], numbers))
 
 
 def _keys(value: Any) -> set[str]:
@@ -298,7 +298,7 @@ def _keys(value: Any) -> set[str]:
 
 
 def _trivial(targets: Sequence[Any]) -> bool:
-    """Whether all are the same empty value, zero or truth value."""
+    """Whether all values are the same empty value or zero, or None."""
     first = targets[0]
     small = first is None or (not isinstance(first, bool) and first in (0, "", [], {}))
     return small and all(json_equal(first, target) for target in targets)

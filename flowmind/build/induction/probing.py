@@ -1,4 +1,4 @@
-"""Inputs of our own making: near the examples' and at the limits that the task's text names."""
+"""Generates inputs near the examples and at the limits that the task's text names."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tools_registry.specs.schema import validator
 
 MOST = 400
 EXCHANGED = 0.25
-"""How often a value is taken over from another case."""
+"""Probability of copying a value from another case."""
 LONG = 12
-"""Elements of a list that is made as long as a number that the task names."""
+"""Maximum length of a list whose length is a number of the text."""
 
 
 def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Inputs that fit the task's schema, none of them an example's.
 
-    In turn: an example's input with one text or number in it exchanged for one that stands elsewhere in the examples
-    or in the task, or next to that; one with all the numbers of a list brought to one side of a number that the task
-    names, or with a list full of another input's value, at times as long as such a number; and one with a list or a
-    value changed, at times on top of an earlier change: a list shortened, emptied, in another order, with repeats or
-    what is nearly one, all its numbers shifted; a text with words more or less.
+    Three kinds alternate. An example's input in which one text or number is replaced by one from elsewhere in the
+    examples or the task, or by a number next to it. An input in which all numbers of a list lie on one side of a number
+    from the task, or in which a list repeats another input's value, sometimes as often as such a number. An input with
+    a changed value, possibly on top of earlier changes: a list shortened, emptied, reordered, with repeated or similar
+    elements, or with all numbers shifted; a text with words added or removed.
     """
     random = Random(f"{seed}/{task.id}")
     fits = validator(task.inputs)
@@ -67,7 +67,7 @@ def inputs_like(task: Task, reading: Reading, seed: int = 0) -> Iterator[dict[st
 
 
 def _exchanges(value: Any, numbers: Sequence[int], texts: Sequence[str], random: Random) -> Iterator[Any]:
-    """A value with one text or number in it exchanged."""
+    """The value with one text or number in it replaced."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -76,10 +76,10 @@ def _exchanges(value: Any, numbers: Sequence[int], texts: Sequence[str], random:
     elif isinstance(value, str):
         yield from random.sample(texts, min(4, len(texts)))
     elif isinstance(value, list):
-        held = cast(list[Any], value)
-        for place in random.sample(range(len(held)), min(4, len(held))):
-            for part in _exchanges(held[place], numbers, texts, random):
-                yield [*held[:place], part, *held[place + 1 :]]
+        items = cast(list[Any], value)
+        for place in random.sample(range(len(items)), min(4, len(items))):
+            for part in _exchanges(items[place], numbers, texts, random):
+                yield [*items[:place], part, *items[place + 1 :]]
     elif isinstance(value, dict):
         for key, part in cast(dict[str, Any], value).items():
             for other in _exchanges(part, numbers, texts, random):
@@ -96,7 +96,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: Sequence[str], random: Random) -> Any:
-    """A value, changed a little."""
+    """The value with a small change."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -112,15 +112,15 @@ def _changed(value: Any, others: Sequence[Any], numbers: Sequence[int], texts: S
         return random.choice([*texts, "", value.upper(), value[: len(value) // 2], mixed, *several])
     if isinstance(value, list):
         return _list_changed(cast(list[Any], value), others, numbers, texts, random)
-    held = dict(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
-    if held:
-        key = random.choice(sorted(held))
-        return {**held, key: _changed(held[key], [], numbers, texts, random)}
+    fields = dict(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
+    if fields:
+        key = random.choice(sorted(fields))
+        return {**fields, key: _changed(fields[key], [], numbers, texts, random)}
     return cast(Any, value)
 
 
 def _reworded(value: str, other: str, random: Random) -> list[str]:
-    """A text of several words with one less, and with another text between two of them."""
+    """The text with one word less, and with another text between two of its words."""
     words = value.split(" ")
     if len(words) < 2:
         return []
@@ -140,37 +140,37 @@ def _list_changed(
 ) -> list[Any]:
     pool = [part for other in others if isinstance(other, list) for part in cast(list[Any], other)]
     kind = random.choice(("less", "more", "change", "change", "order", "empty", "few", "shift", "repeat", "nearly"))
-    held = list(value)
-    if kind == "less" and held:
-        held.pop(random.randrange(len(held)))
+    items = list(value)
+    if kind == "less" and items:
+        items.pop(random.randrange(len(items)))
     elif kind == "more" and (pool or texts):
-        held.insert(random.randint(0, len(held)), random.choice(pool or texts))
-    elif kind == "change" and held:
-        place = random.randrange(len(held))
-        held[place] = _changed(held[place], pool, numbers, texts, random)
+        items.insert(random.randint(0, len(items)), random.choice(pool or texts))
+    elif kind == "change" and items:
+        place = random.randrange(len(items))
+        items[place] = _changed(items[place], pool, numbers, texts, random)
     elif kind == "order":
-        random.shuffle(held)
+        random.shuffle(items)
     elif kind == "few":
-        held = held[: random.randint(1, 3)]
+        items = items[: random.randint(1, 3)]
     elif kind == "empty":
-        held = []
+        items = []
     elif kind == "shift":
         by = random.choice((-50, -20, -5, -1, 1, 5, 20, 50))
-        held = [_shifted(part, by) for part in held]
-    elif kind == "repeat" and held:
-        part = random.choice(held)
-        held = [part if random.random() < 0.5 else one for one in held]
-    elif kind == "nearly" and held:
-        part = random.choice(held)
-        held = [_respelt(part, random) if random.random() < 0.7 else one for one in held]
-    return held
+        items = [_shifted(part, by) for part in items]
+    elif kind == "repeat" and items:
+        part = random.choice(items)
+        items = [part if random.random() < 0.5 else item for item in items]
+    elif kind == "nearly" and items:
+        part = random.choice(items)
+        items = [_respelt(part, random) if random.random() < 0.7 else item for item in items]
+    return items
 
 
 def _respelt(value: Any, random: Random) -> Any:
-    """A value with some characters of its texts, one or up to half of them, exchanged."""
+    """The value with up to half of the characters of its texts replaced."""
     if isinstance(value, dict):
-        held = cast(dict[str, Any], value)
-        return {key: _respelt(part, random) for key, part in held.items()}
+        fields = cast(dict[str, Any], value)
+        return {key: _respelt(part, random) for key, part in fields.items()}
     if not isinstance(value, str) or not value:
         return value
     letters = list(value)
@@ -182,25 +182,25 @@ def _respelt(value: Any, random: Random) -> Any:
 def _all_alike(
     case: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], sizes: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """An input with a list, as long as it is or of such a size, that holds nothing but the value of another input."""
+    """The input with a list that repeats the value of another input, at its own length or one of `sizes`."""
     single = [value for value in case.values() if not isinstance(value, list | dict)]
-    for name, held in case.items():
-        if not isinstance(held, list):
+    for name, items in case.items():
+        if not isinstance(items, list):
             continue
-        lists = (one.get(name) for one in cases)
-        parts = [part for one in lists if isinstance(one, list) for part in cast(list[Any], one)]
-        lengths = dict.fromkeys([len(cast(list[Any], held)), *(size for size in sizes if 0 < size <= LONG)])
+        lists = (other_case.get(name) for other_case in cases)
+        parts = [part for other_case in lists if isinstance(other_case, list) for part in cast(list[Any], other_case)]
+        lengths = dict.fromkeys([len(cast(list[Any], items)), *(size for size in sizes if 0 < size <= LONG)])
         for value in single:
             if parts and all(type(part) is type(value) for part in parts):
                 yield from ({**case, name: [value] * length} for length in lengths)
 
 
 def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Iterator[Any]:
-    """A value with the numbers of a list, or of one field of its elements, all on one side of a limit."""
+    """The value with the numbers of a list, or of one field of its elements, on one side of a limit."""
     if isinstance(value, dict):
-        held = cast(dict[str, Any], value)
-        for key, part in held.items():
-            yield from ({**held, key: other} for other in _bounded(part, limit, nearer))
+        fields = cast(dict[str, Any], value)
+        for key, part in fields.items():
+            yield from ({**fields, key: other} for other in _bounded(part, limit, nearer))
     if not isinstance(value, list):
         return
     parts = cast(list[Any], value)
@@ -218,8 +218,8 @@ def _bounded(value: Any, limit: int, nearer: Callable[[Any, int], Any]) -> Itera
 
 
 def _shifted(value: Any, by: int) -> Any:
-    """The numbers in a value, all changed by as much."""
+    """The value with all its numbers shifted."""
     if isinstance(value, dict):
-        held = cast(dict[str, Any], value)
-        return {key: _shifted(part, by) for key, part in held.items()}
+        fields = cast(dict[str, Any], value)
+        return {key: _shifted(part, by) for key, part in fields.items()}
     return value + by if is_number(value) else value

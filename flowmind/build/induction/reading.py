@@ -1,4 +1,4 @@
-"""What a task's text says to the search: which constants it names, and which comparisons it makes."""
+"""Reads a task's text for induction: the constants that it names, and the comparisons that it makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flowmind.build.induction.wording import Mention, agreement, mentions, stems
 
 @dataclass(frozen=True)
 class Reading:
-    """A text, read."""
+    """The constants, comparisons and word stems of a text."""
 
     text: str = ""
     named: tuple[Mention, ...] = ()
@@ -23,11 +23,11 @@ class Reading:
 
     @property
     def constants(self) -> Sequence[Any]:
-        """The numbers and quoted texts that it names."""
+        """The numbers and quoted texts in it."""
         return list(dict.fromkeys(mention.value for mention in self.named))
 
     def said(self, value: Any) -> float:
-        """How far it names a constant: 1 if it does, 0 if not, a text that could be a keyword in between."""
+        """The degree to which it names a constant: 1, 0, or in between for a text that may be a keyword."""
         key = repr(value)
         if key not in self._said:
             self._said[key] = self._look(value)
@@ -37,7 +37,11 @@ class Reading:
         if value is None or isinstance(value, bool):
             return 0.0
         if isinstance(value, int | float):
-            return 1.0 if any(value == one.value for one in self.named if not isinstance(one.value, str)) else 0.0
+            return (
+                1.0
+                if any(value == mention.value for mention in self.named if not isinstance(mention.value, str))
+                else 0.0
+            )
         if isinstance(value, str) and value:
             if any(value == mention.value for mention in self.named):
                 return 1.0
@@ -47,7 +51,7 @@ class Reading:
         return 0.0
 
     def agreement(self, op: str, value: Any, names: Iterable[str]) -> float:
-        """How far it makes this comparison with this value, about things that these names are words for."""
+        """The degree to which it makes this comparison with this value, for variables with these names."""
         key = (op, repr(value), frozenset(names))
         if key not in self._agreed:
             self._agreed[key] = self._weigh(op, value, key[2])

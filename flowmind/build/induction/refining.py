@@ -1,4 +1,4 @@
-"""Layouts with places that left no call: an arm that only sets a value, a round of a loop that passed an element by."""
+"""Layouts with places that make no call: an arm that only sets a value, or a round that skips an element."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError
 
 CUTS = 24
-"""Terms that are tried for the first arm of a value."""
+"""Terms tried for the first arm of a value."""
 
 
-def refined(made: Plan) -> Iterator[Layout]:
-    """Layouts that may explain what a plan leaves open."""
-    for loop in made.loops:
-        if any(inside(key, loop) for key, _ in made.open) or _undecided(made, loop):
-            yield from _passed_by(made.bound.walk, loop)
-    for key, name in made.open:
-        if found := _arms(made, key, name):
-            yield from found
+def refined(plan: Plan) -> Iterator[Layout]:
+    """Layouts that may explain the open slots of a plan."""
+    for loop in plan.loops:
+        if any(inside(key, loop) for key, _ in plan.open) or _undecided(plan, loop):
+            yield from _passed_by(plan.bound.walk, loop)
+    for key, name in plan.open:
+        if layouts := _arms(plan, key, name):
+            yield from layouts
             return
 
 
-def _undecided(made: Plan, loop: str) -> bool:
-    return True if made.decisions.get(junction(loop)) is None else not made.decisions[junction(loop)].solved
+def _undecided(plan: Plan, loop: str) -> bool:
+    return True if plan.decisions.get(junction(loop)) is None else not plan.decisions[junction(loop)].solved
 
 
-def _arms(made: Plan, key: Key, name: str) -> list[Layout]:
-    """The layouts in which arms set the values of a slot that no single term explains."""
-    walk = made.bound.walk
+def _arms(plan: Plan, key: Key, name: str) -> list[Layout]:
+    """The layouts in which arms set the values of a slot without a single term."""
+    walk = plan.bound.walk
     samples = walk.visits[key]
     if key == END:
-        targets = [walk.runs[one.run].answer for one in samples]
+        targets = [walk.runs[sample.run].answer for sample in samples]
         if any(target is UNSET for target in targets):
             return []
         if all(isinstance(target, dict) for target in targets):
             for column in _columns(targets):
-                if not made.bound.binder.explain(samples, column).explained and (found := _cut(made, samples, column)):
-                    return found
+                if not plan.bound.binder.explain(samples, column).explained and (
+                    layouts := _cut(plan, samples, column)
+                ):
+                    return layouts
             return []
     else:
-        targets = [_argument(walk, one, name) for one in samples]
-    return _cut(made, samples, targets)
+        targets = [_argument(walk, sample, name) for sample in samples]
+    return _cut(plan, samples, targets)
 
 
 def _columns(targets: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -62,29 +64,29 @@ def _argument(walk: Walk, sample: Sample, name: str) -> Any:
     return walk.runs[sample.run].calls[call or 0].args.get(name, UNSET)
 
 
-def _cut(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
-    """Layouts with an arm for each of the terms that explain the values together.
+def _cut(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
+    """Layouts with an arm for each of the terms that together explain the values.
 
-    Where two of the terms agree at a visit, either arm may have been taken there: both layouts are given.
+    If two terms agree at a visit, either arm may have been taken there, and both layouts are returned.
     """
-    binder = made.bound.binder
+    binder = plan.bound.binder
     if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
         return []
     everything = tuple(range(len(targets)))
-    found = _two(made, samples, targets, everything)
-    if found is None:
-        found = _parted(made, samples, targets)
-    if found is None:
+    first_way = _two(plan, samples, targets, everything)
+    if first_way is None:
+        first_way = _parted(plan, samples, targets)
+    if first_way is None:
         return []
-    ways = [found]
-    if len(found) == 2:
-        (one, _), (_, other) = found
+    ways = [first_way]
+    if len(first_way) == 2:
+        (one, _), (_, other) = first_way
         again = frozenset(
             place for place in everything if _gives(other, binder.pool(samples).envs[place], targets[place])
         )
         if len(again) < len(everything) and again & one:
-            ways.append([(frozenset(everything) - again, found[0][1]), (again, other)])
-    return [_with_arms(made, samples, [held for held, _ in pieces]) for pieces in ways]
+            ways.append([(frozenset(everything) - again, first_way[0][1]), (again, other)])
+    return [_with_arms(plan, samples, [held for held, _ in pieces]) for pieces in ways]
 
 
 _LETTERS = "abcdef"
@@ -92,38 +94,38 @@ Piece = tuple[frozenset[int], Term]
 """Visits, and the term that explains the value at them."""
 
 
-def _two(made: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
-    """The cheapest two terms that explain the values at these places together."""
-    binder = made.bound.binder
-    held_values = [targets[one] for one in places]
-    pool = binder.pool([samples[one] for one in places])
+def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
+    """The cheapest two terms that together explain the values at these places."""
+    binder = plan.bound.binder
+    held_values = [targets[place] for place in places]
+    pool = binder.pool([samples[place] for place in places])
     best: tuple[float, list[Piece]] | None = None
     tried = 0
     for term in sorted([*pool.plain, *_constants(held_values, pool.price)], key=lambda term: term.cost):
-        held = [one for one, value in zip(places, term.values, strict=True) if same([value], [targets[one]])]
-        rest = [one for one in places if one not in held]
-        if not held or not rest or tried > CUTS:
+        explained = [place for place, value in zip(places, term.values, strict=True) if same([value], [targets[place]])]
+        rest = [place for place in places if place not in explained]
+        if not explained or not rest or tried > CUTS:
             continue
         tried += 1
-        others = binder.pool([samples[one] for one in rest]).explain([targets[one] for one in rest], 1)
+        others = binder.pool([samples[place] for place in rest]).explain([targets[place] for place in rest], 1)
         if others and (best is None or term.cost + others[0].cost < best[0]):
-            best = (term.cost + others[0].cost, [(frozenset(held), term), (frozenset(rest), others[0])])
+            best = (term.cost + others[0].cost, [(frozenset(explained), term), (frozenset(rest), others[0])])
     return best[1] if best else None
 
 
-def _parted(made: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
-    """One or two terms on each way to a place, or on each side of a truth value; the cheapest."""
-    binder, walk = made.bound.binder, made.bound.walk
+def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
+    """The cheapest one or two terms for each path to a place, or for each side of a truth value."""
+    binder, walk = plan.bound.binder, plan.bound.walk
     flags = [term for term in binder.pool(samples).plain if all(isinstance(value, bool) for value in term.values)]
-    parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(one)) for one in samples])]
+    parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(sample)) for sample in samples])]
     parts += [(flag.cost, flag.values) for flag in flags]
     best: tuple[float, list[Piece]] | None = None
     for cost, sides in parts:
         pieces: list[Piece] = []
         for side in dict.fromkeys(sides):
             places = tuple(place for place, value in enumerate(sides) if value == side)
-            whole = binder.pool([samples[one] for one in places]).explain([targets[one] for one in places], 1)
-            split = None if whole else _two(made, samples, targets, places)
+            whole = binder.pool([samples[place] for place in places]).explain([targets[place] for place in places], 1)
+            split = None if whole else _two(plan, samples, targets, places)
             if not whole and split is None:
                 break
             pieces += [(frozenset(places), whole[0])] if whole else split or []
@@ -139,14 +141,14 @@ def _gives(term: Term, env: Mapping[str, Any], target: Any) -> bool:
     return same([Set("", term.binding, "" if term.binding is not None else term.expr).value(env)], [target])
 
 
-def _with_arms(made: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset[int]]) -> Layout:
-    layout = made.bound.walk.layout
+def _with_arms(plan: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset[int]]) -> Layout:
+    layout = plan.bound.walk.layout
     paths = [list(path) for path in layout.paths]
     number = 1 + sum(key[0] == "arm" for key in layout.edges())
-    for place in sorted(range(len(samples)), key=lambda one: -samples[one].event):
+    for place in sorted(range(len(samples)), key=lambda visit: -samples[visit].event):
         sample = samples[place]
         region = layout.paths[sample.run][sample.event].key
-        letter = _LETTERS[next(count for count, held in enumerate(pieces) if place in held)]
+        letter = _LETTERS[next(count for count, piece in enumerate(pieces) if place in piece)]
         way = Event(("arm", region[1] if len(region) > 1 else "", f"{number}{letter}"))
         paths[sample.run].insert(sample.event, way)
     return Layout(paths, layout.loops)
@@ -155,15 +157,15 @@ def _with_arms(made: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset
 def _constants(targets: Sequence[Any], price: Any) -> Iterator[Term]:
     seen: list[Any] = []
     for target in targets:
-        if not any(json_equal(target, one) for one in seen):
+        if not any(json_equal(target, earlier) for earlier in seen):
             seen.append(target)
             yield Term((target,) * len(targets), price(target))
 
 
 def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
-    """Layouts with a round for every element of a list that no call of the loop shows.
+    """Layouts with a round for every element of a list, also for elements that the loop skipped.
 
-    The elements that calls show are found by one argument that holds them, or a field of them, in every round.
+    The element of a round with calls is identified by an argument that equals it, or a field of it, in every round.
     """
     rounds = [_rounds(walk, number, loop) for number in range(len(walk.runs))]
     if not any(rounds):
@@ -188,10 +190,10 @@ def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
 
 
 def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
-    """The rounds of a loop in a run: from its junction to the next one, as places of the path."""
+    """The rounds of a loop in a run: places of the path from one junction to the next."""
     path = walk.layout.paths[number]
     marks = [place for place, event in enumerate(path) if event.key == junction(loop)]
-    found: list[tuple[int, int]] = []
+    laps: list[tuple[int, int]] = []
     for mark in marks:
         if inside(path[mark + 1].key, loop):
             end = next(
@@ -201,12 +203,12 @@ def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
                 ),
                 len(path),
             )  # fmt: skip
-            found.append((mark, end))
-    return found
+            laps.append((mark, end))
+    return laps
 
 
 def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
-    """The list that a loop's element variable goes through, at the loop's entry."""
+    """The list of a loop's element variable at the entry of the loop."""
     path = walk.layout.paths[number]
     mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
     if mark is None:
@@ -221,7 +223,7 @@ def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
 def _shown(
     walk: Walk, rounds: Sequence[Sequence[tuple[int, int]]], lists: Sequence[Sequence[Any]]
 ) -> list[list[int]] | None:
-    """For each run the elements that its rounds show; None if no argument shows them."""
+    """For each run the indices of the elements in its rounds; None if no argument identifies them."""
     options: list[tuple[str, str, tuple[str, ...]]] = []
     for number, laps in enumerate(rounds):
         for begin, end in laps[:1]:
@@ -237,9 +239,9 @@ def _shown(
                         if json_equal(part, value)
                     ]
     for option in dict.fromkeys(options):
-        found = [_embedded(walk, number, laps, lists[number], option) for number, laps in enumerate(rounds)]
-        if all(one is not None for one in found):
-            return cast(list[list[int]], found)
+        places = [_embedded(walk, number, laps, lists[number], option) for number, laps in enumerate(rounds)]
+        if all(run_places is not None for run_places in places):
+            return cast(list[list[int]], places)
     return None
 
 
@@ -258,7 +260,7 @@ def _embedded(
     option: tuple[str, str, tuple[str, ...]],
 ) -> list[int] | None:
     tool, name, path = option
-    found: list[int] = []
+    places: list[int] = []
     place = 0
     for begin, end in laps:
         shown = UNSET
@@ -274,9 +276,9 @@ def _embedded(
             place += 1
         if place == len(elements):
             return None
-        found.append(place)
+        places.append(place)
         place += 1
-    return found
+    return places
 
 
 def _with_rounds(
@@ -294,12 +296,12 @@ def _with_rounds(
             paths.append(list(path))
             continue
         laps = dict(zip(shown[number], rounds[number], strict=True))
-        made = list(path[:mark])
+        events = list(path[:mark])
         for element in wanted[number]:
-            made += path[slice(*laps[element])] if element in laps else skip
+            events += path[slice(*laps[element])] if element in laps else skip
         end = rounds[number][-1][1] if rounds[number] else mark
         rest = list(path[end:])
         if not rest or rest[0].key != junction(loop):
             rest.insert(0, Event(junction(loop)))
-        paths.append(made + rest)
+        paths.append(events + rest)
     return Layout(paths, walk.layout.loops)

@@ -1,6 +1,6 @@
-"""Replay: the calls of one trace in a row, with the data flow that it shows. What a trace compiler makes.
+"""Replay: the calls of one trace, one after the other, with their data flow, as a trace compiler writes them.
 
-No branch and no loop comes out of it; it is the baseline that induction is measured against.
+The workflow has no branches and no loops. It is the baseline for induction.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tools_registry.specs.schema import JSONSchema
 
 
 def straight(run: Run, inputs: JSONSchema, name: str, query: str = "") -> Workflow:
-    """The workflow that makes a trace's calls in their order.
+    """The workflow that repeats the calls of a trace in order.
 
     Args:
         run: The trace.
         inputs: JSON Schema of the inputs.
         name: The workflow's name.
-        query: The task's text, if constants are to be told from inputs by it.
+        query: The task's text, which distinguishes constants from inputs.
     """
     reading = read(query)
     layout = next(layouts([run]))

@@ -1,4 +1,4 @@
-"""Traces as induction reads them: the successful calls of each, their results, and the answer."""
+"""Runs: the successful calls of a trace, their results, and the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools_registry.specs.schema import json_equal
 
 
 class Unset:
-    """The value of what is not set."""
+    """The value of an unset variable."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -35,7 +35,7 @@ class Call:
     args: dict[str, Any]
     value: Any
     place: int
-    """In the trace's tool steps, from 0."""
+    """The place in `Trace.calls`, from 0."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Run:
     answer: Any
     """UNSET if the trace has none."""
     number: int
-    """Of the trace, from 0."""
+    """The number of the trace, from 0."""
     steps: int = 0
-    """The trace's tool steps, failed ones included."""
+    """The number of the trace's calls, including failed ones."""
     forms: frozenset[str] = frozenset()
-    """Tools that the traces call now with these arguments, now with others: each such form is a tool of its own."""
+    """Tools that are called with different sets of arguments. Each set counts as a tool of its own."""
 
     @cached_property
     def tools(self) -> tuple[str, ...]:
-        """What was called, in order: tools by their names, with those of the arguments where these are not the same."""
+        """The tools in order of the calls; names of tools in `forms` include the arguments."""
         return tuple(
             f"{call.tool}({','.join(sorted(call.args))})" if call.tool in self.forms else call.tool
             for call in self.calls
@@ -63,22 +63,22 @@ class Run:
 
 
 def tool_of(label: str) -> str:
-    """The tool's name in what `Run.tools` calls it."""
+    """The name of the tool of a label in `Run.tools`."""
     return label.partition("(")[0]
 
 
 def with_forms(runs: Sequence[Run]) -> list[Run]:
-    """The runs, with the tools marked that are called with different arguments at different times."""
-    given: dict[str, set[frozenset[str]]] = {}
+    """The runs with `forms` set."""
+    names: dict[str, set[frozenset[str]]] = {}
     for run in runs:
         for call in run.calls:
-            given.setdefault(call.tool, set()).add(frozenset(call.args))
-    forms = frozenset(tool for tool, kinds in given.items() if len(kinds) > 1)
+            names.setdefault(call.tool, set()).add(frozenset(call.args))
+    forms = frozenset(tool for tool, kinds in names.items() if len(kinds) > 1)
     return [replace(run, forms=forms) for run in runs] if forms else list(runs)
 
 
 def run_of(trace: Trace, number: int) -> Run:
-    """A trace's successful business calls; the failed ones taught nothing but their failure."""
+    """The successful business calls of a trace."""
     calls = tuple(
         Call(step.call.tool, step.call.args, step.observation.value, place)
         for place, step in enumerate(trace.calls)
@@ -88,7 +88,7 @@ def run_of(trace: Trace, number: int) -> Run:
 
 
 def without_repeats(run: Run, writing: Collection[str] = ()) -> Run:
-    """Without calls that were made once more right away, with the same arguments and the same result.
+    """The run without calls that repeat the previous call with the same arguments and result.
 
     Args:
         run: A trace.
@@ -102,12 +102,12 @@ def without_repeats(run: Run, writing: Collection[str] = ()) -> Run:
     return replace(run, calls=tuple(kept))
 
 
-def _same(one: Call, other: Call) -> bool:
-    return one.tool == other.tool and json_equal(one.args, other.args) and json_equal(one.value, other.value)
+def _same(first: Call, second: Call) -> bool:
+    return first.tool == second.tool and json_equal(first.args, second.args) and json_equal(first.value, second.value)
 
 
 def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
-    """Without calls whose results no later call and not the answer holds, as a whole or in part.
+    """The run without calls whose results appear neither in a later call nor in the answer, whole or in part.
 
     Args:
         run: A trace.
@@ -124,13 +124,13 @@ def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
 
 
 def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
-    """Without calls of tools that some traces do without, the others call once, and whose results nobody needs.
+    """The runs without calls of tools that only some traces call, once, and whose results nothing needs.
 
-    A result is needed if a later call or the answer holds it, or a part of it, and nothing else gave that before. Such
-    a call may have been made for a condition: a workflow without it is a guess, as good as what it explains.
+    A result is needed if a later call or the answer contains it or a part of it, and nothing provided that before. The
+    call may have served a condition, so a workflow without it is a guess.
 
     Args:
-        runs: All traces of a task; nothing is left out of a single one.
+        runs: All traces of a task. A single trace stays as it is.
         writing: Tools that change something: their calls stay.
     """
     kept = list(runs)
@@ -142,14 +142,14 @@ def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[R
 
 
 def _seldom(runs: Sequence[Run]) -> set[str]:
-    """Tools that some traces call once, and the others not at all."""
+    """Tools that some traces call once and the others never."""
     counts = [Counter(call.tool for call in run.calls) for run in runs]
     called = {tool for count in counts for tool in count}
     return {tool for tool in called if {count[tool] for count in counts} == {0, 1}}
 
 
 def _needed(run: Run, tool: str) -> bool:
-    """Whether something holds a tool's result, or a part of it, that no input and no other call before it gave."""
+    """Whether an argument or the answer contains a part of the tool's result that nothing before provided."""
     place = next((place for place, call in enumerate(run.calls) if call.tool == tool), None)
     if place is None:
         return False
@@ -163,7 +163,7 @@ def _needed(run: Run, tool: str) -> bool:
 
 
 def _holds(value: Any, result: Any, others: Sequence[Any]) -> bool:
-    """Whether a value is, or has in it, what only this result gives; as a whole it comes before a part of another."""
+    """Whether a value contains something that only this result provides. Whole values take precedence over parts."""
     key = dump_json(value)
     if key in _TRIVIAL or any(key == dump_json(other) for other in others):
         return False
@@ -171,20 +171,20 @@ def _holds(value: Any, result: Any, others: Sequence[Any]) -> bool:
         return True
     if any(key in _inside(other) for other in others):
         return False
-    return key in _inside(result) or any(_holds(one, result, others) for one in _parts(value))
+    return key in _inside(result) or any(_holds(part, result, others) for part in _parts(value))
 
 
 _TRIVIAL = frozenset(["true", "false", "null", "0", "1", '""', "[]", "{}"])
 
 
 def _inside(value: Any) -> list[str]:
-    """A value and its parts, as keys."""
+    """The keys of a value and its parts."""
     if value is UNSET:
         return []
-    found = [dump_json(value)]
+    keys = [dump_json(value)]
     for part in _parts(value):
-        found += _inside(part)
-    return found
+        keys += _inside(part)
+    return keys
 
 
 def _parts(value: Any) -> list[Any]:

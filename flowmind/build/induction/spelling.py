@@ -1,4 +1,4 @@
-"""Texts put together: another one spelled otherwise, or constant text and other ones in a row."""
+"""Texts made of other texts: spelled differently, or joined with constant text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from flowmind.build.induction.pool import Pool
 
 MAX_WRITTEN = 1_000
-"""Characters of a text that is looked at for the texts in it."""
+"""Maximum length of a text that is searched for other texts, in characters."""
 MAX_PARTS = 6
 MAX_TRIES = 100
 
 
 def written(pool: Pool, targets: Sequence[str]) -> Iterator[Term]:
-    """A text that is another one spelled otherwise, or constant text and other ones in a row."""
+    """A text that is another one spelled differently, or a concatenation of texts and constants."""
     if len({*targets}) == 1 or max(map(len, targets)) > MAX_WRITTEN:
         return
     inside: dict[tuple[str, ...], Term] = {}
@@ -44,7 +44,7 @@ def written(pool: Pool, targets: Sequence[str]) -> Iterator[Term]:
 def _rows(
     pool: Pool, texts: Sequence[str], inside: Sequence[Term], most: int, tries: Iterator[int]
 ) -> Iterator[tuple[Term, ...]]:
-    """Terms whose texts in a row are these; constant text between them as long as can be."""
+    """Sequences of terms whose texts form these texts, with the longest possible constant text between them."""
     if next(tries, None) is None:
         return
     if not any(texts):
@@ -64,7 +64,7 @@ def _piece(pool: Pool, text: str, count: int) -> Term:
 
 
 def _shared(texts: Sequence[str]) -> int:
-    """How many characters texts begin with that are the same in all."""
+    """The length of the common prefix, in characters."""
     for size, column in enumerate(zip(*texts, strict=False)):
         if len({*column}) > 1:
             return size
@@ -86,4 +86,4 @@ _SPELLINGS: tuple[tuple[str, float, Callable[[Any], str]], ...] = (
     ("{}.lower().replace(' ', '_')", 0.7, _spelled(lambda text: text.lower().replace(" ", "_"))),
     ("str({})", 0.4, lambda value: str(value) if isinstance(value, int) and not isinstance(value, bool) else ""),
 )
-"""How a text can be written otherwise, and what that costs; the text is empty where it cannot."""
+"""Spellings with their cost and function, which returns an empty text where it does not apply."""

@@ -1,14 +1,15 @@
-"""Layouts: which calls of the traces are one site, and where loops begin.
+"""Layouts: the assignment of calls to sites, and the begin and end of loops.
 
-A layout gives each run a path of events: `start`, the visits of sites and of the junctions of loops, `end`. Sites are
-named by tool and occurrence within the part of the run that they stand in: before a loop, in one round of it, behind
-it. Several layouts fit the same runs; which one is right shows in what it leaves unexplained.
+A layout gives each run a path of events: `start`, visits to sites and to the junctions of loops, `end`. A site is named
+by tool and occurrence within a part of the run: before a loop, in one round of it, or behind it. Several layouts fit
+the same runs; the right one leaves the least unexplained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise, product
 from typing import NamedTuple
 
@@ -19,21 +20,21 @@ START: Key = ("start",)
 END: Key = ("end",)
 MAX_LAYOUTS = 120
 EARLY = ":"
-"""Stands in the names of sites of ways that part before their tools differ."""
+"""Marks the names of sites on paths that diverge before their tools differ."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """A visit: of a site by a call, or of a junction."""
+    """A visit to a site by a call, or to a junction."""
 
     key: Key
     call: int | None = None
-    """The place in the run's calls."""
+    """The index in the run's calls."""
 
 
 @dataclass
 class Layout:
-    """Paths of events, one a run."""
+    """One path of events per run."""
 
     paths: list[list[Event]]
     loops: tuple[str, ...] = ()
@@ -47,48 +48,48 @@ class Layout:
 
     @property
     def early(self) -> bool:
-        """Whether ways part in it before their tools differ."""
+        """Whether paths diverge before their tools differ."""
         return any(EARLY in key[3] for key in self.sites)
 
     def edges(self) -> dict[Key, list[Key]]:
-        """For each place the places that were reached from it, in the order in which they were seen."""
-        found: dict[Key, dict[Key, None]] = {}
+        """For each place the places that follow it, in the order of their first visits."""
+        ways: dict[Key, dict[Key, None]] = {}
         for path in self.paths:
-            for one, other in pairwise(path):
-                found.setdefault(one.key, {})[other.key] = None
-        return {key: list(ways) for key, ways in found.items()}
+            for event, following in pairwise(path):
+                ways.setdefault(event.key, {})[following.key] = None
+        return {key: list(targets) for key, targets in ways.items()}
 
 
 def junction(loop: str) -> Key:
-    """The place where a round of a loop begins or the loop is left."""
+    """The place where a round of a loop begins or the loop ends."""
     return ("loop", loop)
 
 
 Span = tuple[int, int, int]
-"""A part of a run: its number, from, to."""
+"""A part of a run: its number, begin and end."""
 
 
 class Header(NamedTuple):
-    """What a round of a loop begins with."""
+    """The calls with which a round of a loop begins."""
 
     tools: frozenset[str]
-    """A call of one of these."""
+    """A call of one of these tools."""
     twice: bool = False
-    """Two calls in a row of the one tool: a single one stands elsewhere in the round."""
+    """Two consecutive calls of the tool; a single call stands elsewhere in the round."""
     ahead: bool = False
-    """The call before one of the tool: what is called there is called elsewhere in the round, too."""
+    """The call before one of the tool; its tool is called elsewhere in the round too."""
     led_by: str = ""
-    """Any number of calls of this tool in a row, and then the one: a loop that gathers what the call reads."""
+    """Any number of consecutive calls of this tool, then the call: a loop that gathers what the call reads."""
 
     @property
     def name(self) -> str:
-        """Of the loop."""
+        """The name of the loop."""
         before = "before " if self.ahead else f"{self.led_by}*+" if self.led_by else ""
         return before + "+".join(sorted(self.tools) * (2 if self.twice else 1))
 
 
 def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
-    """The layouts of runs, each once; the straight one first."""
+    """The layouts of runs, each once; the one without loops first."""
     spans = [(number, 0, len(run.calls)) for number, run in enumerate(runs)]
     seen: set[tuple[tuple[Event, ...], ...]] = set()
     for count, (parts, loops) in enumerate(_parts(runs, spans, "", 2)):
@@ -104,29 +105,16 @@ def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
 
 
 def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
-    """Whether every circle goes through a junction."""
-    ways: dict[Key, set[Key]] = {}
+    """Whether every cycle goes through a junction."""
+    before: dict[Key, set[Key]] = {}
     for path in paths:
-        for one, other in pairwise(path):
-            if other.key[0] != "loop":
-                ways.setdefault(one.key, set()).add(other.key)
-    done: set[Key] = set()
-    for begin in list(ways):
-        stack: list[tuple[Key, Iterator[Key]]] = [(begin, iter(ways.get(begin, ())))]
-        on_way = {begin}
-        while stack:
-            key, rest = stack[-1]
-            for other in rest:
-                if other in on_way:
-                    return False
-                if other not in done:
-                    on_way.add(other)
-                    stack.append((other, iter(ways.get(other, ()))))
-                    break
-            else:
-                done.add(key)
-                on_way.discard(key)
-                stack.pop()
+        for event, following in pairwise(path):
+            if following.key[0] != "loop":
+                before.setdefault(following.key, set()).add(event.key)
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError:
+        return False
     return True
 
 
@@ -134,7 +122,7 @@ Parts = tuple[list[list[Event]], tuple[str, ...]]
 
 
 def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
-    """The layouts of parts of runs: without a loop, and with each loop that could be in them."""
+    """The layouts of parts of runs: without a loop, and with each possible loop."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
         if "/" in region:  # in a round of a loop, as the heads below
@@ -146,19 +134,19 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
 
 
 def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, depth: int) -> Iterator[Parts]:
-    """The layouts with a loop whose rounds begin with one of these tools."""
+    """The layouts with a loop whose rounds begin with this header."""
     for ends in _ends(runs, spans, header):
         yield from _looped(runs, spans, region, header, ends, depth)
 
 
 def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
-    """One of each in turn, so that the first header does not use up what may be looked at."""
-    left = list(ways)
-    while left:
-        for way in list(left):
+    """One layout of each kind in rotation, so that the first header does not use up the limit."""
+    unfinished = list(ways)
+    while unfinished:
+        for way in list(unfinished):
             part = next(way, None)
             if part is None:
-                left.remove(way)
+                unfinished.remove(way)
             else:
                 yield part
 
@@ -167,8 +155,8 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: in
     """The calls of parts of runs without loops.
 
     Args:
-        apart: Ways that have parted stay apart to the end, and part so many calls before their tools differ; without
-            it they join in calls of the same tool.
+        apart: Diverging paths stay separate to the end, and diverge this many calls before their tools differ. None:
+            they join in calls of the same tool.
     """
     ways: dict[tuple[str, ...], int] = {}
     paths: list[list[Event]] = []
@@ -188,15 +176,15 @@ def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: in
 
 
 def _several(runs: Sequence[Run], spans: Sequence[Span]) -> bool:
-    """Whether parts of runs differ in their tools."""
+    """Whether the parts of runs call different tools."""
     return len({runs[number].tools[begin:end] for number, begin, end in spans}) > 1
 
 
 def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
-    """The tools that a round may begin with: those that some run calls more than once, the first one first.
+    """The headers of possible loops: tools that some run calls more than once, in the order of their first calls.
 
-    Rounds may also begin with either of two tools, where no single one begins them all, with two calls of one, with the
-    call before one, or with a row of calls of one tool, which may be empty, before the call of another.
+    Rounds may also begin with either of two tools, with two calls of one, with the call before one, or with any number
+    of calls of one tool before a call of another.
     """
     first: dict[str, int] = {}
     often: dict[str, int] = {}
@@ -217,7 +205,7 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
 
 
 def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
-    """Whether each call of a tool follows one of another, always the same, that is called elsewhere, too."""
+    """Whether each call of a tool follows a call of the same other tool, which is called elsewhere too."""
     leading: set[str] = set()
     elsewhere: set[str] = set()
     for number, begin, end in spans:
@@ -233,7 +221,7 @@ def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
 
 
 def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
-    """The tool, if there is one, that is called before a tool only, at times in a row and at times not at all."""
+    """The tools that are called only before `tool`, sometimes several times and sometimes not at all."""
     lengths: dict[str, set[int]] = {}
     calls = 0
     for number, begin, end in spans:
@@ -249,10 +237,10 @@ def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _times(runs: Sequence[Run], spans: Sequence[Span], one: str, other: str) -> int:
-    """How often a call of one tool stands right before a call of another."""
+def _times(runs: Sequence[Run], spans: Sequence[Span], first: str, second: str) -> int:
+    """The number of calls of one tool directly before a call of another."""
     parts = (runs[number].tools[begin:end] for number, begin, end in spans)
-    return sum(pair == (one, other) for tools in parts for pair in pairwise(tools))
+    return sum(pair == (first, second) for tools in parts for pair in pairwise(tools))
 
 
 def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
@@ -265,18 +253,18 @@ def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
         return [_back(tools, place, begin, header.led_by) for place in places]
     if not header.twice:
         return places
-    return [one for one in places if one + 1 in places and one - 1 not in places]
+    return [place for place in places if place + 1 in places and place - 1 not in places]
 
 
 def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
-    """Where the row of calls of a tool begins that ends before a place; the place without such a row."""
+    """The begin of the consecutive calls of a tool that end at a place; the place itself if there are none."""
     while place > begin and tools[place - 1] == row:
         place -= 1
     return place
 
 
 def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
-    """Where the loop ends in each run: None for runs that do not enter it. Each choice once."""
+    """The end of the loop in each run, None for runs that do not enter it. Each combination once."""
     placed = [_places(runs, span, header) for span in spans]
     body = {
         runs[span[0]].tools[place]
@@ -290,7 +278,7 @@ def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterato
         if places
         for place in range(places[-1] + 1, end)
     }
-    last = {runs[span[0]].tools[one - 1] for span, places in zip(spans, placed, strict=True) for one in places[1:]}
+    last = {runs[span[0]].tools[place - 1] for span, places in zip(spans, placed, strict=True) for place in places[1:]}
 
     def before(tools: Collection[str]) -> Callable[[Sequence[str], range], int | None]:
         return lambda calls, after: next((place for place in after if calls[place] in tools), None)
@@ -306,8 +294,8 @@ def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterato
         ends: list[int | None] = []
         for (number, _, end), places in zip(spans, placed, strict=True):
             if places:
-                found = rule(runs[number].tools, range(places[-1] + 1, end))
-                ends.append(end if found is None else found)
+                leaving = rule(runs[number].tools, range(places[-1] + 1, end))
+                ends.append(end if leaving is None else leaving)
             else:
                 ends.append(None)
         if tuple(ends) not in seen:
@@ -366,7 +354,7 @@ def _looped(
 
 
 def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
-    """How many of the calls of a run that does not enter the loop stand before it."""
+    """The number of calls before the loop, in a run that does not enter it."""
     most = 0
     for other in leading:
         count = 0

@@ -1,4 +1,4 @@
-"""Terms: what a value can be made of, at one place of the runs. A term has a value at each sample of the place."""
+"""Terms: the possible sources of a value at one place of the runs, each with its value at every sample."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Term:
-    """What a value is made of: a binding, or an expression where a binding cannot say it."""
+    """The source of a value: a binding, or an expression where a binding is not enough."""
 
     values: tuple[Any, ...]
-    """At each sample; UNSET where it has none."""
+    """The value at each sample, or UNSET."""
     cost: float
     binding: Binding | None = None
     expr: str = ""
-    """As an expression of the condition language."""
+    """The term in the condition language."""
     uses: frozenset[str] = frozenset()
-    """The variables in it."""
+    """The variables that it reads."""
     initial: tuple[tuple[str, Term], ...] = ()
-    """Variables that need a first value before the loop in which they are set, and that value."""
+    """Variables that need an initial value before the loop that sets them, with that value."""
     spelled: bool = False
-    """It is the length of a text."""
+    """Whether it is the length of a text."""
 
 
 def literal(value: Any, count: int, cost: float) -> Term:
@@ -56,7 +56,7 @@ def variable(name: str, values: tuple[Any, ...], cost: float) -> Term:
 
 
 def _part(term: Term, key: str | int, cost: float) -> Term:
-    """The path one key further, which is there wherever the term has a value."""
+    """The path with one more key, which exists wherever the term has a value."""
     assert isinstance(term.binding, Var)
     binding = None if isinstance(key, int) and key < 0 else Var(var=term.binding.var, path=(*term.binding.path, key))
     values = tuple([UNSET if value is UNSET else value[key] for value in term.values])
@@ -64,34 +64,34 @@ def _part(term: Term, key: str | int, cost: float) -> Term:
 
 
 def paths(term: Term, depth: int = 3) -> Iterator[Term]:
-    """A variable's paths that lead somewhere at every sample."""
+    """The paths into a variable that exist at every sample."""
     if depth == 0 or not isinstance(term.binding, Var):
         return
-    held = [value for value in term.values if value is not UNSET]
-    if not held:
+    values = [value for value in term.values if value is not UNSET]
+    if not values:
         return
-    if all_are(dict, held):
-        for key in [key for key in held[0] if all(key in value for value in held)][:20]:
-            found = _part(term, key, 0.3)
-            yield found
-            yield from paths(found, depth - 1)
-    elif all_are(list, held) and all(held):
-        shortest = min(map(len, held))
+    if all_are(dict, values):
+        for key in [key for key in values[0] if all(key in value for value in values)][:20]:
+            part = _part(term, key, 0.3)
+            yield part
+            yield from paths(part, depth - 1)
+    elif all_are(list, values) and all(values):
+        shortest = min(map(len, values))
         for index in [*range(min(shortest, 4)), -1]:
-            found = _part(term, index, 1.2 if index == 0 else 1.4)
-            yield found
+            part = _part(term, index, 1.2 if index == 0 else 1.4)
+            yield part
             if index >= 0:
-                yield from paths(found, depth - 1)
+                yield from paths(part, depth - 1)
 
 
 def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
-    """Whether all values, one at least, are of a kind; the first seldom is, and that is seen at once."""
+    """Whether all values are of a type. There is at least one; testing the first alone is usually enough."""
     return isinstance(values[0], kind) and all(isinstance(value, kind) for value in values)
 
 
-def same(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    """Whether two rows of values are equal where neither is unset in either."""
-    return all(one is not UNSET and json_equal(one, other) for one, other in zip(left, right, strict=True))
+def same(values: Sequence[Any], targets: Sequence[Any]) -> bool:
+    """Whether two rows of values are equal and no value of the first is unset."""
+    return all(value is not UNSET and json_equal(value, target) for value, target in zip(values, targets, strict=True))
 
 
 def is_number(value: Any) -> bool:
@@ -107,7 +107,7 @@ def length_of(value: Any) -> int | None:
 
 
 def key_of(value: Any) -> Any:
-    """A value as a key: equal ones (`json_equal`) have the same."""
+    """A hashable key of a value: values that are `json_equal` have the same key."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, bool):
@@ -116,5 +116,5 @@ def key_of(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return ("list", *map(key_of, cast(list[Any], value)))
-    held = cast(dict[str, Any], value)
-    return ("object", *((key, key_of(held[key])) for key in sorted(held)))
+    fields = cast(dict[str, Any], value)
+    return ("object", *((key, key_of(fields[key])) for key in sorted(fields)))

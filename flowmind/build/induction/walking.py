@@ -1,4 +1,4 @@
-"""What is set at each event of a layout's paths: inputs, results so far, counters and elements of loops."""
+"""The variables at each event of a layout's paths: inputs, results so far, counters and elements of loops."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flowmind.build.induction.runs import UNSET, Run, tool_of
 from flowmind.build.induction.structure import Key, Layout
 
 VISITS = "visits_to_"
-"""Begins the names of variables that count how often a site of a loop was visited."""
+"""Prefix of variables that count the visits of a site in a loop."""
 ELEMENT = "element_of_"
-"""Begins the names of variables that hold an element of a list in a round."""
+"""Prefix of variables with a round's element of a list."""
 LATER = f"{ELEMENT}later_"
-"""Begins those of them that hold an element of a list without its first one."""
+"""Prefix of variables with a round's element of a list without its first element."""
 ALL = "all_of_"
-"""Begins the names of variables that hold all results of a site of a loop, for a later loop to go through."""
+"""Prefix of variables with all results of a site in a loop, for a later loop."""
 ROUND = "round_no"
-"""Begins the names of variables that count the rounds of a loop, from 0."""
+"""Prefix of variables that count the rounds of a loop, from 0."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A visit of a place: which run, which event of its path."""
+    """A visit: the number of the run, and the event in its path."""
 
     run: int
     event: int
@@ -39,7 +39,7 @@ class Walk:
     names: dict[Key, str]
     """The variable that each site sets."""
     lists: dict[str, dict[str, str]]
-    """For each loop the variables of its elements, each with the expression of its list."""
+    """For each loop its element variables, with the expression of the list."""
     before: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
     after: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
     visits: dict[Key, list[Sample]] = field(default_factory=dict[Key, list[Sample]])
@@ -64,14 +64,14 @@ def index_name(layout: Layout, loop: str) -> str:
 
 
 def walk(runs: Sequence[Run], layout: Layout, taken: Sequence[str]) -> Walk:
-    """Goes along all paths.
+    """Computes the variables along all paths.
 
     Args:
-        runs, layout: What to go along.
-        taken: Names that are inputs.
+        runs, layout: The runs and their layout.
+        taken: Names of inputs.
     """
     names = _names(layout, taken)
-    found = Walk(runs, layout, names, {loop: {} for loop in layout.loops})
+    result = Walk(runs, layout, names, {loop: {} for loop in layout.loops})
     for number, path in enumerate(layout.paths):
         run = runs[number]
         env: dict[str, Any] = dict(run.inputs)
@@ -85,10 +85,10 @@ def walk(runs: Sequence[Run], layout: Layout, taken: Sequence[str]) -> Walk:
         afters: list[dict[str, Any]] = []
         for place, event in enumerate(path):
             befores.append(env)
-            found.visits.setdefault(event.key, []).append(Sample(number, place))
+            result.visits.setdefault(event.key, []).append(Sample(number, place))
             if event.key[0] == "loop":
                 env = dict(env)
-                _turn(found, event.key[1], env, rounds, elements, path[place - 1].key, results)
+                _turn(result, event.key[1], env, rounds, elements, path[place - 1].key, results)
             elif event.call is not None:
                 env = dict(env)
                 env[names[event.key]] = run.calls[event.call].value
@@ -97,13 +97,13 @@ def walk(runs: Sequence[Run], layout: Layout, taken: Sequence[str]) -> Walk:
                 if (count := f"{VISITS}{names[event.key]}") in env:
                     env[count] += 1
             afters.append(env)
-        found.before.append(befores)
-        found.after.append(afters)
-    return found
+        result.before.append(befores)
+        result.after.append(afters)
+    return result
 
 
 def _turn(
-    found: Walk,
+    result: Walk,
     loop: str,
     env: dict[str, Any],
     rounds: dict[str, int],
@@ -111,20 +111,20 @@ def _turn(
     came_from: Key,
     results: dict[str, list[Any]],
 ) -> None:
-    """A junction is passed: the next round, or the first one if it is entered from outside."""
+    """Passes a junction: begins the next round, or the first one if the loop is entered."""
     entered = not inside(came_from, loop)
     rounds[loop] = 0 if entered else rounds[loop] + 1
-    index = index_name(found.layout, loop)
+    index = index_name(result.layout, loop)
     if entered:
         elements[loop] = {}
         env.update({name: list(value) for name, value in results.items() if value})
-        for expr, value in [*(lists := _lists_in(env)), *_later(lists, found.runs[0].inputs)]:
+        for expr, value in [*(lists := _lists_in(env)), *_later(lists, result.runs[0].inputs)]:
             prefix = LATER if expr.endswith("[1:]") else ELEMENT
             name = prefix + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT).removesuffix("[1:]")).strip("_")[:40]
-            if found.layout.loops.index(loop):
-                name = f"{name}_{found.layout.loops.index(loop) + 1}"
+            if result.layout.loops.index(loop):
+                name = f"{name}_{result.layout.loops.index(loop) + 1}"
             elements[loop][name] = value
-            found.lists[loop][name] = expr
+            result.lists[loop][name] = expr
     env[index] = rounds[loop]
     for name, value in elements[loop].items():
         env[name] = value[rounds[loop]] if rounds[loop] < len(value) else UNSET
@@ -138,20 +138,20 @@ def inside(key: Key, loop: str) -> bool:
 
 
 def _lists_in(env: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """The lists that a loop may go through."""
-    found: list[tuple[str, list[Any]]] = []
+    """The lists that a loop may iterate over."""
+    lists: list[tuple[str, list[Any]]] = []
     for name, value in env.items():
         if isinstance(value, list):
-            found.append((name, cast(list[Any], value)))
+            lists.append((name, cast(list[Any], value)))
         elif isinstance(value, dict):
             for key, part in cast(dict[str, Any], value).items():
                 if isinstance(part, list):
-                    found.append((f"{name}[{key!r}]", cast(list[Any], part)))
-    return found[:12]
+                    lists.append((f"{name}[{key!r}]", cast(list[Any], part)))
+    return lists[:12]
 
 
 def _later(lists: Sequence[tuple[str, list[Any]]], inputs: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
-    """The inputs that are lists, from their second element on: what is done to the first stands before the loop."""
+    """The input lists without their first element, which may be handled before the loop."""
     return [(f"{name}[1:]", value[1:]) for name, value in lists if name in inputs]
 
 
@@ -160,8 +160,8 @@ def _names(layout: Layout, taken: Sequence[str]) -> dict[Key, str]:
     names: dict[Key, str] = {}
     for key in layout.sites:
         base = re.sub(r"\W", "_", tool_of(key[2]))[:40]
-        made = base.startswith((VISITS, ELEMENT, ROUND, ALL))
-        name = base if base[:1].isalpha() and not made else f"r_{base}"
+        reserved = base.startswith((VISITS, ELEMENT, ROUND, ALL))
+        name = base if base[:1].isalpha() and not reserved else f"r_{base}"
         if name in used or name in _WORDS:
             number = next(number for number in range(2, 10_000) if f"{name}_{number}" not in used)
             name = f"{name}_{number}"

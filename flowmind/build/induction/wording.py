@@ -1,7 +1,7 @@
-"""What a task's text names, and how it compares: numbers, quoted texts, and phrases like "fewer than" around them.
+"""The constants in a task's text, and the comparisons that phrases such as "fewer than" make with them.
 
-A phrase such as "at least 5" and its opposite, "fewer than 5", cut the numbers at the same place; which of the two a
-program asks for is a matter of taste. What a text settles is the cut: whether 5 itself belongs above or below.
+"At least 5" and its opposite, "fewer than 5", cut the numbers at the same place, and a program may test either. The
+text determines the cut: whether 5 itself belongs above or below.
 """
 
 from __future__ import annotations
@@ -13,133 +13,107 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from flowmind.trace.constants import NUMBER_WORDS, Text, read_text
+
 _CUT = {"<": "below", ">=": "below", ">": "above", "<=": "above", "==": "at", "!=": "at"}
-"""The cut that an operator makes; an operator and its opposite make the same one."""
+"""The cut of each operator. An operator and its opposite make the same cut."""
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _WINDOW = 64
-"""How many characters before and behind a value may hold the phrase that compares."""
+"""Characters before and behind a value that may contain the comparing phrase."""
 _AROUND = 8
-"""How many words before and behind a value may say what it is about."""
+"""Words before and behind a value that count as its context."""
 _REACH = 120
-"""How many characters back "more than that" may look for its number."""
+"""Characters before "more than that" that may contain its number."""
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A value that a text names, and what the text says of it."""
+    """A value that a text names, with the comparisons and words around it."""
 
     value: int | float | str
     ops: frozenset[str]
-    """How the text compares something with the value: of `<`, `<=`, `>`, `>=`, `==` and `!=`; empty: not at all."""
+    """The comparisons with the value, of `<`, `<=`, `>`, `>=`, `==` and `!=`; empty if there are none."""
     context: tuple[str, ...]
-    """Stems of the words that carry meaning around it in the same sentence, in their order."""
+    """Stems of the meaningful words around it in the same sentence, in their order."""
     start: int
-    """Where it stands in the text, in characters."""
+    """Its place in the text, in characters."""
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Value:
     """A value and its place in the text."""
 
     value: int | float | str
     start: int
     end: int
     ops: frozenset[str] = frozenset()
-    """What the word itself compares: "empty", "negative"."""
+    """The comparison that the word itself makes, such as "empty" or "negative"."""
     faint: bool = False
-    """Whether the word seldom means a number: it counts only where a phrase compares with it."""
+    """Whether the word seldom means a number. It then counts only if a phrase compares with it."""
+    share: float | None = None
+    """Of a percentage: 0.12 for 12 percent."""
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
-    """The values that a text names, in their order.
+    """The values that a text names, in order.
 
     A percentage is named twice, as 12 and as 0.12; "at least 5 lower" also names -5. Words such as "none" and "empty"
-    name 0 where they compare, and "empty" the empty text too. Dates and times of day name nothing. A limit on how
-    often something is done ("but at most 3 times") reads as the question before each time, so far fewer than 3.
+    name 0 in comparisons, and "empty" also the empty text. Dates and times of day name nothing. A limit on repetitions
+    ("but at most 3 times") is read as the test before each repetition: fewer than 3 so far.
     """
-    even = text.translate(_EVEN)
-    hidden = _UNREAD.sub(_masked, _QUOTED.sub(_masked, even))
-    ends = [match.end() for match in _SENTENCE_END.finditer(hidden)]
-    hidden = _LISTED.sub(lambda match: match[0].replace(",", ";"), hidden).lower()
-    found = sorted([*_quoted(text, even), *_numbers(hidden), *_amounts(hidden)], key=lambda one: (one.start, one.end))
+    return mentions_in(read_text(text))
+
+
+def mentions_in(text: Text) -> tuple[Mention, ...]:
+    """As `mentions`, for a text that `read_text` read."""
+    hidden = text.hidden
+    values = sorted([*_constants(text), *_amounts(hidden)], key=lambda value: (value.start, value.end))
     words = [(match.start(), match[0]) for match in _WORD.finditer(hidden)]
-    ranges = _ranges(hidden, found)
+    ranges = _ranges(hidden, values)
     result: list[Mention] = []
-    for one in found:
-        place = bisect_right(ends, one.start)
-        low = ends[place - 1] if place else 0
-        high = ends[place] if place < len(ends) else len(hidden)
-        before, behind = hidden[low : one.start], hidden[one.end : high]
-        ops = one.ops or _compared(before, behind, one.faint) or ranges.get(one.start, frozenset())
-        if one.faint and not ops:
+    for value in values:
+        place = bisect_right(text.ends, value.start)
+        low = text.ends[place - 1] if place else 0
+        high = text.ends[place] if place < len(text.ends) else len(hidden)
+        before, behind = hidden[low : value.start], hidden[value.end : high]
+        ops = value.ops or _compared(before, behind, value.faint) or ranges.get(value.start, frozenset())
+        if value.faint and not ops:
             continue
-        mention = Mention(one.value, ops, _context(words, one, low, high), one.start)
-        result += [mention, *_also(mention, behind)]
+        mention = Mention(value.value, ops, _context(words, value, low, high), value.start)
+        result += [mention, *_also(mention, value, behind)]
     return tuple(_referred(hidden, result))
 
 
 def stems(text: str) -> frozenset[str]:
-    """The stems of all words of a text that carry meaning."""
+    """The stems of all meaningful words of a text."""
     return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
 
 
 def agreement(text_mentions: Iterable[Mention], op: str, value: int | float | str) -> float:
-    """How well a comparison with a constant agrees with what a text says of this constant.
+    """The degree to which a comparison with a constant agrees with the text.
 
-    1.0: the text makes this cut, in these words or in the opposite ones. 0.5: it names the value and compares nothing
-    with it. 0.3: it compares with the value, but otherwise, such as `<=` for `<`. 0.0: it does not name the value.
-    Of several mentions of the value the best one counts. An operator that is none of the six makes no cut.
+    1.0: the text makes this cut, in these or in opposite words. 0.5: it names the value without a comparison. 0.3: it
+    makes another comparison with the value, such as `<=` for `<`. 0.0: it does not name the value. The best of several
+    mentions counts. Other operators than the six make no cut.
     """
-    same = [{_CUT[said] for said in one.ops} for one in text_mentions if _equal(one.value, value)]
+    same = [{_CUT[op] for op in mention.ops} for mention in text_mentions if _equal(mention.value, value)]
     return max((1.0 if _CUT.get(op) in cuts else 0.3 if cuts else 0.5 for cuts in same), default=0.0)
 
 
 def word_overlap(names: Iterable[str], spoken: Mention | Iterable[str]) -> float:
     """The share, 0 to 1, of the words in identifiers that occur near a mention, or among stems.
 
-    A word occurs too where a longer one begins with it, from four letters on. Names without words: 0.
+    A word of at least four letters also matches longer words that begin with it. Names without words: 0.
     """
     near = set(spoken.context if isinstance(spoken, Mention) else spoken)
     parts = {part for name in names for part in stems(_HUMP.sub(" ", name))}
-    return sum(part in near or any(_related(part, one) for one in near) for part in parts) / max(len(parts), 1)
+    return sum(part in near or any(_related(part, stem) for stem in near) for part in parts) / max(len(parts), 1)
 
 
 # Reading values.
 
-_EVEN = str.maketrans({"İ": "I", "’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "\u00a0": " "})
-"""Signs of one meaning as one; no letter that grows in lower case."""
-_QUOTED = re.compile(r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){0,80})'(?!\w)|\"([^\"\n]{0,80})\"|`([^`\n]{1,80})`")
-_UNREAD = re.compile(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{1,2}:\d{2}\b|\b\d+\.\d+\.[\d.]*\d")
-"""Dates, times of day, numbers of versions."""
-_LISTED = re.compile(r"\[[^\]\n]{0,200}\]")
-_SENTENCE_END = re.compile(r"[.!?][)'\"~]*\s+(?=[A-Z(\[~'\"])")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _HUMP = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
-_DIGITS = re.compile(
-    r"(?<![\w.])(?<![a-z]-)(?:(?<!\d)-)?(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18})(?:\.\d{1,18})?"
-    r"(?=(?:st|nd|rd|th|kg|g|cm|mm|km|m|min|h|s|l|ml|x|%|€)?(?!\w))"
-)
-_UNITS = {
-    word: number
-    for number, word in enumerate(
-        re.findall(
-            r"\w+",
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-            "seventeen eighteen nineteen",
-        )
-    )
-}
-_TENS = {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-}  # fmt: skip
-_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
-_SINGLE = {"half": 0.5, "quarter": 0.25, "once": 1, "twice": 2, "double": 2, "thrice": 3, "triple": 3, "a single": 1}
-_NUMERAL = _UNITS | _TENS | _SINGLE
-_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_UNITS)})\b)?|(?:{'|'.join(_UNITS)}))"
-_SPELLED = re.compile(
-    rf"\b(?:(?:(?:half an?|an?|{_BELOW_100}) )?(?:{'|'.join(_SCALES)})(?:(?: and)? {_BELOW_100})?"
-    rf"|{_BELOW_100}|{'|'.join(_SINGLE)})\b"
-)
 _FAINT = frozenset({"one", "once", "a single"})
 _PRONOUN = re.compile(r"\b(?:an?|the|this|that|which|each|every|another|any|no|first|last|next|other|\w+est) $")
 _AMOUNT = re.compile(
@@ -156,39 +130,21 @@ _WHETHER = re.compile(
 )
 
 
-def _masked(match: re.Match[str]) -> str:
-    return "~" * len(match[0])
+def _constants(read: Text) -> Iterator[_Value]:
+    """The constants of a text, without pronouns such as "each one"."""
+    for constant in read.constants:
+        word = read.hidden[constant.start : constant.end]
+        if word != "one" or not _PRONOUN.search(read.hidden[max(0, constant.start - 12) : constant.start]):
+            yield _Value(constant.value, constant.start, constant.end, faint=word in _FAINT, share=constant.share)
 
 
-def _quoted(text: str, even: str) -> Iterator[_Found]:
-    for match in _QUOTED.finditer(even):
-        low, high = match.span(match.lastindex or 0)
-        yield _Found(text[low:high], *match.span())
-
-
-def _numbers(text: str) -> Iterator[_Found]:
-    for match in _DIGITS.finditer(text):
-        digits = match[0].replace(",", "")
-        yield _Found(float(digits) if "." in digits else int(digits), *match.span())
-    for match in _SPELLED.finditer(text):
-        if match[0] != "one" or not _PRONOUN.search(text[max(0, match.start() - 12) : match.start()]):
-            yield _Found(_spelled(match[0]), *match.span(), faint=match[0] in _FAINT)
-
-
-def _spelled(words: str) -> int | float:
-    value = _SINGLE.get(words, 0)
-    for word in re.split("[- ]", words) if not value else ():
-        value = (value or 1) * _SCALES[word] if word in _SCALES else value + _NUMERAL.get(word, 0)
-    return int(value) if value == int(value) else value
-
-
-def _amounts(text: str) -> Iterator[_Found]:
+def _amounts(text: str) -> Iterator[_Value]:
     for match in _AMOUNT.finditer(text):
         kind = match.lastgroup or ""
         if kind != "none" or _WHETHER.search(text[max(0, match.start() - _WINDOW) : match.start()]):
-            yield _Found(0, *match.span(), frozenset(_SAYS.get(kind, (">",))))
+            yield _Value(0, *match.span(), frozenset(_SAYS.get(kind, (">",))))
         if kind == "empty":
-            yield _Found("", *match.span(), frozenset({"=="}))
+            yield _Value("", *match.span(), frozenset({"=="}))
 
 
 # Reading comparisons.
@@ -247,11 +203,11 @@ _LOOSE_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?:who|whoever|that|which) (?:has|have|had|contains?|holds?|shows?|throws?|rolls?|draws?|scores?)",
     ),
 )
-"""Weaker signs, looked for where there is no phrase proper."""
+"""Patterns that are tried if no clear phrase matches."""
 _JOINT = r"(?!(?:and|or|but|if|unless|when|while|with|than|who|which|that)\b)"
 _THEN = rf"(?:[ -]?{_JOINT}[a-z%°€][\w%°'/-]*(?: {_JOINT}[a-z][\w'/-]*){{0,4}}?)??"
 """The unit or noun behind a number."""
-_NO_NUMBER = rf"(?! (?:\d|{'|'.join([*_UNITS, *_TENS, *_SCALES])}|half|an?)\b)"
+_NO_NUMBER = rf"(?! (?:\d|{'|'.join(NUMBER_WORDS)}|half|an?)\b)"
 _ALONE = r"(?! (?:[\w ]{0,20}than|to|the|an?|that|this|those|it)\b)"
 _BE = r"(?:is|are|was|were|has been|have been|being|be|gets?)"
 _BEHIND_SPEC: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -269,7 +225,6 @@ _FROM = re.compile(rf"\b(?:from|starting (?:at|with)){_FILLER}")
 _LOWER = re.compile(rf"{_THEN} (?<!or )(?<!and )(?:{_DOWN}|below|down)\b")
 _FACTOR = re.compile(rf" (?:times|{_UP}|{_DOWN})\b")
 _LEFT_OVER = re.compile(rf"{_THEN} (?:(?:is|are) )?(?:remains?|left|remaining)\b")
-_PERCENT = re.compile(r" ?%| ?per ?cent\b")
 _CONDITIONAL = re.compile(r"\b(?:if|when|while|as long as|whose|which|who|that|unless|provided|whether|where)\b")
 _LOOP = re.compile(r"\b(?:until|till|while|as long as|as soon as|repeat\w*|goes on|go on|stops?)\b")
 _TIMES = re.compile(
@@ -292,7 +247,7 @@ _BEHIND = re.compile(rf"{_THEN}(?:{_alternatives(_BEHIND_SPEC)})")
 
 
 def _compared(before: str, behind: str, faint: bool) -> frozenset[str]:
-    """How a sentence compares with the value between its two parts."""
+    """The comparisons that a sentence makes with a value between these parts."""
     near, then = before[-_WINDOW:], behind[:_WINDOW]
     if match := _BEHIND.match(then):
         return _limit(_ops(_BEHIND_SPEC, match), match[0], before, then)
@@ -312,7 +267,7 @@ def _ops(spec: Sequence[tuple[tuple[str, ...], str]], match: re.Match[str]) -> f
 
 
 def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozenset[str]:
-    """`<` instead of `<=` where a sentence limits how often something is done: the question comes before each time."""
+    """`<` instead of `<=` if a sentence limits the number of repetitions: the test comes before each of them."""
     clause = re.split(r"[,;:(]", before)[-1]
     added = re.match(r" (?:but|and|though|yet)\b", clause) and _LOOP.search(before)
     capped = ops == frozenset({"<="}) and _CAP.search(phrase)
@@ -320,10 +275,10 @@ def _limit(ops: frozenset[str], phrase: str, before: str, then: str) -> frozense
     return frozenset({"<"}) if limits else ops
 
 
-def _ranges(text: str, found: Sequence[_Found]) -> dict[int, frozenset[str]]:
-    """What ranges say of their two ends, by where these stand."""
+def _ranges(text: str, values: Sequence[_Value]) -> dict[int, frozenset[str]]:
+    """The comparisons that ranges make with their two ends, by the places of these."""
     result: dict[int, frozenset[str]] = {}
-    for low, high in pairwise(one for one in found if not isinstance(one.value, str)):
+    for low, high in pairwise(value for value in values if not isinstance(value.value, str)):
         link = text[low.end : high.start]
         word = re.search(r"\b(between|from) (?:the )?(?:\w+ )?$", text[max(0, low.start - 24) : low.start])
         if link in ("-", " - ", " to ", " through ") or (word and link == _RANGE[word[1]]):
@@ -331,27 +286,31 @@ def _ranges(text: str, found: Sequence[_Found]) -> dict[int, frozenset[str]]:
     return result
 
 
-def _also(mention: Mention, behind: str) -> Iterator[Mention]:
-    """The other values that a number stands for: a share for a percentage, a negative number for what is lower."""
+def _also(mention: Mention, value: _Value, behind: str) -> Iterator[Mention]:
+    """Other values of a number: the share for a percentage, a negative number for "lower"."""
     if isinstance(mention.value, str):
         return
-    if _PERCENT.match(behind):
-        yield replace(mention, value=round(mention.value / 100, 12))
+    if value.share is not None:
+        yield replace(mention, value=value.share)
     if mention.value > 0 and mention.ops and _LOWER.match(behind[:_WINDOW]):
         yield replace(mention, value=-mention.value, ops=frozenset(_MIRRORED[op] for op in mention.ops))
 
 
-def _referred(text: str, said: Sequence[Mention]) -> Iterator[Mention]:
-    """The mentions, with what is said later by "more than that"."""
+def _referred(text: str, mentioned: Sequence[Mention]) -> Iterator[Mention]:
+    """The mentions, with the comparisons that a later "more than that" adds."""
     more: dict[int, frozenset[str]] = {}
     for back in _BACK.finditer(text):
         last = back.start()
-        near = [one for one in said if last - _REACH < one.start < last and not isinstance(one.value, str)]
+        near = [
+            mention
+            for mention in mentioned
+            if last - _REACH < mention.start < last and not isinstance(mention.value, str)
+        ]
         if near:
-            meant = max(near, key=lambda one: (bool(one.ops), one.start)).start
+            meant = max(near, key=lambda mention: (bool(mention.ops), mention.start)).start
             more[meant] = more.get(meant, frozenset()) | _ops(_BACK_SPEC, back)
-    for one in said:
-        yield replace(one, ops=one.ops | more[one.start]) if one.start in more else one
+    for mention in mentioned:
+        yield replace(mention, ops=mention.ops | more[mention.start]) if mention.start in more else mention
 
 
 # Words.
@@ -375,7 +334,7 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
 
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
-    """A word without its ending, the same for its usual forms."""
+    """The stem of a word, which is the same for its common forms."""
     bare = word.split("'")[0]
     if bare.endswith("ies") and len(bare) > 4:
         return bare[:-3] + "y"
@@ -383,15 +342,15 @@ def _stem(word: str) -> str:
     return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
 
 
-def _related(one: str, other: str) -> bool:
-    return min(len(one), len(other)) > 3 and (one.startswith(other) or other.startswith(one))
+def _related(first: str, second: str) -> bool:
+    return min(len(first), len(second)) > 3 and (first.startswith(second) or second.startswith(first))
 
 
-def _context(words: Sequence[tuple[int, str]], one: _Found, low: int, high: int) -> tuple[str, ...]:
-    here, then = bisect_left(words, (one.start, "")), bisect_left(words, (one.end, ""))
+def _context(words: Sequence[tuple[int, str]], value: _Value, low: int, high: int) -> tuple[str, ...]:
+    here, then = bisect_left(words, (value.start, "")), bisect_left(words, (value.end, ""))
     near = [*words[max(0, here - _AROUND) : here], *words[then : then + _AROUND]]
     return tuple(_stem(word) for start, word in near if low <= start < high and word not in _STOP)
 
 
-def _equal(one: int | float | str, other: int | float | str) -> bool:
-    return one == other and not isinstance(other, bool)
+def _equal(first: int | float | str, second: int | float | str) -> bool:
+    return first == second and not isinstance(second, bool)

@@ -1,4 +1,4 @@
-"""The constants that a task names: numbers, quoted texts, names of fields, entries of the data, lists of them."""
+"""The constants that a program may use: numbers, quoted texts, field names, entries of the data, lists of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from flowmind.llm.search.matching import words
+from flowmind.trace.constants import Constant as Spoken
+from flowmind.trace.constants import Text, read_text
 
-_NUMERALS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000, "twice": 2, "double": 2,
-    "thrice": 3, "triple": 3,
-}  # fmt: skip
-_ILLUSTRATIVE = {"zero": 0, "one": 1, "once": 1, "half": 0.5, "third": 3, "last": -1, "final": -1, "whole": 0}
-"""Words that sometimes stand for a number."""
+_SMALL = (0, 0.5, 1)
+"""Numbers whose words often mean something else, such as "one" and "once"."""
+_ILLUSTRATIVE = {"third": 3, "last": -1, "final": -1, "whole": 0}
+"""Other words that sometimes stand for a number."""
 _SIGNS = {
     "comma": ",", "commas": ",", "hyphen": "-", "hyphens": "-", "dash": "-", "dashes": "-", "space": " ",
     "spaces": " ", "semicolon": ";", "semicolons": ";", "colon": ":", "slash": "/", "underscore": "_",
@@ -25,24 +24,22 @@ _SIGNS = {
 }  # fmt: skip
 _USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 NEW_FIELDS = ("new_1", "new_2")
-"""Names for fields that a call adds: a task need not name them."""
+"""Names for fields that a call adds, if the task does not name them."""
 HOLE = "part"
-"""The placeholder in a template that is made of a quoted text."""
-_QUOTED = re.compile(r"'([^'\n]{0,60})'(?!\w)|\"([^\"\n]{0,60})\"|“([^”\n]{0,60})”")
-_NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+"""The placeholder in a template made of a quoted text."""
 _BRACKETED = re.compile(r"\[(-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+)\]")
 _FOR_EXAMPLE = re.compile(r"for (?:example|instance)|such as|e\.g\.|as in|becomes?\b|\bso '|\blike '|=")
 _AROUND = 40
-"""Characters before and after a number that may say what it is."""
+"""Characters before and after a number that count as its context."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A value that a program may use, and what the task says about it."""
+    """A value that a program may use, with what the task says about it."""
 
     value: Any
     cost: float
-    """How unlikely it is at first sight, from 0."""
+    """The prior cost, from 0; higher means less likely."""
     kind: str
     """`number`, `text`, `entry`, `field`, `sign`, `list` or `usual`."""
     names: tuple[str, ...] = ()
@@ -57,16 +54,16 @@ class Named:
 
     value: Any
     weight: float
-    """How much it says against a program that it leaves this unused: near 0 for what only illustrates."""
+    """The penalty of a program that does not use it; near 0 for illustrations."""
     context: tuple[str, ...]
     unit: str
-    """The word behind a number."""
+    """The word after a number."""
     spelled: bool = False
     """Whether it is a number written as a word."""
 
 
 def named(text: str, entries: Sequence[str]) -> list[Named]:
-    """The numbers, quoted texts and entries of the data in a task's own words, in their order, each once."""
+    """The numbers, quoted texts and entries of the data in a task's text, in order, each once."""
     found: dict[str, Named] = {}
 
     def add(value: Any, start: int, end: int) -> None:
@@ -93,31 +90,56 @@ def named(text: str, entries: Sequence[str]) -> list[Named]:
             old.unit if old else unit[1].lower().rstrip("s").replace("%", "percent") if unit else "",
         )
 
-    for match in _QUOTED.finditer(text):
-        add(next(part for part in match.groups() if part is not None), *match.span())
-    blank = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    read = read_text(text)
+    spelled = [constant for constant in read.constants if constant.kind == "words" and constant.value not in _SMALL]
+    for constant in _of_kind(read, "quoted"):
+        add(constant.value, constant.start, constant.end)
+    blank = _without_quotes(read)
     for entry in entries:
         if match := re.search(rf"\b{re.escape(entry)}\b", blank):
             add(entry, *match.span())
-    for match in _NUMBER.finditer(blank):
-        number = match[0].replace(",", "")
-        add(float(number) if "." in number else int(number), *match.span())
-    for match in re.finditer(r"[A-Za-z]+", blank):
-        if (value := _NUMERALS.get(match[0].lower())) is not None and repr(value) not in found:
-            add(value, *match.span())
-            found[repr(value)] = replace(found[repr(value)], weight=0.2, spelled=True)
+    for constant in _of_kind(read, "digits"):
+        add(constant.value, constant.start, constant.end)
+    for constant in spelled:
+        if repr(constant.value) not in found:
+            add(constant.value, constant.start, constant.end)
+            found[repr(constant.value)] = replace(found[repr(constant.value)], weight=0.2, spelled=True)
     return list(found.values())
+
+
+def _of_kind(text: Text, kind: str) -> list[Spoken]:
+    return [constant for constant in text.constants if constant.kind == kind]
+
+
+def _without_quotes(text: Text) -> str:
+    """The text with its quoted texts replaced by spaces."""
+    blank = text.text
+    for quoted in _of_kind(text, "quoted"):
+        blank = blank[: quoted.start] + " " * (quoted.end - quoted.start) + blank[quoted.end :]
+    return blank
+
+
+def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
+    """Numbers that are sometimes meant by words of the text, with the places of the words."""
+    small = [
+        (constant.start, constant.end, constant.value)
+        for constant in _of_kind(text, "words")
+        if constant.value in _SMALL
+    ]
+    words = re.finditer(r"[a-z]+", text.text.lower())
+    other = [(*match.span(), _ILLUSTRATIVE[match[0]]) for match in words if match[0] in _ILLUSTRATIVE]
+    return sorted([*small, *other])
 
 
 def constants(
     text: str, cases: Sequence[dict[str, Any]], outputs: Sequence[Any], names: Sequence[Named]
 ) -> list[Constant]:
-    """The values that a program for a task may use; each once, the likeliest reading first."""
-    found: dict[str, Constant] = {}
+    """The constants for a task, each once, with its likeliest reading."""
+    by_key: dict[str, Constant] = {}
 
     def add(value: Any, cost: float, kind: str, of: Sequence[Named] = (), context: Sequence[str] = ()) -> None:
         around = tuple(context) or tuple(itertools.chain.from_iterable(part.context for part in of))
-        found.setdefault(repr(value), Constant(value, cost, kind, tuple(repr(part.value) for part in of), around))
+        by_key.setdefault(repr(value), Constant(value, cost, kind, tuple(repr(part.value) for part in of), around))
 
     fields = field_names(cases, text)
     lower = set(re.findall(r"[a-z]+", text.lower()))
@@ -139,10 +161,8 @@ def constants(
     for name in fields:
         spoken = set(re.findall(r"[a-z]+", name.lower())) & (lower | {word + "s" for word in lower})
         add(name, 0.05 if spoken else 0.15, "field")
-    for match in re.finditer(r"[a-z]+", text.lower()):
-        if match[0] in _ILLUSTRATIVE:
-            around = text[max(0, match.start() - _AROUND) : match.end() + _AROUND]
-            add(_ILLUSTRATIVE[match[0]], 0.2, "number", context=words(around))
+    for start, end, value in _illustrative(read_text(text)):
+        add(value, 0.2, "number", context=words(text[max(0, start - _AROUND) : end + _AROUND]))
     for name in names:
         if isinstance(name.value, int) and name.value > 0:
             add(-name.value, 0.3, "number", [name])
@@ -157,21 +177,21 @@ def constants(
         add(value, 0.5, "usual")
     for value in NEW_FIELDS:
         add(value, 0.1, "new")
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]]]:
-    """Lists and objects that a task may mean, and the named constants in them.
+    """Lists and objects that a task may mean, with the named constants in them.
 
-    Lists as they are written; its quoted texts; its numbers of one unit, perhaps from 0 on; its numbers in runs of
-    two to four, also in order; quoted texts by pairs.
+    These are written lists; the quoted texts; the numbers of one unit, also with 0 before them; two to four consecutive
+    numbers, also sorted; pairs of quoted texts as an object.
     """
     numbers = [name for name in names if not isinstance(name.value, str) and not name.spelled][:8]
     texts = [name for name in names if isinstance(name.value, str)]
     for match in _BRACKETED.finditer(text):
         value = [float(part) if "." in part else int(part) for part in match[1].split(",")]
         yield value, [name for name in numbers if name.value in value]
-    units = {name.unit: [other for other in numbers if other.unit == name.unit] for name in numbers}
+    units = {name.unit: [number for number in numbers if number.unit == name.unit] for name in numbers}
     for same in units.values():
         if len(same) > 1:
             values = [name.value for name in same]
@@ -186,7 +206,7 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
                     yield [name.value for name in run], run
     if len(texts) in (2, 4, 6):
         pairs = zip(texts[::2], texts[1::2], strict=True)
-        yield {one.value: other.value for one, other in pairs}, texts
+        yield {key.value: other.value for key, other in pairs}, texts
     for length in (2, 3, 4):
         for start in range(len(numbers) - length + 1):
             run = numbers[start : start + length]
@@ -196,24 +216,24 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
 
 
 def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple[str, Named]]:
-    """Quoted texts that begin and end like all the answers, with a placeholder for the words in between."""
+    """Quoted texts that begin and end like all answers, with a placeholder for the words in between."""
     answers = [output.split(" ") for output in outputs if isinstance(output, str)]
     for name in names:
         if isinstance(name.value, str) and answers and len(answers) == len(outputs):
-            said = name.value.split(" ")
-            before = min(_common(said, answer) for answer in answers)
-            after = min(_common(said[::-1], answer[::-1]) for answer in answers)
-            if before + after == len(said) - 1:
-                yield " ".join([*said[:before], f"{{{HOLE}}}", *said[len(said) - after :]]), name
+            parts = name.value.split(" ")
+            before = min(_common(parts, answer) for answer in answers)
+            after = min(_common(parts[::-1], answer[::-1]) for answer in answers)
+            if before + after == len(parts) - 1:
+                yield " ".join([*parts[:before], f"{{{HOLE}}}", *parts[len(parts) - after :]]), name
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words two texts have in common at their beginnings."""
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """The number of common words at the beginning of two texts."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
-    """The keys of the objects in the inputs, and the entries of a list of texts that the task names all: a header."""
+    """The keys of objects in the inputs, and the entries of a list of texts that the task quotes: a header."""
     names: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, dict):
@@ -224,18 +244,18 @@ def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
 
 
 def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
-    """The texts in the inputs that may be names: one to four words, keys of objects included."""
-    found: dict[str, None] = {}
+    """The texts in the inputs that may be names: one to four words, and capitalised keys of objects."""
+    texts: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, str) and 2 < len(value) < 40 and value.count(" ") < 4:
-            found[value] = None
+            texts[value] = None
         if isinstance(value, dict):
-            found |= {key: None for key in cast(dict[str, Any], value) if len(key) > 2 and key[0].isupper()}
-    return list(found)
+            texts |= {key: None for key in cast(dict[str, Any], value) if len(key) > 2 and key[0].isupper()}
+    return list(texts)
 
 
 def _inside(cases: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """The values of the inputs and what they hold."""
+    """The values of the inputs and all their parts."""
     stack: list[Any] = [value for case in reversed(cases) for value in reversed(case.values())]
     while stack:
         value = stack.pop()
