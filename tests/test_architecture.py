@@ -43,12 +43,9 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
-        "flowmind.workflow.graph",
-        "flowmind.workflow.nesting",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",
-        "flowmind.formats.text",
     ),
     "langgraph": ("flowmind.agents", "experiments.bench"),
     "openai": ("flowmind.llm", "experiments.bench"),
