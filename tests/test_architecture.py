@@ -19,6 +19,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     (
         "tools_registry", "tools_registry.specs", "flowmind", "flowmind.base.errors", "flowmind.cli.command",
         "tools_registry.sandbox.errors", "tools_registry.sandbox.closing", "tools_registry.sandbox.seccomp",
+        "tools_registry.sandbox.addresses",
     ),
     ("tools_registry.sandbox.frames", "tools_registry.sandbox.confine", "flowmind.base"),
     ("flowmind.workflow.expressions",),
@@ -37,9 +38,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
 # Who may import what is not ours and not the standard library's.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
-    "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.environments", "tools_registry.specs.spec"),
+    "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.functions", "tools_registry.specs.spec"),
     "docstring_parser": ("tools_registry.specs.spec",),
-    "RestrictedPython": ("tools_registry.sandbox.language.rewriting", "tools_registry.sandbox.workers"),
+    "RestrictedPython": ("tools_registry.sandbox.language.rewriting",),
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from flowmind.base.errors import InputError
-from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, ToolSource
+from tools_registry.sandbox.functions import FunctionEnvironment
+from tools_registry.sandbox.local import LocalSandbox
+from tools_registry.specs.sources import ToolSource
 from tools_registry.specs.spec import SpecError, spec_of
 
 Tool = Callable[..., Any] | ToolSource

@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Record(BaseModel):
     """The base of every record: frozen, and no field that is not declared."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class SpecError(ValueError):
