@@ -432,5 +432,6 @@ def test_an_observation_is_a_value_or_an_error() -> None:
     assert failed.model_dump() == {
         "value": None,
         "error": {"type": "timeout", "message": "no result within 5 s"},
+        "refused_by": "",
     }
     assert (failed.ok, Observation(value=None).ok) == (False, True)

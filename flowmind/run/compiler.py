@@ -275,9 +275,8 @@ class _Compiler:
         number = self.number[node.id]
         match node:
             case Start():
-                for name in self.workflow.input_names:
-                    if name in self.workflow.inputs.get("required", []):
-                        self.emit(f"v_{name} = inputs[{name!r}]")
+                for name in self.workflow.bound_inputs:
+                    self.emit(f"v_{name} = inputs[{name!r}]")
             case ToolNode():
                 self.tool(node, number)
             case LLMNode(prompt=prompt, args=args, output=output):

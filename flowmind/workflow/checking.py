@@ -421,8 +421,7 @@ def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, froz
     if shape.start is None:
         return {}
     graph = shape.order
-    required: list[str] = workflow.inputs.get("required", [])
-    initial = frozenset(name for name in workflow.input_names if name in required)
+    initial = frozenset(workflow.bound_inputs)
     before: dict[str, frozenset[str] | None] = dict.fromkeys(shape.reached)
     before[shape.start] = frozenset()
     todo = [shape.start]

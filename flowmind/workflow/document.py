@@ -8,10 +8,9 @@ node that all of them reach joins. `flowmind.workflow.checking.check` says wheth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
@@ -224,6 +223,13 @@ class Workflow(Record):
         """The variables that `start` binds."""
         return tuple(self.inputs.get("properties", {}))
 
+    @property
+    def bound_inputs(self) -> tuple[str, ...]:
+        """The inputs that are always set: those that are required, or have a default."""
+        required = self.inputs.get("required", ())
+        fields: dict[str, Any] = self.inputs.get("properties", {})
+        return tuple(name for name, field in fields.items() if name in required or _has_default(field))
+
     @cached_property
     def leaving(self) -> dict[str, tuple[Edge, ...]]:
         """For each node that has any, the edges out of it."""
@@ -266,19 +272,9 @@ class Workflow(Record):
         """The document as text; reading it back and writing it again gives the same bytes."""
         return self.document
 
-    def to_langgraph(self, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None = None) -> Any:
-        """The workflow as a compiled LangGraph graph: `workflow.to_langgraph(tools).invoke(inputs)["answer"]`.
 
-        Args:
-            tools: Plain functions by the names of the tools.
-            llm: Answers a prompt with text, for `llm` nodes.
-
-        Raises:
-            InvalidWorkflow: If the workflow does not pass `check`.
-            InputError: If a tool or the model is missing, or a tool is a coroutine function.
-        """
-        # By name, because formats stand above the records; nothing of them is loaded before this is called.
-        return import_module("flowmind.formats.langgraph").to_langgraph(self, tools, llm)
+def _has_default(schema: Any) -> bool:
+    return isinstance(schema, dict) and "default" in schema
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

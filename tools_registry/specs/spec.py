@@ -13,6 +13,7 @@ from docstring_parser.common import Docstring
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from tools_registry.specs.callables import SpecError, named, signature_of
 from tools_registry.specs.schema import (
     JSONSchema,
     SchemaError,
@@ -21,6 +22,7 @@ from tools_registry.specs.schema import (
     from_annotation,
     type_label,
     validator,
+    within_subset,
 )
 from tools_registry.specs.values import CaseError, clean
 
@@ -32,10 +34,6 @@ class Record(BaseModel):
     """The base of every record: frozen, and no field that is not declared."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class SpecError(ValueError):
-    """A function cannot be a tool; the message names the function and what would mend it."""
 
 
 class ToolSpec(Record):
@@ -191,30 +189,30 @@ def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F
     return mark
 
 
-def spec_of(function: Callable[..., Any]) -> ToolSpec:
-    """The spec of a user's own function, from its type hints and docstring (any common style).
+def spec_of(tool: Any) -> ToolSpec:
+    """The spec of a user's own tool, from its type hints and docstring (any common style).
+
+    Args:
+        tool: Whatever `tools_registry.specs.callables.named` takes.
 
     Raises:
-        SpecError: If a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
+        SpecError: If it is no tool, or a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
     """
-    name, effect = getattr(function, "__flowmind_tool__", (None, "read"))
-    name = name or function.__name__
-    doc = _read_doc(inspect.getdoc(function) or "", docstring_parser.DocstringStyle.AUTO)
-    try:
-        signature = inspect.signature(function, eval_str=True)
-    except (NameError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise SpecError(f"tool {name!r}: its annotations cannot be read: {error}") from None
+    function, name, effect, text, notes = named(tool)
+    doc = _read_doc(text, docstring_parser.DocstringStyle.AUTO)
+    signature = signature_of(function, name)
     fields: dict[str, JSONSchema] = {}
     required: list[str] = []
     for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"tool {name!r}: parameter {parameter.name!r} must be passed by its name")
         fields[parameter.name] = _schema_of(parameter.annotation, name)
+        if parameter.name in notes:
+            fields[parameter.name] = {**fields[parameter.name], "description": notes[parameter.name]}
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
         else:
             fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
-    return _spec(name, doc, fields, required, _schema_of(signature.return_annotation, name), effect)
+    returns = _schema_of(signature.return_annotation, name)
+    return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect))
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
