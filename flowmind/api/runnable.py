@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 from flowmind.api.tools import Tools, environment_of
 from flowmind.base.errors import CaseFailed, InputError
@@ -35,7 +35,7 @@ class RunnableWorkflow:
 
     def __init__(self, workflow: Workflow, tools: Tools | Environment, model: ChatModel | None = None) -> None:
         self.workflow = workflow
-        self._environment: Environment = tools if _is_environment(tools) else environment_of(tools)
+        self._environment: Environment = environment_of(tools)
         self._prepared = Prepared(workflow, self._environment)
         self._model = model
 
@@ -69,7 +69,7 @@ class RunnableWorkflow:
             inputs = {**(inputs or {}), **named}
         if self._prepared.waits:
             return _answer(self.trace(inputs))
-        (ran,) = self._prepared.run((inputs,), self._environment, DEFAULT_BUDGET)
+        ran = self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET)
         if ran.error is not None:
             raise _failure(ran)
         return ran.answer
@@ -128,7 +128,7 @@ class RunnableWorkflow:
         """Every step of a run on these inputs, errors included."""
         if self._prepared.waits:
             return wait_for(arun(self.workflow, dict(inputs), self._environment, self._model))
-        return self._prepared.run((inputs,), self._environment, DEFAULT_BUDGET)[0].trace
+        return self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET).trace
 
     def save(self, path: str | Path) -> None:
         """Writes the workflow's document."""
@@ -151,10 +151,6 @@ class RunnableWorkflow:
             raise InputError("to_langgraph: the tools are no functions of this process; give functions by name")
         export = import_module("flowmind.formats.langgraph").to_langgraph
         return export(self.workflow, functions, llm, self._environment.specs if tools is None else None)
-
-
-def _is_environment(tools: Tools | Environment) -> TypeGuard[Environment]:
-    return hasattr(tools, "specs") and hasattr(tools, "awaited")
 
 
 def _failure(ran: Ran) -> CaseFailed:

@@ -17,7 +17,7 @@ from flowmind.workflow.program import Outcome, Program, Run, StepError, failed, 
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import validator
 from tools_registry.specs.spec import ToolCall, ToolError, ToolSpec
-from tools_registry.specs.values import CaseError, clean, copy_json
+from tools_registry.specs.values import CaseError, clean, copy_json, fits_plainly, plain_kinds
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
@@ -28,6 +28,9 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
     """
     if problems := check(workflow, specs):
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
+
+
+_WAITS = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
 class Prepared:
@@ -44,8 +47,8 @@ class Prepared:
         """Whether only `arun` can run it."""
         self.problem = validator(workflow.inputs)
         """Gives what is wrong with the inputs of a case."""
-        fields: dict[str, Any] = workflow.inputs.get("properties", {})
-        self._defaults = {name: fields[name]["default"] for name in workflow.bound_inputs if "default" in fields[name]}
+        self._defaults = workflow.input_defaults
+        self._kinds = None if self._defaults else plain_kinds(workflow.inputs)
 
     @cached_property
     def program(self) -> Program:
@@ -60,12 +63,23 @@ class Prepared:
 
     def admit(self, inputs: Mapping[str, Any]) -> dict[str, Any] | Outcome:
         """The inputs of a case as strict JSON with defaults filled in; an outcome if they do not fit."""
+        if self._kinds is not None and fits_plainly(inputs, self._kinds):
+            return {**inputs}
         try:
-            admitted = clean({**self._defaults, **inputs})
+            admitted: dict[str, Any] = clean({**self._defaults, **inputs})
             problem = self.problem(admitted)
         except CaseError as error:
             admitted, problem = {}, error.message
         return admitted if problem is None else Outcome(None, ("invalid_input", problem), [])
+
+    def run_one(self, inputs: Mapping[str, Any], environment: Environment, budget: int) -> Ran:
+        """Runs one case; as `run` does for several."""
+        if self.waits:
+            raise InvalidWorkflow(_WAITS)
+        admitted = self.admit(inputs)
+        if isinstance(admitted, Outcome):
+            return Ran(admitted, self, {}, budget)
+        return Ran(environment.run(self.program, (admitted,), budget)[0], self, admitted, budget)
 
     def run(self, cases: Sequence[Mapping[str, Any]], environment: Environment, budget: int) -> list[Ran]:
         """Runs cases in one round trip.
@@ -74,7 +88,7 @@ class Prepared:
             InvalidWorkflow: If the workflow needs `arun`.
         """
         if self.waits:
-            raise InvalidWorkflow("the workflow has llm nodes or async tools: run it with `arun`")
+            raise InvalidWorkflow(_WAITS)
         admitted = [self.admit(inputs) for inputs in cases]
         fitting = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
         outcomes = iter(environment.run(self.program, fitting, budget))

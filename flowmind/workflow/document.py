@@ -224,11 +224,18 @@ class Workflow(Record):
         return tuple(self.inputs.get("properties", {}))
 
     @property
-    def bound_inputs(self) -> tuple[str, ...]:
-        """The inputs that are always set: those that are required, or have a default."""
+    def input_defaults(self) -> dict[str, Any]:
+        """The defaults of the inputs that have one and are not required."""
         required = self.inputs.get("required", ())
         fields: dict[str, Any] = self.inputs.get("properties", {})
-        return tuple(name for name, field in fields.items() if name in required or _has_default(field))
+        optional = {name: field for name, field in fields.items() if name not in required and isinstance(field, dict)}
+        return {name: field["default"] for name, field in optional.items() if "default" in field}
+
+    @property
+    def bound_inputs(self) -> tuple[str, ...]:
+        """The inputs that are always set: those that are required, or have a default."""
+        always = {*self.inputs.get("required", ()), *self.input_defaults}
+        return tuple(name for name in self.input_names if name in always)
 
     @cached_property
     def leaving(self) -> dict[str, tuple[Edge, ...]]:
@@ -271,10 +278,6 @@ class Workflow(Record):
     def to_json(self) -> str:
         """The document as text; reading it back and writing it again gives the same bytes."""
         return self.document
-
-
-def _has_default(schema: Any) -> bool:
-    return isinstance(schema, dict) and "default" in schema
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

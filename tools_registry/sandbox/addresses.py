@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 _ASK, _FIXED = 0xFFFFFFFF, 0x0040000
-_personality = ctypes.CDLL(None).personality if sys.platform == "linux" else None
+_personality: Callable[[int], int] | None = ctypes.CDLL(None).personality if sys.platform == "linux" else None
 
 
 @contextlib.contextmanager

@@ -64,8 +64,8 @@ def _of_library(tool: Any, name: str, effect: str) -> Named:
     if function is None:
         raise SpecError(f"tool {name!r} has no function to call; give the function itself")
     schema = getattr(tool, "args_schema", None)
-    described: dict[str, Any] = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema or {}
-    properties = described.get("properties", {})
+    described: Any = cast(Any, schema).model_json_schema() if hasattr(schema, "model_json_schema") else schema
+    properties: dict[str, Any] = (described or {}).get("properties", {})
     notes = {key: part["description"] for key, part in properties.items() if part.get("description")}
     text = str(getattr(tool, "description", None) or inspect.getdoc(function) or "")
     return Named(_without_injected(function), name, effect, text, notes)

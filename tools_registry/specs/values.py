@@ -76,6 +76,46 @@ def clean(value: Any, depth: int = 0) -> Any:
     raise CaseError("not_json", f"a value of type {kind.__name__} is not JSON")
 
 
+_NOTES = {"type", "title", "description", "default", "examples"}
+_KINDS = {"integer": int, "number": float, "string": str, "boolean": bool}
+
+
+def plain_kinds(schema: dict[str, Any]) -> dict[str, type] | None:
+    """The Python types of an object's fields, if every field is required and plain; else None."""
+    fields: dict[str, Any] = schema.get("properties", {})
+    kinds = {
+        name: _KINDS.get(str(field.get("type")))
+        for name, field in fields.items()
+        if isinstance(field, dict) and field.keys() <= _NOTES
+    }
+    plain = {name: kind for name, kind in kinds.items() if kind is not None}
+    complete = plain.keys() == fields.keys() == set(schema.get("required", ()))
+    known = schema.keys() <= {"properties", "required", "additionalProperties", *_NOTES}
+    return plain if complete and known and schema.get("type") == "object" else None
+
+
+def fits_plainly(value: Any, kinds: dict[str, type]) -> bool:
+    """Whether a value has exactly these fields, and each needs no check but that of its type.
+
+    False does not mean that the value is wrong: it must be checked against the schema.
+    """
+    if type(value) is not dict or len(fields := cast(dict[str, Any], value)) != len(kinds):
+        return False
+    for name, kind in kinds.items():
+        field = cast(Any, fields.get(name))
+        if type(field) is not kind:
+            return False
+        if kind is int:
+            if not -_INT_BOUND < field < _INT_BOUND:
+                return False
+        elif kind is str:
+            if not field.isascii():
+                return False
+        elif kind is float and field - field != 0.0:
+            return False
+    return True
+
+
 def copy_json(value: Any) -> Any:
     """A copy of a JSON value that shares nothing that can be changed."""
     kind = type_of(value)
@@ -126,7 +166,6 @@ _PLAIN = {
     "boolean": "type({0}) is bool",
 }  # fmt: skip
 """Tests of the types whose values need no copy, as source."""
-_NOTES = {"type", "title", "description", "default", "examples"}
 _DIRECT = """def call({taken}):
     if {fits}:
         try:
