@@ -134,23 +134,22 @@ class RunnableWorkflow:
         """Writes the workflow's document."""
         write_text(Path(path), self.workflow.to_json())
 
-    def to_langgraph(
-        self, tools: Mapping[str, Callable[..., Any]] | None = None, llm: Callable[[str], str] | None = None
-    ) -> Any:
+    def to_langgraph(self, tools: Tools | None = None, llm: Callable[[str], str] | None = None) -> Any:
         """The workflow as a compiled LangGraph graph: `to_langgraph().invoke(inputs)["answer"]`.
 
         Args:
-            tools: Plain functions by the names of the tools; by default the workflow's own.
+            tools: Functions, as a list or a dict by name; by default the workflow's own.
             llm: Answers a prompt with text, for `llm` nodes.
 
         Raises:
             InputError: If a tool or the model is missing, or a tool is async or runs in a sandbox.
         """
-        functions = tools if tools is not None else getattr(self._environment, "functions", None)
+        environment = self._environment if tools is None else environment_of(tools)
+        functions = getattr(environment, "functions", None)
         if functions is None:
-            raise InputError("to_langgraph: the tools are no functions of this process; give functions by name")
+            raise InputError("to_langgraph: the tools are not functions of this process; give functions")
         export = import_module("flowmind.formats.langgraph").to_langgraph
-        return export(self.workflow, functions, llm, self._environment.specs if tools is None else None)
+        return export(self.workflow, functions, llm, environment.specs)
 
 
 def _failure(ran: Ran) -> CaseFailed:

@@ -33,7 +33,7 @@ from flowmind.workflow.document import (
 )
 from flowmind.workflow.graph import Flow, analyse
 from tools_registry.specs.schema import SchemaError, validator
-from tools_registry.specs.spec import Record, ToolSpec
+from tools_registry.specs.spec import Record, ToolSpec, specs_of
 
 Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
@@ -65,16 +65,19 @@ class Problem(Record):
         return f"{self.where}: {self.message} [{self.code}{place}]"
 
 
-def check(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Problem]:
+def check(workflow: Workflow, tools: Any) -> list[Problem]:
     """Every problem of a workflow, in the order of its document; an empty list if it is sound.
 
     Args:
         workflow: The document.
-        specs: The tools it may call, by name.
+        tools: The tools that it may call: functions or specs, one, a list or a dict by name; or an environment.
+
+    Raises:
+        SpecError: If something cannot be a tool.
     """
     paths = _paths(workflow)
-    found = dict.fromkeys(islice(_problems(workflow, specs), MAX_PROBLEMS))
-    return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in found]
+    problems = dict.fromkeys(islice(_problems(workflow, specs_of(tools)), MAX_PROBLEMS))
+    return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in problems]
 
 
 def _paths(workflow: Workflow) -> dict[str, str]:

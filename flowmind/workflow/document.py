@@ -226,10 +226,12 @@ class Workflow(Record):
     @property
     def input_defaults(self) -> dict[str, Any]:
         """The defaults of the inputs that have one and are not required."""
-        required = self.inputs.get("required", ())
-        fields: dict[str, Any] = self.inputs.get("properties", {})
-        optional = {name: field for name, field in fields.items() if name not in required and isinstance(field, dict)}
-        return {name: field["default"] for name, field in optional.items() if "default" in field}
+        fields = {
+            name: cast(JSONSchema, field)
+            for name, field in self.inputs.get("properties", {}).items()
+            if isinstance(field, dict) and name not in self.inputs.get("required", ())
+        }
+        return {name: field["default"] for name, field in fields.items() if "default" in field}
 
     @property
     def bound_inputs(self) -> tuple[str, ...]:

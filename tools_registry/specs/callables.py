@@ -63,12 +63,17 @@ def _of_library(tool: Any, name: str, effect: str) -> Named:
     function = next((candidate for candidate in candidates if callable(candidate)), None)
     if function is None:
         raise SpecError(f"tool {name!r} has no function to call; give the function itself")
-    schema = getattr(tool, "args_schema", None)
-    described: Any = cast(Any, schema).model_json_schema() if hasattr(schema, "model_json_schema") else schema
-    properties: dict[str, Any] = (described or {}).get("properties", {})
-    notes = {key: part["description"] for key, part in properties.items() if part.get("description")}
     text = str(getattr(tool, "description", None) or inspect.getdoc(function) or "")
-    return Named(_without_injected(function), name, effect, text, notes)
+    return Named(_without_injected(function), name, effect, text, _notes(getattr(tool, "args_schema", None)))
+
+
+def _notes(arguments: Any) -> dict[str, str]:
+    """The descriptions of parameters in a pydantic class or a JSON Schema."""
+    schema: dict[str, Any] = (
+        arguments.model_json_schema() if hasattr(arguments, "model_json_schema") else dict(arguments or {})
+    )
+    fields: dict[str, Any] = schema.get("properties", {})
+    return {name: field["description"] for name, field in fields.items() if field.get("description")}
 
 
 def _without_injected(function: Callable[..., Any]) -> Callable[..., Any]:

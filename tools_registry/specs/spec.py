@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
@@ -213,6 +213,31 @@ def spec_of(tool: Any) -> ToolSpec:
             fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
     returns = _schema_of(signature.return_annotation, name)
     return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect))
+
+
+def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
+    """The specs of tools, by name.
+
+    Args:
+        tools: Functions, specs, or objects with a `spec`, as one tool, a list or a dict by name; or an environment.
+
+    Raises:
+        SpecError: If something cannot be a tool.
+    """
+    if hasattr(tools, "specs"):
+        return tools.specs
+    if isinstance(tools, Mapping):
+        by_name = cast(Mapping[str, Any], tools)
+        return {name: spec if isinstance(spec, ToolSpec) else _spec_of(spec) for name, spec in by_name.items()}
+    listed = cast(Sequence[Any], tools) if isinstance(tools, Sequence) else [tools]
+    return {spec.name: spec for spec in map(_spec_of, listed)}
+
+
+def _spec_of(tool: Any) -> ToolSpec:
+    if isinstance(tool, ToolSpec):
+        return tool
+    spec = getattr(tool, "spec", None)
+    return spec if isinstance(spec, ToolSpec) else spec_of(tool)
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:

@@ -83,11 +83,8 @@ _KINDS = {"integer": int, "number": float, "string": str, "boolean": bool}
 def plain_kinds(schema: dict[str, Any]) -> dict[str, type] | None:
     """The Python types of an object's fields, if every field is required and plain; else None."""
     fields: dict[str, Any] = schema.get("properties", {})
-    kinds = {
-        name: _KINDS.get(str(field.get("type")))
-        for name, field in fields.items()
-        if isinstance(field, dict) and field.keys() <= _NOTES
-    }
+    parts = {name: cast(dict[str, Any], field) for name, field in fields.items() if isinstance(field, dict)}
+    kinds = {name: _KINDS.get(str(part.get("type"))) for name, part in parts.items() if part.keys() <= _NOTES}
     plain = {name: kind for name, kind in kinds.items() if kind is not None}
     complete = plain.keys() == fields.keys() == set(schema.get("required", ()))
     known = schema.keys() <= {"properties", "required", "additionalProperties", *_NOTES}
