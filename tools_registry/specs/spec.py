@@ -205,14 +205,12 @@ def spec_of(tool: Any) -> ToolSpec:
     required: list[str] = []
     for parameter in signature.parameters.values():
         fields[parameter.name] = _schema_of(parameter.annotation, name)
-        if parameter.name in notes:
-            fields[parameter.name] = {**fields[parameter.name], "description": notes[parameter.name]}
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
         else:
             fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
     returns = _schema_of(signature.return_annotation, name)
-    return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect))
+    return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect), notes)
 
 
 def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
@@ -372,8 +370,9 @@ def _spec(
     required: list[str],
     returns: JSONSchema,
     effect: Effect,
+    notes: Mapping[str, str] | None = None,
 ) -> ToolSpec:
-    notes = {param.arg_name: param.description for param in doc.params if param.description}
+    notes = {param.arg_name: param.description for param in doc.params if param.description} | dict(notes or {})
     definitions = _take_definitions(fields, name)
     described = {
         key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()
