@@ -452,6 +452,7 @@ class _Steps:
     def lines(self) -> list[str]:
         """The steps in an order in which jumps lead down but for those that close a loop."""
         lines: list[str] = []
+        assert self.flow.start is not None
         first = next(iter(self.flow.order.successors(self.flow.start)))
         if self.names[:1] != [first]:
             lines.append(f"goto {first}")

@@ -62,12 +62,12 @@ Item = Do | If | Loop | Again | Leave | Return
 Block = tuple[Item, ...]
 
 
-def nested(workflow: Workflow) -> Block | None:
+def nested(workflow: Workflow, flow: Flow | None = None) -> Block | None:
     """The nested form of a workflow that passes `check`, without its start; None if the graph has none.
 
     A node that two arms share without joining at it appears once in each.
     """
-    structurer = _Structurer(workflow, analyse(workflow))
+    structurer = _Structurer(workflow, flow or analyse(workflow))
     assert structurer.flow.start is not None
     try:
         return structurer.walk(structurer.flow.start, _Region())
