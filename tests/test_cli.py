@@ -487,7 +487,7 @@ def test_a_workflow_that_asks_a_model_needs_one(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, '"asked: Where is Oslo?"\n')
     with FaultyServer(lambda number, body: Fault(400, "no")) as server:
         failed = flowmind(*words, "--model", "m", "--base-url", server.url)
-        assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
+        assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (2, "", 1)
         assert "HTTP 400" in failed.stderr
 
 

@@ -137,7 +137,7 @@ def traces_of(gold: Workflow, cases: Cases) -> list[Trace]:
         return [await shown(case) for case in cases]
 
     made = asyncio.run(every())
-    assert all(trace.ok and {step.kind for step in trace.events} <= {"tool"} for trace in made)
+    assert all(trace.ok and {step.kind for step in trace.events} <= {"called"} for trace in made)
     return made
 
 

@@ -35,6 +35,9 @@ class Trier(Environment, Protocol):
         ...
 
 
+_NOT_COMPARED = {"local": {"refused_by"}, "monty": {"refused_by"}}
+
+
 class Difference(Record):
     """A call that went one way here and another way there."""
 
@@ -47,7 +50,7 @@ class Difference(Record):
     @property
     def line(self) -> str:
         """The difference as a line of JSON."""
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, sort_keys=True)
+        return json.dumps(self.model_dump(mode="json", exclude=_NOT_COMPARED), ensure_ascii=False, sort_keys=True)
 
 
 def verdict(local: Observation, monty: Observation) -> Verdict:
