@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flowmind.trace.task import Example, Task
     from flowmind.workflow.checking import Problem, check
     from flowmind.workflow.document import Workflow
-    from tools_registry.sandbox.environments import ToolSource
+    from tools_registry.specs.sources import ToolSource
     from tools_registry.specs.spec import tool
 
 _HOMES = {
@@ -41,7 +41,7 @@ _HOMES = {
     "flowmind.llm.openai_chat": ("OpenAIChat",),
     "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
     "tools_registry.specs.spec": ("tool",),
-    "tools_registry.sandbox.environments": ("ToolSource",),
+    "tools_registry.specs.sources": ("ToolSource",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"

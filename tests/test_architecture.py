@@ -19,6 +19,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     (
         "tools_registry", "tools_registry.specs", "flowmind", "flowmind.base.errors", "flowmind.cli.command",
         "tools_registry.sandbox.errors", "tools_registry.sandbox.closing", "tools_registry.sandbox.seccomp",
+        "tools_registry.sandbox.addresses",
     ),
     ("tools_registry.sandbox.frames", "tools_registry.sandbox.confine", "flowmind.base"),
     ("flowmind.workflow.expressions",),
@@ -37,19 +38,16 @@ ROWS: tuple[tuple[str, ...], ...] = (
 # Who may import what is not ours and not the standard library's.
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
-    "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.environments", "tools_registry.specs.spec"),
+    "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.functions", "tools_registry.specs.spec"),
     "docstring_parser": ("tools_registry.specs.spec",),
-    "RestrictedPython": ("tools_registry.sandbox.language.rewriting", "tools_registry.sandbox.workers"),
+    "RestrictedPython": ("tools_registry.sandbox.language.rewriting",),
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
-        "flowmind.workflow.graph",
-        "flowmind.workflow.nesting",
         "flowmind.evaluation.normal_form",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",
-        "flowmind.formats.text",
     ),
     "langgraph": ("flowmind.agents", "experiments.bench"),
     "openai": ("flowmind.llm", "experiments.bench"),
@@ -103,6 +101,18 @@ def imports(module: str) -> set[str]:
     return {name for node in ast.walk(MODULES[module]) for name in imported(node)}
 
 
+def named_in_calls(module: str) -> set[str]:
+    """The modules of ours whose names stand in calls, as in `import_module("flowmind.formats.svg")`."""
+    texts = {
+        argument.value
+        for call in ast.walk(MODULES[module])
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
+    return {text for text in texts if text in MODULES and "." in text}
+
+
 def top(module: str) -> str:
     return module.partition(".")[0]
 
@@ -125,6 +135,14 @@ def test_imports_point_down_and_siblings_never_import_one_another(module: str) -
         if theirs is not None and theirs[1] != ours[1] and theirs[0] >= ours[0]:
             wrong.append(name)
     assert wrong == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"flowmind"} - LAZY))
+def test_no_name_in_a_call_points_up(module: str) -> None:
+    ours = entry(module)
+    assert ours is not None
+    theirs = {name: entry(name) for name in named_in_calls(module)}
+    assert [name for name, row in theirs.items() if row is not None and row[0] > ours[0]] == []
 
 
 def test_what_is_not_ours_is_imported_where_the_table_says() -> None:
@@ -175,12 +193,80 @@ assert summarize([trace(2), trace(5)], [double]).workflow({"n": 7}) == 14
 """
 
 
+HEAVY = {
+    "langgraph", "openai", "aiohttp", "networkx", "RestrictedPython", "asyncio", "flowmind.build", "flowmind.agents",
+}  # fmt: skip
+LOAD_AND_RUN = """
+import json, os, tempfile
+from flowmind import RunnableWorkflow, check
+
+def double(n: int) -> int:
+    '''Double a number.'''
+    return 2 * n
+
+document = {
+    "inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    "nodes": [
+        {"id": "start", "kind": "start"},
+        {"id": "two", "kind": "tool", "tool": "double", "args": {"n": {"var": "n"}}, "output": "m"},
+        {"id": "end", "kind": "end", "output": {"var": "m"}},
+    ],
+    "edges": [{"from": "start", "to": "two"}, {"from": "two", "to": "end"}],
+}
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "w.json")
+    with open(path, "w") as file:
+        json.dump(document, file)
+    workflow = RunnableWorkflow.load(path, [double])
+    assert check(workflow.workflow, [double]) == []
+    assert workflow({"n": 4}) == workflow(n=4) == 8
+    assert [event.kind for event in workflow.trace({"n": 4}).events] == ["called"]
+"""
+ELSEWHERE = """
+import os, signal, socket, sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("resource", "fcntl", "pwd", "grp", "termios"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+for module, names in ((os, ("fork", "register_at_fork", "sched_getaffinity")), (socket, ("send_fds", "recv_fds"))):
+    for name in names:
+        delattr(module, name)
+"""
+IN_A_SANDBOX = """
+import asyncio
+from flowmind import ToolSource
+from flowmind.api.tools import environment_of
+from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.specs.spec import ToolCall
+
+sandbox = environment_of([ToolSource.parse("def double(n: int) -> int: return 2 * n")])
+try:
+    asyncio.run(sandbox.call(ToolCall(tool="double", args={"n": 1})))
+except SandboxUnavailable as error:
+    print(error)
+"""
+
+
+def test_own_functions_run_without_fork_and_the_sandbox_says_what_is_missing() -> None:
+    code = ELSEWHERE + LOAD_AND_RUN + IN_A_SANDBOX
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "the sandbox does not start: this system has no os.fork; your own functions run without a sandbox\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
         ("import flowmind", {"langgraph", "openai", "networkx"}),
         ("from flowmind import ExecuteSummarize, RunnableWorkflow, summarize", {"langgraph", "openai", "aiohttp"}),
         (SUMMARIZE, {"langgraph", "openai", "aiohttp"}),
+        (LOAD_AND_RUN, HEAVY),
+        ("from flowmind import check, RunnableWorkflow", HEAVY),
         ("import flowmind.cli.main; flowmind.cli.main.build_parser()", {"langgraph", "openai", "networkx", "pydantic"}),
         ("import tools_registry.sandbox.worker", {"pydantic", "pydantic_core", "asyncio", "flowmind.base"}),
     ],

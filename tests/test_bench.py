@@ -137,7 +137,7 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     report = json.loads(file.read_text())
     linear, replies = [Outcome.model_validate(outcome) for outcome in report["outcomes"]]
-    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 5, 2)
+    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 5, 3)
     assert (replies.name, replies.rounds, len(replies.contenders), len(replies.goals)) == ("replies", 1, 3, 0)
     assert set(report["versions"]) == set(PACKAGES) and report["versions"]["aiohttp"]
     assert report["machine"]["cores"] >= 1

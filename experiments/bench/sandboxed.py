@@ -12,9 +12,10 @@ from experiments.bench import workflows
 from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
 from flowmind.run.running import run_batch, run_many
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 from tools_registry.sandbox.language import policy
+from tools_registry.sandbox.local import LocalSandbox
 from tools_registry.specs.schema import validator
+from tools_registry.specs.sources import ToolSource
 from tools_registry.specs.values import call_checked
 
 SOURCE = '''def increase(x: int) -> int:

@@ -17,7 +17,7 @@ from flowmind.agents.replies import read_action
 from flowmind.agents.turns import Budget
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import Brief, ChatRequest, Message
-from tools_registry.sandbox.environments import FunctionEnvironment
+from tools_registry.sandbox.functions import FunctionEnvironment
 
 EPISODES = 64
 TURNS = 10

@@ -9,20 +9,25 @@ from itertools import pairwise
 from typing import Any, TypedDict
 
 from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
+from flowmind.api.runnable import RunnableWorkflow
 from flowmind.run.compiler import compile_workflow
-from flowmind.run.running import require_sound, run
+from flowmind.run.running import require_sound
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.program import Outcome, Tool, load, replay, run_brief
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
-from tools_registry.sandbox.environments import FunctionEnvironment
+from tools_registry.sandbox.functions import FunctionEnvironment
 
 NODES = 10
 ROUNDS = 100
-PLAIN, OURS, STEPS, CHECKED, LANGGRAPH = (
+PLAIN, OURS, STEPS, CALLED, LANGGRAPH = (
     "plain Python", "FlowMind, step budget, results kept for the trace", "FlowMind, the same, every step made",
-    "FlowMind, own functions checked, trace as records", "langgraph invoke",
+    "RunnableWorkflow, inputs and arguments checked", "langgraph invoke",
 )  # fmt: skip
-GOALS = (Goal(OURS, PLAIN, "slower", 3.0), Goal(OURS, LANGGRAPH, "faster", 1_000.0))
+GOALS = (
+    Goal(OURS, PLAIN, "slower", 3.0),
+    Goal(OURS, LANGGRAPH, "faster", 1_000.0),
+    Goal(CALLED, LANGGRAPH, "faster", 50.0),
+)
 
 
 class State(TypedDict):
@@ -91,7 +96,12 @@ def draw(calls: dict[str, str], conditions: dict[str, str], *paths: str) -> Work
 
 def linear() -> Workflow:
     """Ten calls, one after the other."""
-    names = [f"n{number}" for number in range(NODES)]
+    return chain(NODES)
+
+
+def chain(size: int) -> Workflow:
+    """So many calls, one after the other."""
+    names = [f"n{number}" for number in range(size)]
     return draw(dict.fromkeys(names, "increase"), {}, " ".join(["start", *names, "end"]))
 
 
@@ -150,10 +160,10 @@ def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager
     return loop(work, lambda outcome: outcome.answer == answer and outcome.error is None and len(outcome.steps) > 1)
 
 
-def checked(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
-    """What a user calls: inputs and arguments checked, and a `Trace`."""
-    work = partial(run, workflow, {"x": 0}, FunctionEnvironment(FUNCTIONS))
-    return loop(work, lambda trace: trace.answer == answer)
+def called(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
+    """What a user calls: a workflow with own functions, inputs and arguments checked; no trace is looked at."""
+    runnable = RunnableWorkflow(workflow, FUNCTIONS)
+    return loop(partial(runnable, {"x": 0}), lambda result: result == answer)
 
 
 def plain(function: Callable[[int], int], answer: int) -> AbstractContextManager[Sample]:
@@ -223,7 +233,7 @@ def _bench(
         Contender(PLAIN, partial(plain, function, answer)),
         Contender(OURS, partial(ours, workflow, answer, False)),
         Contender(STEPS, partial(ours, workflow, answer, True)),
-        Contender(CHECKED, partial(checked, workflow, answer)),
+        Contender(CALLED, partial(called, workflow, answer)),
         Contender(LANGGRAPH, partial(langgraph, graph, answer), ("langgraph",)),
     )
     return Bench(name, title, "µs", each, contenders, GOALS, size)

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from flowmind.base.errors import InputError
-from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox, ToolSource
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.functions import FunctionEnvironment
+from tools_registry.sandbox.local import LocalSandbox
+from tools_registry.specs.sources import ToolSource
 from tools_registry.specs.spec import SpecError, spec_of
 
 Tool = Callable[..., Any] | ToolSource
@@ -15,14 +18,18 @@ Tools = Tool | Sequence[Tool] | Mapping[str, Tool]
 """One tool, a list of tools, or a dict of them by name."""
 
 
-def environment_of(tools: Tools) -> FunctionEnvironment | LocalSandbox:
+def environment_of(tools: Tools | Environment) -> Environment:
     """An environment with a user's own functions (trusted, in this process) or tool sources (untrusted, in workers).
+
+    An environment is returned as it is.
 
     Raises:
         InputError: If there is no tool, if functions and sources are mixed, if two tools have one name, or if something
             cannot be a tool.
     """
-    listed = tool_list(tools)
+    if hasattr(tools, "specs") and hasattr(tools, "awaited"):
+        return cast(Environment, tools)
+    listed = tool_list(cast(Tools, tools))
     functions = [tool for tool in listed if not isinstance(tool, ToolSource)]
     sources = [tool for tool in listed if isinstance(tool, ToolSource)]
     if bool(functions) == bool(sources):

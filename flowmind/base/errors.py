@@ -24,11 +24,18 @@ class ModelFailure(FlowMindError):
 
 
 class CaseFailed(FlowMindError):
-    """A workflow ended in an error on one input."""
+    """A workflow ended in an error on one input.
 
-    def __init__(self, type: str, message: str) -> None:
+    Args:
+        type: The type of the error, such as `tool_error`.
+        message: What happened.
+        node: The id of the node that failed; empty if none did.
+    """
+
+    def __init__(self, type: str, message: str, node: str = "") -> None:
         super().__init__(f"{type}: {message}")
         self.type = type
+        self.node = node
 
 
 class Terminated(BaseException):

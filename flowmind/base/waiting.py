@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -12,6 +11,8 @@ T = TypeVar("T")
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, also where an event loop is running already (a notebook)."""
+    import asyncio  # 50 ms, and a workflow of plain functions never waits
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -183,6 +183,7 @@ class _Code:
 
     def dispatch(self, flow: Flow) -> list[str]:
         """A graph without a nested form: the name of the next step, and what is done in it."""
+        assert flow.start is not None
         (first,) = flow.order.successors(flow.start)
         lines = [f"    step = {first!r}", "    while True:"]
         word = "if"

@@ -36,7 +36,7 @@ from flowmind.formats.pycode import (
     tools_of,
 )
 from flowmind.formats.pyexpr import as_truth, clause, test_of
-from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, docstring, flat, named, statement
+from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.document import (
     DEFAULT_BOUND,
@@ -309,15 +309,19 @@ class _Writer:
         return [other for other in shared if loop_nodes(self.flow.order, other) < nodes]
 
     def start(self, node: Start) -> list[str]:
-        required = required_of(self.workflow)
+        bound = self.workflow.bound_inputs
         lines: list[str] = []
         for name in self.workflow.input_names:
-            if name not in required:
+            if name not in bound:
                 lines += [f"{INDENT * 2}if {string(name)} in state:", *statement(3, self.checked(name))]
-        return [*lines, *self.gives({**{name: self.checked(name) for name in required}, **self.goes(node)})]
+        return [*lines, *self.gives({**{name: self.checked(name) for name in bound}, **self.goes(node)})]
 
     def checked(self, name: str) -> Source:
-        return Group(f"{self.code.use('_input')}(", (string(name), f"state[{string(name)}]"), ")")
+        defaults = self.workflow.input_defaults
+        value: Source = f"state[{string(name)}]"
+        if name in defaults:
+            value = Group("state.get(", (string(name), constant(defaults[name])), ")")
+        return Group(f"{self.code.use('_input')}(", (string(name), value), ")")
 
     def condition(self, node: Condition) -> list[str]:
         test = test_of(node.expr, self.code.scope)

@@ -200,7 +200,7 @@ def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
     block = readable(workflow)
     forward: Any = flow.order.copy()
     forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
-    names: list[str] = nodes_of(block) if block else list(nx.lexicographical_topological_sort(forward))
+    names: list[str] = nodes_of(block) if block else forward.lexicographic()
     steps = [node for name in dict.fromkeys(names) if isinstance(node := workflow.by_id[name], Step)]
     calls: list[Step] = [step for step in steps if not isinstance(step, Assign)]
     return calls if calls and not assignments else steps

@@ -447,11 +447,12 @@ class _Steps:
         self.back = {(edge.source, edge.target): edge for edge in flow.back_edges}
         forward = flow.order.copy()
         forward.remove_edges_from(self.back)
-        self.names = [name for name in nx.lexicographical_topological_sort(forward) if name != flow.start]
+        self.names = [name for name in forward.lexicographic() if name != flow.start]
 
     def lines(self) -> list[str]:
         """The steps in an order in which jumps lead down but for those that close a loop."""
         lines: list[str] = []
+        assert self.flow.start is not None
         first = next(iter(self.flow.order.successors(self.flow.start)))
         if self.names[:1] != [first]:
             lines.append(f"goto {first}")

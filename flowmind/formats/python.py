@@ -32,7 +32,7 @@ from flowmind.formats.pycode import (
     tools_of,
 )
 from flowmind.formats.pyexpr import Expr, as_truth, both, clause, test_of
-from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, docstring, flat, statement
+from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.checking import node_reads
 from flowmind.workflow.document import (
@@ -172,6 +172,10 @@ class _Writer:
             parameter = self.parameters[name]
             source = Group(f"{self.code.use('_input')}(", (string(name), parameter), ")")
             if name in required:
+                found += statement(1, source, f"{parameter} = " if name in self.read else "")
+            elif name in self.workflow.input_defaults:
+                default = constant(self.workflow.input_defaults[name])
+                found += [f"{INDENT}if {parameter} is None:", *statement(2, default, f"{parameter} = ")]
                 found += statement(1, source, f"{parameter} = " if name in self.read else "")
             else:
                 found += [f"{INDENT}if {parameter} is not None:", *statement(2, source)]

@@ -79,10 +79,9 @@ class TaskWriter:
         """What a task does."""
         match node:
             case Start():
-                required = [
-                    name for name in self.workflow.input_names if name in self.workflow.inputs.get("required", [])
-                ]
-                fields = {name: f"${{ .{name} }}" for name in required}
+                fields = {name: f"${{ .{name} }}" for name in self.workflow.bound_inputs}
+                for name, default in self.workflow.input_defaults.items():
+                    fields[name] = f'${{ if has("{name}") then .{name} else {dump_json(default)} end }}'
                 return {"set": fields or {"started": True}, "export": {"as": "${ . }" if fields else "${ {} }"}}
             case ToolNode(tool=tool, args=args, output=output):
                 if tool in OWN_CALLS:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
-
-import networkx
+from typing import cast
 
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.pruning import readable
@@ -16,7 +14,6 @@ from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, R
 from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
-nx = cast(Any, networkx)
 Step = ToolNode | Assign | LLMNode | End
 
 
@@ -165,7 +162,7 @@ def _listing(workflow: Workflow, flow: Flow, specs: Mapping[str, ToolSpec]) -> l
     """A graph without a nested form: a step a node, with the number of the next."""
     forward = flow.order.copy()
     forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
-    names = [name for name in nx.lexicographical_topological_sort(forward) if name != flow.start]
+    names = [name for name in forward.lexicographic() if name != flow.start]
     numbers = {name: place for place, name in enumerate(names, 1)}
     return [
         f"{numbers[name]}. {line}"

@@ -51,7 +51,12 @@ def compile_workflow(workflow: Workflow, asynchronous: bool = False, brief: bool
 
 @lru_cache(maxsize=256)
 def _compiled(document: str, asynchronous: bool, brief: bool) -> Program:
-    return _Compiler(Workflow.model_validate_json(document), asynchronous, brief).program()
+    return program_of(Workflow.model_validate_json(document), asynchronous, brief)
+
+
+def program_of(workflow: Workflow, asynchronous: bool = False, brief: bool = False) -> Program:
+    """As `compile_workflow`, without keeping the program."""
+    return _Compiler(workflow, asynchronous, brief).program()
 
 
 def needs_model(workflow: Workflow) -> bool:
@@ -79,7 +84,7 @@ class _Compiler:
     def program(self) -> Program:
         body_at = self.depth = 2
         loops = range(len(self.back))
-        structured = nested(self.workflow)
+        structured = nested(self.workflow, self.shape)
         fits = structured is not None and _depth(structured) <= MAX_INDENT
         if structured is not None and fits and len(names := nodes_of(structured)) == len(set(names)):
             assert self.shape.start is not None
@@ -275,9 +280,8 @@ class _Compiler:
         number = self.number[node.id]
         match node:
             case Start():
-                for name in self.workflow.input_names:
-                    if name in self.workflow.inputs.get("required", []):
-                        self.emit(f"v_{name} = inputs[{name!r}]")
+                for name in self.workflow.bound_inputs:
+                    self.emit(f"v_{name} = inputs[{name!r}]")
             case ToolNode():
                 self.tool(node, number)
             case LLMNode(prompt=prompt, args=args, output=output):
@@ -420,4 +424,4 @@ def _is_plain(binding: Binding) -> bool:
     return isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path)
 
 
-__all__: Sequence[str] = ("compile_workflow", "needs_model")
+__all__: Sequence[str] = ("compile_workflow", "needs_model", "program_of")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from flowmind.base.errors import InvalidWorkflow, ModelFailure
@@ -15,9 +15,9 @@ from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
 from flowmind.workflow.program import Outcome, Program, Run, StepError, failed, load, replay
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
-from tools_registry.specs.schema import Validator, validator
+from tools_registry.specs.schema import validator
 from tools_registry.specs.spec import ToolCall, ToolError, ToolSpec
-from tools_registry.specs.values import CaseError, clean, copy_json
+from tools_registry.specs.values import CaseError, clean, copy_json, fits_plainly, plain_kinds
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
@@ -30,31 +30,109 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
-_SOUND: WeakKeyDictionary[Environment, set[str]] = WeakKeyDictionary()
-"""The documents that are known to be sound, for each sandbox: checking one takes longer than running it."""
+_WAITS = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
-def _require_sound(workflow: Workflow, sandbox: Environment) -> None:
-    known = _SOUND.setdefault(sandbox, set())
-    if workflow.document not in known:
-        require_sound(workflow, sandbox.specs)
-        if len(known) >= 1_000:
+class Prepared:
+    """A sound workflow with everything that does not depend on a case. It holds no environment.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`.
+    """
+
+    def __init__(self, workflow: Workflow, environment: Environment) -> None:
+        require_sound(workflow, environment.specs)
+        self.workflow = workflow
+        self.waits = needs_waiting(workflow, environment)
+        """Whether only `arun` can run it."""
+        self.problem = validator(workflow.inputs)
+        """Gives what is wrong with the inputs of a case."""
+        self._defaults = workflow.input_defaults
+        self._kinds = None if self._defaults else plain_kinds(workflow.inputs)
+
+    @cached_property
+    def program(self) -> Program:
+        """The brief program."""
+        return compile_workflow(self.workflow, brief=True)
+
+    @cached_property
+    def full(self) -> tuple[Program, Run]:
+        """The program that reports every step, loaded."""
+        program = compile_workflow(self.workflow)
+        return program, load(program.source, program.constants)
+
+    def admit(self, inputs: Mapping[str, Any]) -> dict[str, Any] | Outcome:
+        """The inputs of a case as strict JSON with defaults filled in; an outcome if they do not fit."""
+        if self._kinds is not None and fits_plainly(inputs, self._kinds):
+            return {**inputs}
+        try:
+            admitted: dict[str, Any] = clean({**self._defaults, **inputs})
+            problem = self.problem(admitted)
+        except CaseError as error:
+            admitted, problem = {}, error.message
+        return admitted if problem is None else Outcome(None, ("invalid_input", problem), [])
+
+    def run_one(self, inputs: Mapping[str, Any], environment: Environment, budget: int) -> Ran:
+        """Runs one case; as `run` does for several."""
+        if self.waits:
+            raise InvalidWorkflow(_WAITS)
+        admitted = self.admit(inputs)
+        if isinstance(admitted, Outcome):
+            return Ran(admitted, self, {}, budget)
+        return Ran(environment.run(self.program, (admitted,), budget)[0], self, admitted, budget)
+
+    def run(self, cases: Sequence[Mapping[str, Any]], environment: Environment, budget: int) -> list[Ran]:
+        """Runs cases in one round trip.
+
+        Raises:
+            InvalidWorkflow: If the workflow needs `arun`.
+        """
+        if self.waits:
+            raise InvalidWorkflow(_WAITS)
+        admitted = [self.admit(inputs) for inputs in cases]
+        fitting = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
+        outcomes = iter(environment.run(self.program, fitting, budget))
+        return [
+            Ran(case, self, {}, budget) if isinstance(case, Outcome) else Ran(next(outcomes), self, case, budget)
+            for case in admitted
+        ]
+
+
+_PREPARED: WeakKeyDictionary[Environment, dict[str, Prepared]] = WeakKeyDictionary()
+"""By environment and document: preparing a workflow takes longer than running it."""
+_MOST_PREPARED = 256
+
+
+def prepare(workflow: Workflow, environment: Environment) -> Prepared:
+    """A workflow, ready to run in an environment; the last ones are kept.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`.
+    """
+    known = _PREPARED.setdefault(environment, {})
+    prepared = known.get(workflow.document)
+    if prepared is None:
+        prepared = Prepared(workflow, environment)
+        if len(known) >= _MOST_PREPARED:
             known.clear()
-        known.add(workflow.document)
+        known[workflow.document] = prepared
+    return prepared
 
 
 class Ran:
-    """A case that was run. It holds what the tools gave; the trace is made when it is looked at."""
+    """A case that was run. It keeps what the tools gave; the trace is made when it is looked at."""
 
-    __slots__ = ("_about", "_outcome", "_trace", "answer", "error")
+    __slots__ = ("_budget", "_inputs", "_outcome", "_prepared", "_trace", "answer", "error")
 
-    def __init__(self, outcome: Outcome, about: _Batch, inputs: dict[str, Any]) -> None:
+    def __init__(self, outcome: Outcome, prepared: Prepared, inputs: dict[str, Any], budget: int) -> None:
         self.answer: Any = outcome.answer
         """The final value; None if the case failed."""
-        self.error: ToolError | None = _error(outcome)
+        self.error: ToolError | None = None if outcome.error is None else _error(outcome)
         """Why it failed."""
         self._outcome = outcome
-        self._about = about, inputs
+        self._prepared = prepared
+        self._inputs = inputs
+        self._budget = budget
         self._trace: Trace | None = None
 
     @property
@@ -63,33 +141,30 @@ class Ran:
         return self.error is None
 
     @property
+    def node(self) -> str:
+        """The node that failed; empty if none did."""
+        at = self._outcome.at
+        return self._prepared.program.labels[at] if at >= 0 else ""
+
+    @property
+    def cause(self) -> BaseException | None:
+        """The exception behind the error, if a function of this process raised it."""
+        return self._outcome.cause
+
+    @property
     def trace(self) -> Trace:
         """Every step of the run. Equal inputs give an equal trace."""
         if self._trace is None:
-            batch, inputs = self._about
-            self._trace = batch.trace(inputs, self._outcome)
+            self._trace = self._traced()
         return self._trace
 
-
-class _Batch(NamedTuple):
-    """What the cases of a batch have in common."""
-
-    workflow: Workflow
-    budget: int
-
-    def trace(self, inputs: dict[str, Any], outcome: Outcome) -> Trace:
-        """The trace of a case."""
+    def _traced(self) -> Trace:
+        outcome = self._outcome
         if outcome.error is not None and outcome.error[0] == "invalid_input":
-            return Trace(inputs={}, stop="error", error=_error(outcome))
-        program, run = _full(self.workflow.document)
-        steps = replay(run, len(program.tools), inputs, outcome, self.budget)
-        return _trace(self.workflow, program, inputs, outcome._replace(steps=steps))
-
-
-@lru_cache(maxsize=64)
-def _full(document: str) -> tuple[Program, Run]:
-    program = compile_workflow(Workflow.model_validate_json(document))
-    return program, load(program.source, program.constants)
+            return Trace(inputs={}, stop="error", error=self.error)
+        program, run = self._prepared.full
+        steps = replay(run, len(program.tools), self._inputs, outcome, self._budget)
+        return _trace(self._prepared.workflow, program, self._inputs, outcome._replace(steps=steps))
 
 
 def _error(outcome: Outcome) -> ToolError | None:
@@ -124,17 +199,7 @@ def run_many(
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
     """
-    _require_sound(workflow, sandbox)
-    if needs_waiting(workflow, sandbox):
-        raise InvalidWorkflow("the workflow has llm nodes or async tools: run it with `arun`")
-    fits = validator(workflow.inputs)
-    admitted = [_admitted(fits, inputs) for inputs in cases]
-    sound = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
-    batch = _Batch(workflow, budget)
-    outcomes = iter(sandbox.run(compile_workflow(workflow, brief=True), sound, budget))
-    return [
-        Ran(case, batch, {}) if isinstance(case, Outcome) else Ran(next(outcomes), batch, case) for case in admitted
-    ]
+    return prepare(workflow, sandbox).run(cases, sandbox, budget)
 
 
 async def arun(
@@ -150,10 +215,10 @@ async def arun(
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
         ModelFailure: If the model's endpoint failed.
     """
-    _require_sound(workflow, sandbox)
+    prepared = prepare(workflow, sandbox)
     if needs_model(workflow) and model is None:
         raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
-    admitted = _admitted(validator(workflow.inputs), inputs)
+    admitted = prepared.admit(inputs)
     if isinstance(admitted, Outcome):
         return Trace(inputs={}, stop="error", error=_error(admitted))
     program = compile_workflow(workflow, asynchronous=True)
@@ -211,17 +276,6 @@ def _asker(model: ChatModel | None, failures: list[ModelFailure]) -> Callable[[s
         return reply.text
 
     return ask
-
-
-def _admitted(fits: Validator, inputs: dict[str, Any]) -> dict[str, Any] | Outcome:
-    """The inputs of a case as JSON values, or what comes of it, if they do not fit the workflow."""
-    cleaned: dict[str, Any] = {}
-    try:
-        cleaned = clean(inputs)
-        problem = fits(cleaned)
-    except CaseError as error:
-        problem = error.message
-    return cleaned if problem is None else Outcome(None, ("invalid_input", problem), [])
 
 
 def _trace(

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_lines, read_numbered
 from tools_registry import catalog
-from tools_registry.sandbox.environments import ToolSource
 from tools_registry.specs.schema import JSONSchema, check_schema, type_label, validator
+from tools_registry.specs.sources import ToolSource
 from tools_registry.specs.spec import Record, ToolSpec, strict_json
 
 

@@ -33,7 +33,7 @@ from flowmind.workflow.document import (
 )
 from flowmind.workflow.graph import Flow, analyse
 from tools_registry.specs.schema import SchemaError, validator
-from tools_registry.specs.spec import Record, ToolSpec
+from tools_registry.specs.spec import Record, ToolSpec, specs_of
 
 Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
@@ -65,16 +65,19 @@ class Problem(Record):
         return f"{self.where}: {self.message} [{self.code}{place}]"
 
 
-def check(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Problem]:
+def check(workflow: Workflow, tools: Any) -> list[Problem]:
     """Every problem of a workflow, in the order of its document; an empty list if it is sound.
 
     Args:
         workflow: The document.
-        specs: The tools it may call, by name.
+        tools: The tools that it may call: functions or specs, one, a list or a dict by name; or an environment.
+
+    Raises:
+        SpecError: If something cannot be a tool.
     """
     paths = _paths(workflow)
-    found = dict.fromkeys(islice(_problems(workflow, specs), MAX_PROBLEMS))
-    return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in found]
+    problems = dict.fromkeys(islice(_problems(workflow, specs_of(tools)), MAX_PROBLEMS))
+    return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in problems]
 
 
 def _paths(workflow: Workflow) -> dict[str, str]:
@@ -146,6 +149,10 @@ def _ids(workflow: Workflow) -> Iterator[Problem]:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
             message = f"input {name!r} cannot be a variable; use ASCII letters, digits and _"
             yield Problem(code="bad_inputs", where="inputs", message=message)
+    fields: dict[str, Any] = workflow.inputs.get("properties", {})
+    for name, default in workflow.input_defaults.items():
+        for problem in _literals(Literal_(value=default), fields[name], workflow.inputs.get("$defs")):
+            yield Problem(code="bad_inputs", where="inputs", message=f"the default of input {name!r}: {problem}")
 
 
 def _edges(workflow: Workflow) -> Iterator[Problem]:
@@ -343,32 +350,59 @@ def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
             if (problem := _kind_problem("array", [], schema)) is not None:
                 yield problem
             for part in parts:
-                yield from _literals(part, _option(schema, "array").get("items", {}), definitions)
+                yield from _literals(part, _option(schema, "array", definitions).get("items", {}), definitions)
         case ObjectOf(object=fields):
             if (problem := _kind_problem("object", {}, schema)) is not None:
                 yield problem
+                return
+            option = _option(schema, "object", definitions)
+            yield from _keys(fields, option)
+            rest = option.get("additionalProperties", {})
             for name, part in fields.items():
-                fields = _option(schema, "object")
-                rest = fields.get("additionalProperties", {})
-                held = fields.get("properties", {}).get(name, rest if isinstance(rest, dict) else {})
-                yield from _literals(part, held, definitions)
+                of_field = option.get("properties", {}).get(name, rest if isinstance(rest, dict) else {})
+                yield from _literals(part, of_field, definitions)
         case _:
             pass
 
 
-def _option(schema: Any, kind: str) -> Any:
+def _keys(fields: Collection[str], schema: Any) -> Iterator[str]:
+    """The keys that an object lacks, or must not have."""
+    known: Collection[str] = schema.get("properties", ())
+    for name in schema.get("required", ()):
+        if name not in fields:
+            yield f"field {name!r} is missing"
+    if schema.get("additionalProperties", True) is False:
+        for name in fields:
+            if name not in known:
+                yield f"field {name!r} is not known; known: {', '.join(known) or 'none'}"
+
+
+def _option(schema: Any, kind: str, definitions: Any) -> Any:
     """The part of a schema that is about values of a kind: of several options the only one, else nothing."""
+    schema = _referred(schema, definitions)
     options = [
         option
-        for option in schema.get("anyOf", [schema])
+        for option in (_referred(option, definitions) for option in schema.get("anyOf", [schema]))
         if _kind_problem(kind, [] if kind == "array" else {}, option) is None
     ]
     return options[0] if len(options) == 1 else {}
 
 
+def _referred(schema: Any, definitions: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a `$ref` points to; a chain of them ends after as many steps as there are definitions."""
+    known = definitions or {}
+    for _ in known:
+        if isinstance(schema, dict) and "$ref" in schema:
+            schema = known.get(str(cast(dict[str, Any], schema)["$ref"]).removeprefix("#/$defs/"), {})
+    return cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+
+
 def _kind_problem(kind: str, sample: Any, schema: Any) -> str | None:
+    """What a schema has against every value of a kind."""
     wanted = schema.get("type", kind)
-    return None if kind in ([wanted] if isinstance(wanted, str) else wanted) else validator(schema)(sample)
+    if kind in ([wanted] if isinstance(wanted, str) else wanted):
+        return None
+    return validator({"type": wanted})(sample)
 
 
 def _suggest(name: str, known: Collection[str]) -> str:
@@ -421,8 +455,7 @@ def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, froz
     if shape.start is None:
         return {}
     graph = shape.order
-    required: list[str] = workflow.inputs.get("required", [])
-    initial = frozenset(name for name in workflow.input_names if name in required)
+    initial = frozenset(workflow.bound_inputs)
     before: dict[str, frozenset[str] | None] = dict.fromkeys(shape.reached)
     before[shape.start] = frozenset()
     todo = [shape.start]

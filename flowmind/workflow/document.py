@@ -8,10 +8,9 @@ node that all of them reach joins. `flowmind.workflow.checking.check` says wheth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
@@ -224,6 +223,22 @@ class Workflow(Record):
         """The variables that `start` binds."""
         return tuple(self.inputs.get("properties", {}))
 
+    @property
+    def input_defaults(self) -> dict[str, Any]:
+        """The defaults of the inputs that have one and are not required."""
+        fields = {
+            name: cast(JSONSchema, field)
+            for name, field in self.inputs.get("properties", {}).items()
+            if isinstance(field, dict) and name not in self.inputs.get("required", ())
+        }
+        return {name: field["default"] for name, field in fields.items() if "default" in field}
+
+    @property
+    def bound_inputs(self) -> tuple[str, ...]:
+        """The inputs that are always set: those that are required, or have a default."""
+        always = {*self.inputs.get("required", ()), *self.input_defaults}
+        return tuple(name for name in self.input_names if name in always)
+
     @cached_property
     def leaving(self) -> dict[str, tuple[Edge, ...]]:
         """For each node that has any, the edges out of it."""
@@ -265,20 +280,6 @@ class Workflow(Record):
     def to_json(self) -> str:
         """The document as text; reading it back and writing it again gives the same bytes."""
         return self.document
-
-    def to_langgraph(self, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None = None) -> Any:
-        """The workflow as a compiled LangGraph graph: `workflow.to_langgraph(tools).invoke(inputs)["answer"]`.
-
-        Args:
-            tools: Plain functions by the names of the tools.
-            llm: Answers a prompt with text, for `llm` nodes.
-
-        Raises:
-            InvalidWorkflow: If the workflow does not pass `check`.
-            InputError: If a tool or the model is missing, or a tool is a coroutine function.
-        """
-        # By name, because formats stand above the records; nothing of them is loaded before this is called.
-        return import_module("flowmind.formats.langgraph").to_langgraph(self, tools, llm)
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

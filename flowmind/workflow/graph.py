@@ -11,15 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, cast
 
-import networkx
-
+from flowmind.workflow.digraph import Digraph, Dominance
 from flowmind.workflow.document import Condition, Edge, End, Node, Start, Workflow
-
-nx = cast(Any, networkx)
-Graph = Any
-"""A `networkx.DiGraph` over node ids; networkx ships no types."""
 
 
 @dataclass(frozen=True)
@@ -48,49 +42,49 @@ class Flow:
     irreducible: tuple[str, ...] = ()
     unbounded: tuple[str, ...] = ()
     forks: tuple[Fork, ...] = ()
-    order: Graph = None
+    order: Digraph = field(default_factory=Digraph)
     """The control flow with forks laid out one path after the other."""
     jumps: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """Where an edge really goes, if a fork moves it: (source, target) -> new target."""
 
 
 def analyse(workflow: Workflow) -> Flow:
-    """Finds what the control flow consists of; edges to nodes that do not exist are left out."""
-    ids = set(workflow.by_id)
-    graph: Graph = nx.DiGraph()
-    graph.add_nodes_from(node.id for node in workflow.nodes)
+    """Analyses the control flow; edges to nodes that do not exist are left out."""
+    ids = workflow.by_id
     edges = [edge for edge in workflow.edges if edge.source in ids and edge.target in ids]
-    graph.add_edges_from((edge.source, edge.target) for edge in edges)
+    graph = Digraph((node.id for node in workflow.nodes), ((edge.source, edge.target) for edge in edges))
     start = next((node.id for node in workflow.nodes if isinstance(node, Start)), None)
     if start is None:
         return Flow(start=None, order=graph)
-    reached = frozenset({start, *nx.descendants(graph, start)})
     ends = [node.id for node in workflow.nodes if isinstance(node, End) or _lacks_edge(workflow, node)]
-    leaving = frozenset(ends).union(*(nx.ancestors(graph, end) for end in ends))
-    live: Graph = graph.subgraph(reached).copy()
+    live = graph.subgraph(graph.descendants(start))
     back = _back_edges(live, start, edges)
-    forks = _forks(workflow, live, back)
+    forward = live.without((edge.source, edge.target) for edge in back)
+    closing = forward.closing_edge()
+    forks = () if closing else _forks(workflow, live, forward, back)
     jumps = _jumps(forks, live)
-    order: Graph = nx.DiGraph()
-    order.add_nodes_from(live.nodes)
-    for source, target in live.edges:
-        order.add_edge(source, jumps.get((source, target), target))
+    return Flow(
+        start=start,
+        reached=frozenset(live),
+        leaving=frozenset(graph.ancestors(*ends)),
+        back_edges=back,
+        irreducible=(f"{closing[0]} -> {closing[1]}",) if closing else (),
+        unbounded=tuple(edge.label for edge in back if not _leaves(workflow, live, edge)),
+        forks=forks,
+        order=_laid_out(live, forks, jumps),
+        jumps=jumps,
+    )
+
+
+def _laid_out(graph: Digraph, forks: tuple[Fork, ...], jumps: dict[tuple[str, str], str]) -> Digraph:
+    """The graph with every fork as a sequence of its paths."""
+    order = Digraph(graph, ((source, jumps.get((source, target), target)) for source, target in graph.edges))
     for fork in forks:
         if fork.join is not None and not fork.problem:
             first = next((head for head in fork.heads if head != fork.join), fork.join)
-            order.remove_edges_from(list(order.out_edges(fork.node)))
+            order.remove_edges_from([(fork.node, target) for target in order.successors(fork.node)])
             order.add_edge(fork.node, first)
-    return Flow(
-        start=start,
-        reached=reached,
-        leaving=leaving,
-        back_edges=back,
-        irreducible=_irreducible(live, back),
-        unbounded=tuple(edge.label for edge in back if not _leaves(workflow, live, edge)),
-        forks=forks,
-        order=order,
-        jumps=jumps,
-    )
+    return order
 
 
 def _lacks_edge(workflow: Workflow, node: Node) -> bool:
@@ -98,32 +92,12 @@ def _lacks_edge(workflow: Workflow, node: Node) -> bool:
     return not out >= {True, False} if isinstance(node, Condition) else not out
 
 
-def _back_edges(graph: Graph, start: str, edges: list[Edge]) -> tuple[Edge, ...]:
-    parent: dict[str, str | None] = dict(nx.immediate_dominators(graph, start))
-    found: list[Edge] = []
-    for edge in edges:
-        if edge.source not in graph:
-            continue
-        node: str | None = edge.source
-        while node is not None and node != edge.target:
-            above = parent.get(node)
-            node = None if above == node else above
-        if node is not None:
-            found.append(edge)
-    return tuple(found)
+def _back_edges(graph: Digraph, start: str, edges: list[Edge]) -> tuple[Edge, ...]:
+    dominance = Dominance(graph.dominators(start))
+    return tuple(edge for edge in edges if edge.source in graph and dominance.dominates(edge.target, edge.source))
 
 
-def _irreducible(graph: Graph, back: tuple[Edge, ...]) -> tuple[str, ...]:
-    rest: Graph = graph.copy()
-    rest.remove_edges_from([(edge.source, edge.target) for edge in back])
-    try:
-        cycle = nx.find_cycle(rest)
-    except nx.NetworkXNoCycle:
-        return ()
-    return (f"{cycle[-1][0]} -> {cycle[-1][1]}",)
-
-
-def loop_nodes(graph: Graph, edge: Edge) -> frozenset[str]:
+def loop_nodes(graph: Digraph, edge: Edge) -> frozenset[str]:
     """The nodes of the loop that a back edge closes, its head included."""
     nodes, todo = {edge.target, edge.source}, [edge.source]
     while todo:
@@ -137,7 +111,7 @@ def loop_nodes(graph: Graph, edge: Edge) -> frozenset[str]:
     return frozenset(nodes)
 
 
-def _leaves(workflow: Workflow, graph: Graph, edge: Edge) -> bool:
+def _leaves(workflow: Workflow, graph: Digraph, edge: Edge) -> bool:
     """Whether every round of the loop passes a condition that can leave it."""
     nodes = loop_nodes(graph, edge)
     exits = {
@@ -147,45 +121,38 @@ def _leaves(workflow: Workflow, graph: Graph, edge: Edge) -> bool:
     }
     if edge.target in exits or edge.source in exits:
         return True
-    inside: Graph = graph.subgraph(nodes - exits)
-    return not nx.has_path(inside, edge.target, edge.source)
+    return edge.source not in graph.subgraph(nodes - exits).descendants(edge.target)
 
 
-def _forks(workflow: Workflow, graph: Graph, back: tuple[Edge, ...]) -> tuple[Fork, ...]:
-    forward: Graph = graph.copy()
-    forward.remove_edges_from([(edge.source, edge.target) for edge in back])
-    if not nx.is_directed_acyclic_graph(forward):
-        return ()
-    rank = {name: index for index, name in enumerate(nx.lexicographical_topological_sort(forward))}
-    found: list[Fork] = []
+def _forks(workflow: Workflow, graph: Digraph, forward: Digraph, back: tuple[Edge, ...]) -> tuple[Fork, ...]:
+    rank = {name: index for index, name in enumerate(forward.lexicographic())}
+    forks: list[Fork] = []
     for node in workflow.nodes:
         if node.id not in graph or isinstance(node, Condition | End):
             continue
         heads = tuple(dict.fromkeys(edge.target for edge in workflow.after(node.id) if edge.target in graph))
         if len(heads) > 1:
-            found.append(_fork(node.id, heads, graph, forward, rank, back))
-    return tuple(found)
+            forks.append(_fork(node.id, heads, graph, forward, rank, back))
+    return tuple(forks)
 
 
 def _fork(
-    node: str, heads: tuple[str, ...], graph: Graph, forward: Graph, rank: dict[str, int], back: tuple[Edge, ...]
+    node: str, heads: tuple[str, ...], graph: Digraph, forward: Digraph, rank: dict[str, int], back: tuple[Edge, ...]
 ) -> Fork:
-    reach = [{head, *nx.descendants(forward, head)} for head in heads]
+    reach = [forward.descendants(head) for head in heads]
     common = sorted(set[str].intersection(*reach), key=lambda name: rank[name])
     if any(edge.source == node for edge in back):
         return Fork(node, None, (), heads, "a back edge leaves a fork; let a condition close the loop")
     if not common:
         return Fork(node, None, (), heads, "the forked paths never meet; lead them to one node, or use a condition")
     join = common[0]
-    paths = tuple(
-        tuple(sorted(nodes - {join} - set(nx.descendants(forward, join)), key=lambda name: rank[name]))
-        for nodes in reach
-    )
+    behind = forward.descendants(join)
+    paths = tuple(tuple(sorted(nodes - behind, key=lambda name: rank[name])) for nodes in reach)
     problem = _fork_problem(node, join, paths, graph)
     return Fork(node, join, paths, heads, problem)
 
 
-def _fork_problem(node: str, join: str, paths: tuple[tuple[str, ...], ...], graph: Graph) -> str:
+def _fork_problem(node: str, join: str, paths: tuple[tuple[str, ...], ...], graph: Digraph) -> str:
     seen: set[str] = set()
     for path in paths:
         if shared := seen & set(path):
@@ -201,7 +168,7 @@ def _fork_problem(node: str, join: str, paths: tuple[tuple[str, ...], ...], grap
     return ""
 
 
-def _jumps(forks: tuple[Fork, ...], graph: Graph) -> dict[tuple[str, str], str]:
+def _jumps(forks: tuple[Fork, ...], graph: Digraph) -> dict[tuple[str, str], str]:
     """Lays forked paths out in order: the end of each path goes on with the next, the last with the join.
 
     Inner forks come first, so that an outer fork moves only what an inner one has left at the join.

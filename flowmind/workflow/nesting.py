@@ -9,14 +9,9 @@ order that defines a run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
-
-import networkx
 
 from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Workflow
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
-
-nx = cast(Any, networkx)
 
 
 @dataclass(frozen=True)
@@ -67,12 +62,12 @@ Item = Do | If | Loop | Again | Leave | Return
 Block = tuple[Item, ...]
 
 
-def nested(workflow: Workflow) -> Block | None:
+def nested(workflow: Workflow, flow: Flow | None = None) -> Block | None:
     """The nested form of a workflow that passes `check`, without its start; None if the graph has none.
 
     A node that two arms share without joining at it appears once in each.
     """
-    structurer = _Structurer(workflow, analyse(workflow))
+    structurer = _Structurer(workflow, flow or analyse(workflow))
     assert structurer.flow.start is not None
     try:
         return structurer.walk(structurer.flow.start, _Region())
@@ -130,15 +125,25 @@ class _Structurer:
         self.flow = flow
         order = flow.order
         self.back = {(edge.source, edge.target): edge for edge in flow.back_edges}
-        self.forward = forward = order.copy()
-        forward.remove_edges_from(self.back)
-        self.rank = {name: place for place, name in enumerate(nx.topological_sort(forward))}
-        self.dominator: dict[str, str | None] = dict(nx.immediate_dominators(order, flow.start))
+        assert flow.start is not None
+        self.forward = forward = order.without(self.back)
+        self.rank = {name: place for place, name in enumerate(forward.generations() or ())}
+        self.dominator = order.dominators(flow.start)
         self.merges = [name for name in order if forward.in_degree(name) > 1]
         self.loops: dict[str, frozenset[str]] = {}
         for edge in flow.back_edges:
             self.loops[edge.target] = self.loops.get(edge.target, frozenset()) | loop_nodes(order, edge)
+        self.meets = self._meeting_places()
         self.budget = 40 * len(workflow.nodes) + 400
+
+    def _meeting_places(self) -> dict[str | None, list[str]]:
+        """The merges by immediate dominator: the last in the order of execution first, then those that begin a loop."""
+        plain = sorted((name for name in self.merges if name not in self.loops), key=lambda name: -self.rank[name])
+        merges = set(self.merges)
+        places: dict[str | None, list[str]] = {}
+        for name in [*plain, *(name for name in self.loops if name in merges)]:
+            places.setdefault(self.dominator.get(name), []).append(name)
+        return places
 
     def go(self, source: str, target: str, region: _Region) -> Block:
         """What comes after an edge."""
@@ -187,13 +192,7 @@ class _Structurer:
     def condition(self, node: Condition, region: _Region) -> Block:
         """A condition and what comes behind both arms: the last node in which they meet, if that works out."""
         arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
-        meets = sorted(
-            (name for name in self.merges if self.dominator.get(name) == node.id and name not in self.loops),
-            key=lambda name: self.rank[name],
-            reverse=True,
-        )
-        meets += [name for name in self.loops if self.dominator.get(name) == node.id and name in self.merges]
-        for meet in [*meets, None]:
+        for meet in [*self.meets.get(node.id, ()), None]:
             inner = region if meet is None else region.arm(meet)
             try:
                 then = self.go(node.id, arms[True], inner)
@@ -237,12 +236,12 @@ class _Structurer:
             for target in self.flow.order.successors(name)
             if target not in inside
         }
-        reach = {name: {name, *nx.descendants(self.forward, name)} for name in exits}
+        reach = {name: self.forward.descendants(name) for name in exits}
         joins = {name for name in self.merges if name not in inside and self.dominator.get(name) in inside}
 
         def worth(name: str) -> tuple[int, int, int]:
             leading = sum(name in reached for reached in reach.values())
-            return -leading, -len(nx.descendants(self.forward, name)), self.rank[name]
+            return -leading, -len(self.forward.descendants(name)), self.rank[name]
 
         return sorted(exits | joins, key=worth)
 

@@ -40,6 +40,8 @@ class Outcome(NamedTuple):
     what its tools gave."""
     at: int = -1
     """The node that failed, an index into the program's labels; -1 if none did."""
+    cause: BaseException | None = None
+    """The exception behind the error, if it was raised in this process."""
 
 
 Run = Callable[[dict[str, Any], Sequence[Tool], int, Callable[[Any], None]], Any]
@@ -84,7 +86,9 @@ def fail(at: int, args: dict[str, Any] | None, error: Exception) -> StepError:
     """
     calling = at >= 0
     if not isinstance(error, CaseError):
-        error = CaseError("tool_error" if calling else "expression_error", describe(error))
+        case = CaseError("tool_error" if calling else "expression_error", describe(error))
+        case.__cause__ = error
+        error = case
     return StepError(at if calling else ~at, args if calling else None, error)
 
 
@@ -103,7 +107,7 @@ def run_brief(run: Run, inputs: dict[str, Any], tools: Sequence[Tool], budget: i
     try:
         return Outcome(run(inputs, tools, budget, values.append), None, values)
     except StepError as stop:
-        return Outcome(None, (stop.error.type, stop.error.message), values, stop.at)
+        return Outcome(None, (stop.error.type, stop.error.message), values, stop.at, stop.error.__cause__)
 
 
 def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budget: int) -> list[Any]:
@@ -132,4 +136,4 @@ def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budge
 def failed(stop: StepError, steps: list[Any]) -> Outcome:
     """The outcome of a case that stopped at a node."""
     steps.append([stop.at, stop.args_at, None])
-    return Outcome(None, (stop.error.type, stop.error.message), steps, stop.at)
+    return Outcome(None, (stop.error.type, stop.error.message), steps, stop.at, stop.error.__cause__)

@@ -15,7 +15,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 from tools_registry.sandbox import seccomp
@@ -38,7 +38,6 @@ _NUMBERS = {
     "aarch64": {"pivot_root": 41, "capset": 91},
 }
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
-_PERSONALITY_ASK, _FIXED_ADDRESSES = 0xFFFFFFFF, 0x0040000
 
 LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -101,31 +100,6 @@ def limit(memory_mb: int, seconds: int) -> Found:
         except (AttributeError, ValueError, OSError):
             refused.append(name)
     return {"limits": f"off: the system refuses RLIMIT_{', RLIMIT_'.join(refused)}" if refused else "on"}
-
-
-@contextlib.contextmanager
-def same_addresses() -> Generator[None]:
-    """Processes that this thread starts have no randomized addresses, where the system allows that.
-
-    Functions and `None` are hashed by address: the order of a set of them would differ from worker to worker.
-    """
-    ask = getattr(_libc, "personality", None)
-    held = -1 if ask is None else ask(_PERSONALITY_ASK)
-    if ask is None or held == -1:
-        yield
-        return
-    ask(held | _FIXED_ADDRESSES)
-    try:
-        yield
-    finally:
-        ask(held)
-
-
-def addresses() -> Found:
-    """Whether this process has the same addresses as its like."""
-    ask = getattr(_libc, "personality", None)
-    on = ask is not None and ask(_PERSONALITY_ASK) & _FIXED_ADDRESSES
-    return {"same addresses": "on" if on else "off: the system randomizes them"}
 
 
 def _try(found: Found, layers: list[str] | dict[str, int], step: Callable[[], None]) -> bool:

@@ -137,20 +137,20 @@ class Server:
             self.programs[key] = load(request["source"], request["constants"])
         run, names, signatures = self.programs[key], request["tools"], request["signatures"]
         go = run_brief if signatures else run_case
-        outcomes: list[Outcome] = []
+        outcomes: list[tuple[Any, ...]] = []
         held: list[Callable[..., Any]] | None = None
         for inputs in request["cases"]:
             _tidy()
             try:
                 scope = held or tools.scope(names, signatures)
                 held = scope if tools.keeps(names) else None
-                outcomes.append(go(run, inputs, scope, request["budget"]))
+                outcomes.append(go(run, inputs, scope, request["budget"])[:4])
             except CaseError as error:
-                outcomes.append(Outcome(None, (error.type, error.message), []))
+                outcomes.append(Outcome(None, (error.type, error.message), [])[:4])
         text, most = _dumps(outcomes), 4 * self.value_bytes
         if len(text) <= most:
             return text
-        refusal = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])
+        refusal = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])[:4]
         return _dumps([outcome if len(_dumps(outcome)) <= most else refusal for outcome in outcomes])
 
 

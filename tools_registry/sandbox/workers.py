@@ -15,12 +15,12 @@ import threading
 import time
 import weakref
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import RestrictedPython
-
-from tools_registry.sandbox import confine, frames
+from tools_registry.sandbox import frames
+from tools_registry.sandbox.addresses import same_addresses
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import Record
@@ -58,20 +58,39 @@ _BOOT = (
     "import sys; sys.path[:0] = sys.argv[2:]; from tools_registry.sandbox.zygote import main; "
     "main(sys.argv[1] == 'bare')"
 )
-_FOLDERS = (Path(__file__).resolve().parents[2], Path(str(RestrictedPython.__file__)).resolve().parents[1])
-_PATHS = list(dict.fromkeys(map(str, _FOLDERS)))
+
+
+def _paths() -> list[str]:
+    """The folders of this package and of RestrictedPython, for a process without site-packages."""
+    policy = find_spec("RestrictedPython")
+    files = [Path(__file__).parents[1], *([Path(policy.origin).parent] if policy and policy.origin else [])]
+    return list(dict.fromkeys(str(file.resolve().parent) for file in files))
+
+
+def _require_fork() -> None:
+    """Refuses a system on which no worker can be forked (Windows).
+
+    Raises:
+        SandboxUnavailable: With what is missing.
+    """
+    missing = [f"os.{name}" for name in ("fork", "register_at_fork") if not hasattr(os, name)]
+    missing += [f"socket.{name}" for name in ("send_fds", "socketpair") if not hasattr(socket, name)]
+    if missing:
+        text = f"the sandbox does not start: this system has no {missing[0]}; your own functions run without a sandbox"
+        raise SandboxUnavailable(text)
 
 
 class _Zygote:
     """The process that forks workers; one for each process that uses workers, and one more for audits."""
 
     def __init__(self, bare: bool) -> None:
+        _require_fork()
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
-        with theirs, confine.same_addresses():
+        with theirs, same_addresses():
             self._process = subprocess.Popen(
-                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, "bare" if bare else "locked", *_PATHS],
+                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, "bare" if bare else "locked", *_paths()],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -181,7 +200,8 @@ def _in_child() -> None:
     _zygotes.clear()
 
 
-os.register_at_fork(after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Worker:
@@ -196,7 +216,7 @@ class Worker:
         self.limits = limits
         self.without = without
         self.loaded: set[str] = set()
-        self.layers: confine.Found = {}
+        self.layers: dict[str, str] = {}
         """What the process reported of itself when it started."""
         self.pid: int | None = None
         """Of the process, while one is running."""

@@ -168,6 +168,22 @@ def check_schema(schema: Any) -> None:
     validator(schema)
 
 
+def within_subset(schema: Any) -> Any:
+    """A schema without the keywords outside the subset, for values that are described but not checked by it."""
+    if isinstance(schema, list):
+        return [within_subset(part) for part in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    known = {key: part for key, part in cast(JSONSchema, schema).items() if key in _NOTES | _CHECKS | _BOUNDS}
+    plain = {key: part for key, part in known.items() if key in ("enum", "const", "default", "examples")}
+    nested = {
+        key: {name: within_subset(one) for name, one in part.items()}
+        for key, part in known.items()
+        if key in ("properties", "$defs")
+    }
+    return {key: plain.get(key, nested.get(key) or within_subset(part)) for key, part in known.items()}
+
+
 def validator(schema: Any) -> Validator:
     """Compiles a schema to a function that gives None for a fitting value, else a line on what is wrong.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
@@ -13,6 +13,7 @@ from docstring_parser.common import Docstring
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from tools_registry.specs.callables import SpecError, named, signature_of
 from tools_registry.specs.schema import (
     JSONSchema,
     SchemaError,
@@ -21,6 +22,7 @@ from tools_registry.specs.schema import (
     from_annotation,
     type_label,
     validator,
+    within_subset,
 )
 from tools_registry.specs.values import CaseError, clean
 
@@ -31,11 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Record(BaseModel):
     """The base of every record: frozen, and no field that is not declared."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SpecError(ValueError):
-    """A function cannot be a tool; the message names the function and what would mend it."""
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ToolSpec(Record):
@@ -191,30 +189,53 @@ def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F
     return mark
 
 
-def spec_of(function: Callable[..., Any]) -> ToolSpec:
-    """The spec of a user's own function, from its type hints and docstring (any common style).
+def spec_of(tool: Any) -> ToolSpec:
+    """The spec of a user's own tool, from its type hints and docstring (any common style).
+
+    Args:
+        tool: Whatever `tools_registry.specs.callables.named` takes.
 
     Raises:
-        SpecError: If a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
+        SpecError: If it is no tool, or a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
     """
-    name, effect = getattr(function, "__flowmind_tool__", (None, "read"))
-    name = name or function.__name__
-    doc = _read_doc(inspect.getdoc(function) or "", docstring_parser.DocstringStyle.AUTO)
-    try:
-        signature = inspect.signature(function, eval_str=True)
-    except (NameError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise SpecError(f"tool {name!r}: its annotations cannot be read: {error}") from None
+    function, name, effect, text, notes = named(tool)
+    doc = _read_doc(text, docstring_parser.DocstringStyle.AUTO)
+    signature = signature_of(function, name)
     fields: dict[str, JSONSchema] = {}
     required: list[str] = []
     for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"tool {name!r}: parameter {parameter.name!r} must be passed by its name")
         fields[parameter.name] = _schema_of(parameter.annotation, name)
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
         else:
             fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
-    return _spec(name, doc, fields, required, _schema_of(signature.return_annotation, name), effect)
+    returns = _schema_of(signature.return_annotation, name)
+    return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect), notes)
+
+
+def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
+    """The specs of tools, by name.
+
+    Args:
+        tools: Functions, specs, or objects with a `spec`, as one tool, a list or a dict by name; or an environment.
+
+    Raises:
+        SpecError: If something cannot be a tool.
+    """
+    if hasattr(tools, "specs"):
+        return tools.specs
+    if isinstance(tools, Mapping):
+        by_name = cast(Mapping[str, Any], tools)
+        return {name: spec if isinstance(spec, ToolSpec) else _spec_of(spec) for name, spec in by_name.items()}
+    listed = cast(Sequence[Any], tools) if isinstance(tools, Sequence) else [tools]
+    return {spec.name: spec for spec in map(_spec_of, listed)}
+
+
+def _spec_of(tool: Any) -> ToolSpec:
+    if isinstance(tool, ToolSpec):
+        return tool
+    spec = getattr(tool, "spec", None)
+    return spec if isinstance(spec, ToolSpec) else spec_of(tool)
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
@@ -349,8 +370,9 @@ def _spec(
     required: list[str],
     returns: JSONSchema,
     effect: Effect,
+    notes: Mapping[str, str] | None = None,
 ) -> ToolSpec:
-    notes = {param.arg_name: param.description for param in doc.params if param.description}
+    notes = {param.arg_name: param.description for param in doc.params if param.description} | dict(notes or {})
     definitions = _take_definitions(fields, name)
     described = {
         key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()

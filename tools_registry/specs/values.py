@@ -76,6 +76,43 @@ def clean(value: Any, depth: int = 0) -> Any:
     raise CaseError("not_json", f"a value of type {kind.__name__} is not JSON")
 
 
+_NOTES = {"type", "title", "description", "default", "examples"}
+_KINDS = {"integer": int, "number": float, "string": str, "boolean": bool}
+
+
+def plain_kinds(schema: dict[str, Any]) -> dict[str, type] | None:
+    """The Python types of an object's fields, if every field is required and plain; else None."""
+    fields: dict[str, Any] = schema.get("properties", {})
+    parts = {name: cast(dict[str, Any], field) for name, field in fields.items() if isinstance(field, dict)}
+    kinds = {name: _KINDS.get(str(part.get("type"))) for name, part in parts.items() if part.keys() <= _NOTES}
+    plain = {name: kind for name, kind in kinds.items() if kind is not None}
+    complete = plain.keys() == fields.keys() == set(schema.get("required", ()))
+    known = schema.keys() <= {"properties", "required", "additionalProperties", *_NOTES}
+    return plain if complete and known and schema.get("type") == "object" else None
+
+
+def fits_plainly(value: Any, kinds: dict[str, type]) -> bool:
+    """Whether a value has exactly these fields, and each needs no check but that of its type.
+
+    False does not mean that the value is wrong: it must be checked against the schema.
+    """
+    if type(value) is not dict or len(fields := cast(dict[str, Any], value)) != len(kinds):
+        return False
+    for name, kind in kinds.items():
+        field = cast(Any, fields.get(name))
+        if type(field) is not kind:
+            return False
+        if kind is int:
+            if not -_INT_BOUND < field < _INT_BOUND:
+                return False
+        elif kind is str:
+            if not field.isascii():
+                return False
+        elif kind is float and field - field != 0.0:
+            return False
+    return True
+
+
 def copy_json(value: Any) -> Any:
     """A copy of a JSON value that shares nothing that can be changed."""
     kind = type_of(value)
@@ -122,15 +159,14 @@ def failure(error: Exception) -> CaseError:
 
 
 _PLAIN = {
-    "integer": "type({}) is int", "number": "type({}) in numbers", "string": "type({}) is str",
-    "boolean": "type({}) is bool",
+    "integer": "type({0}) is int", "number": "type({0}) in numbers", "string": "type({0}) is str",
+    "boolean": "type({0}) is bool",
 }  # fmt: skip
-"""Of types whose values need no copy: all that there is to check, where nothing but the type is asked."""
-_NOTES = {"type", "title", "description", "default", "examples"}
+"""Tests of the types whose values need no copy, as source."""
 _DIRECT = """def call({taken}):
     if {fits}:
         try:
-            result = function({given})
+            result = function({passed})
         except Exception as error:
             raise failure(error) from None
         kind = type(result)
@@ -148,26 +184,48 @@ def by_position(
 
     Args:
         function: The tool as it was defined.
-        checked: The tool as `call_checked` calls it; what a call comes to where the types do not say enough.
-        schema: Its parameters.
-        names: The arguments that it is given.
+        checked: The tool as `call_checked` calls it; used where the types alone do not decide.
+        schema: The schema of its parameters.
+        names: The arguments of each call.
     """
     properties: dict[str, Any] = schema.get("properties", {})
-    kinds = [
+    tests = [
         _PLAIN.get(str(part.get("type"))) if part.keys() <= _NOTES else None
         for part in (properties.get(name, {}) for name in names)
     ]
-    plain = all(kinds) and set(schema.get("required", ())) <= set(names) <= properties.keys()
-    if not plain or not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
+    complete = set(schema.get("required", ())) <= set(names) <= properties.keys()
+    return positional(function, checked, tests if complete else [None], names, failure)
+
+
+def positional(
+    function: Callable[..., Any],
+    checked: Callable[[dict[str, Any]], Any],
+    tests: Sequence[str | None],
+    names: Sequence[str],
+    failure: Callable[[Exception], Exception],
+    clean: Callable[[Any], Any] = clean,
+) -> Callable[..., Any]:
+    """A function of positional arguments that tests their types and calls the tool without any other check.
+
+    Args:
+        function: The tool.
+        checked: The tool with all checks; it is called with the named arguments if a test fails.
+        tests: For each argument the source of a test of `{0}`. If one is None, `checked` makes every call.
+        names: The arguments, in order.
+        failure: Turns what the tool raises into what is raised here.
+        clean: Turns a result into strict JSON.
+    """
+    if not all(tests) or not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
         return lambda *values: checked(dict(zip(names, values, strict=True)))
     taken = [f"a{place}" for place in range(len(names))]
     code = getattr(function, "__code__", None)
     in_order = code is not None and code.co_varnames[: code.co_argcount][: len(names)] == tuple(names)
+    named = [*zip(names, taken, strict=True)]
     source = _DIRECT.format(
         taken=", ".join(taken),
-        fits=" and ".join(str(kind).format(one) for one, kind in zip(taken, kinds, strict=True)) or "True",
-        given=", ".join(taken if in_order else [f"{name}={one}" for name, one in zip(names, taken, strict=True)]),
-        named=", ".join(f"{name!r}: {one}" for name, one in zip(names, taken, strict=True)),
+        fits=" and ".join(str(test).format(value) for value, test in zip(taken, tests, strict=True)) or "True",
+        passed=", ".join(taken if in_order else [f"{name}={value}" for name, value in named]),
+        named=", ".join(f"{name!r}: {value}" for name, value in named),
     )
     scope: dict[str, Any] = {
         "function": function, "checked": checked, "failure": failure, "clean": clean, "bound": _INT_BOUND,
