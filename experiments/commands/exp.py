@@ -54,8 +54,8 @@ def _require_runs(folders: Iterable[Path]) -> None:
         InputError: With the folder.
     """
     for folder in folders:
-        if not (folder / "manifest.json").is_file():
-            raise InputError(f"--reuse {folder}: there is no run in this folder: manifest.json is missing")
+        if not (folder / "exchanges").is_dir():
+            raise InputError(f"--reuse {folder}: this is not the folder of a run: it has no folder exchanges")
 
 
 def _experiment(experiment: Experiment, out: Path | None) -> int:

@@ -31,12 +31,13 @@ def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None =
     if not examples:
         raise InputError("give at least one example: executing means working one through the tools")
     rows = [example_of(example, number) for number, example in enumerate(examples, 1)]
-    _require_same_inputs(rows, inputs)
     try:
         fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(rows), "examples": tuple(rows)}
-        return validate(Task, fields)
+        task = validate(Task, fields)
     except ValueError as error:
         raise InputError(str(error)) from None
+    _require_same_inputs(rows, inputs)
+    return task
 
 
 def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None) -> None:
@@ -45,7 +46,9 @@ def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None)
     place = "the schema of the inputs" if inputs else "example 1"
     for number, example in enumerate(examples, 1):
         if extra := [name for name in example.input if name not in names]:
-            raise InputError(f"example {number}: {place} has no input {extra[0]!r}; it has {', '.join(names) or 'none'}")
+            raise InputError(
+                f"example {number}: {place} has no input {extra[0]!r}; it has {', '.join(names) or 'none'}"
+            )
         if not inputs and (missing := [name for name in names if name not in example.input]):
             raise InputError(f"example {number}: the input {missing[0]!r} of example 1 is missing")
 

@@ -90,8 +90,8 @@ def _lines(solution: Solution) -> list[str]:
 def _derivation_lines(derivation: Derivation) -> list[str]:
     repairs = f" ({', '.join(derivation.mends)})" if derivation.mends else ""
     return [
-        f"verify: {derivation.draft_right} of {derivation.examples} examples right at first, {derivation.right} in the "
-        f"end{repairs}",
+        f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in the end"
+        f"{repairs}",
         *(f"question: {line}" for line in derivation.open),
         *(f"guess: {line} is used as a constant, but is an input of an example" for line in derivation.leaked),
     ]
