@@ -281,7 +281,7 @@ def test_a_folder_is_not_written_as_a_file(
         (
             [{"item": "nails", "count": 2}, {"item": "nails"}],
             None,
-            "example 2: the input 'count' of example 1 is missing",
+            "example 2: the input 'count' of example 1",
         ),
         ([{"item": "x", "n": 1}], {"item": {"type": "string"}}, "example 1: the schema of the inputs has no input 'n'"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.endpoints import served
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     if options.replay is not None:
         return _replay(options)
     given = read_flags(Experiment, options)
-    _require_runs(given.reuse)
+    _require_runs(given.reuse, every="reuse" in options.explicit)
     if options.config is not None:
         return _grid(options, given)
     with served(given.model, *given.urls.values()) as started:  # before the imports that take seconds
@@ -47,15 +47,19 @@ def run(options: argparse.Namespace) -> int:
         return _experiment(experiment, options.out)
 
 
-def _require_runs(folders: Iterable[Path]) -> None:
+def _require_runs(folders: Sequence[Path], every: bool) -> None:
     """Refuses folders to reuse that hold no run.
+
+    Args:
+        folders: The folders.
+        every: Whether each must hold a run; of a list in the environment, one is enough.
 
     Raises:
         InputError: With the folder.
     """
-    for folder in folders:
-        if not (folder / "exchanges").is_dir():
-            raise InputError(f"--reuse {folder}: this is not the folder of a run: it has no folder exchanges")
+    missing = [folder for folder in folders if not (folder / "exchanges").is_dir()]
+    if missing and (every or len(missing) == len(folders)):
+        raise InputError(f"--reuse {missing[0]}: this is not the folder of a run: it has no folder exchanges")
 
 
 def _experiment(experiment: Experiment, out: Path | None) -> int:

@@ -46,9 +46,8 @@ def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None)
     place = "the schema of the inputs" if inputs else "example 1"
     for number, example in enumerate(examples, 1):
         if extra := [name for name in example.input if name not in names]:
-            raise InputError(
-                f"example {number}: {place} has no input {extra[0]!r}; it has {', '.join(names) or 'none'}"
-            )
+            known = ", ".join(names) or "none"
+            raise InputError(f"example {number}: {place} has no input {extra[0]!r}; it has {known}")
         if not inputs and (missing := [name for name in names if name not in example.input]):
             raise InputError(f"example {number}: the input {missing[0]!r} of example 1 is missing")
 

@@ -85,7 +85,5 @@ def _read_definitions(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: {error}") from None
     rows = cast(list[Any], value) if isinstance(value, list) else []
     if not rows or not all(isinstance(row, dict) for row in rows):
-        raise InputError(
-            f"{path}: a list of definitions in OpenAI's format is needed, or a Python file with the functions"
-        )
+        raise InputError(f"{path}: a list of definitions in OpenAI's format is needed, or a Python file with functions")
     return rows
