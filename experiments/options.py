@@ -1,4 +1,4 @@
-"""What a run is given. The docstrings of the fields are the help texts of the flags."""
+"""The settings of a run. The docstrings of the fields are the help texts of the flags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_concurrency(value: Any) -> Any:
 
 
 class RunOptions(ModelOptions, SandboxOptions):
-    """What is run and where, apart from how tasks are solved."""
+    """The model, the benchmark and the endpoints of a run."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 

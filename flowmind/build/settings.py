@@ -11,14 +11,14 @@ from flowmind.base.errors import InputError
 from tools_registry.specs.spec import Record
 
 Summarizer = Literal["react", "plan", "induction", "guided", "replay"]
-"""What turns traces into a workflow: an agent that builds, an agent that plans and builds, induction without a model,
+"""The way from traces to a workflow: an agent that builds, an agent that plans and builds, induction without a model,
 induction that asks a model what the traces leave open, or the calls of one trace."""
 TraceSource = Literal["agent", "gold"]
 TraceSelection = Literal["all", "all_success", "random_success"]
 
 
 class Preset(Record):
-    """What a mode stands for."""
+    """The settings of a mode."""
 
     execute: Literal["r", "p"]
     """The agent of the execute stage: r for ReAct, p for Plan-and-Execute."""

@@ -47,7 +47,7 @@ def flag_of(name: str) -> str:
 
 
 def _kind(kinds: list[dict[str, Any]]) -> dict[str, Any]:
-    """What argparse needs to know about the type of a field."""
+    """The options of `add_argument` for the type of a field."""
     kind = kinds[0]
     if kind.get("type") == "boolean":
         return {"action": argparse.BooleanOptionalAction}

@@ -78,7 +78,7 @@ def _read_task(path: Path) -> Task:
 
 
 def _lines(solution: Solution) -> list[str]:
-    """What was done, line by line."""
+    """The report on a solution, line by line."""
     lines: list[str] = []
     for trace in solution.traces:
         calls = " → ".join(step.call.tool for step in trace.calls) or "no calls"

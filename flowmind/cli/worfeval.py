@@ -129,7 +129,7 @@ def _scored(row: PairRow, definition: Definition, similarity: Similarity | None)
     stored = row.similarity_minilm
     matrix: Matrix | None = stored if similarity is None else similarity(predicted.nodes, gold.nodes)
     if matrix is None:
-        raise ValueError("the row has no similarity_minilm; use --similarity bow or encoder")
+        raise ValueError("no similarity_minilm is stored in the row; use --similarity bow or encoder")
     return Scored(id=name, score=score(predicted, gold, matrix, definition))
 
 
