@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded
+from flowmind.build.settings import SINGLE
 from flowmind.evaluation.record import CaseRecord, Derivation, Score
 from flowmind.formats.svg import to_svg
 from flowmind.trace.events import Called, Event, Origin, Planned, Trace
@@ -26,8 +27,6 @@ from tools_registry.specs.schema import json_equal, type_label
 
 Marked = list[str]
 """A text in parts: every second one, from the second on, is marked."""
-_SINGLE = ("react", "pe", "enhanced-react")
-"""The modes with one stage."""
 _STEPS = 6
 """Steps that are named for a part of a workflow."""
 _WAYS = {
@@ -269,7 +268,7 @@ class _Book:
 
     def _stages(self, case: Case) -> list[dict[str, Any]]:
         traces, summary = case.stages.traces, case.stages.summary
-        name = "Single stage" if case.mode in _SINGLE else "Execute"
+        name = "Single stage" if case.mode in SINGLE else "Execute"
         many = len(traces) > 1
         told = [
             self._stage(f"{name}, rollout {number}" if many else name, trace) for number, trace in enumerate(traces, 1)

@@ -1,69 +1,52 @@
-"""Grids of runs as files: models × modes × seeds × variants, one progress view for all of them."""
+"""Grids of runs: models × modes × seeds × variants, declared in a TOML file."""
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import tqdm
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from experiments.analyses import ANALYSES
 from experiments.endpoints import served, startable
-from experiments.naming import folder_part
-from experiments.runner import RunOptions, run_experiment
-from flowmind.agents.turns import Budget
+from experiments.naming import folder_name
+from experiments.options import BUDGETS, Experiment, RunOptions
+from experiments.runner import run_experiment
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import read_text, validate
-from flowmind.build.settings import Mode, Settings, Summarizer, TraceSelection, TraceSource
+from flowmind.build.settings import Mode, Settings
 from flowmind.evaluation.metrics import Summary
 from flowmind.llm.models import reach
 from flowmind.trace.task import Benchmark
 from tools_registry.specs.spec import Record
 
-
-class Choice(Record):
-    """What a configuration may set for its runs; what it leaves out stays as it is."""
-
-    rollouts: int | None = None
-    trace_selection: TraceSelection | None = None
-    summarizer: Summarizer | None = None
-    verify: int | None = Field(default=None, ge=0, le=20)
-    probe: int | None = Field(default=None, ge=0, le=50)
-    traces: TraceSource | None = None
-    temperature: float | None = None
-    json_mode: Literal["off", "object", "schema", "object-schema"] | None = None
-    native_tools: bool | None = None
-    max_turns: int | None = Field(default=None, ge=1)
-    reply_tokens: int | None = Field(default=None, ge=1)
-    turn_limit: int | None = None
-    token_limit: int | None = None
-    time_limit: float | None = None
-    timeout: float | None = None
-
-    def over(self, other: Choice) -> Choice:
-        """This choice, and where it says nothing the other one."""
-        return Choice(**{**other.model_dump(exclude_none=True), **self.model_dump(exclude_none=True)})
+_ELSEWHERE = {"model": "models", "mode": "modes", "seed": "seeds", "limit": "limit", "pick": "pick", "bench": "bench"}
+"""Settings that a grid sets at its top level, by the keys there."""
+SETTABLE = tuple(name for name in Experiment.model_fields if name not in (*_ELSEWHERE, *BUDGETS, "reuse"))
+"""Settings that `[settings]` and `[variants.NAME]` may set."""
 
 
 class Grid(Record):
-    """A configuration: which runs it makes, and which analyses they are for."""
+    """A grid file."""
 
     title: str
     analyses: tuple[str, ...] = ()
-    """Keys of `ANALYSES`: what a report of this grid shows first."""
+    """Keys of `ANALYSES`: the tables that a report of this grid shows first."""
     models: tuple[str, ...] = Field(min_length=1)
     modes: tuple[Mode, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     limit: int | None = Field(default=None, ge=1)
     pick: Literal["first", "spread"] = "first"
     bench: Path | None = None
-    settings: Choice = Choice()
-    variants: dict[str, Choice] = Field(default_factory=dict[str, Choice])
-    """Each makes every run once more under its name; without any, the runs are plain."""
+    settings: Experiment = Experiment()
+    """Settings of all runs: those in `SETTABLE`."""
+    variants: dict[str, Experiment] = Field(default_factory=dict[str, Experiment])
+    """Settings over these; every run is made once for each variant, under its name."""
 
     @field_validator("analyses")
     @classmethod
@@ -73,33 +56,77 @@ class Grid(Record):
                 raise ValueError(f"{name!r} is none of {', '.join(ANALYSES)}")
         return names
 
+    @field_validator("settings")
+    @classmethod
+    def _settable(cls, settings: Experiment) -> Experiment:
+        for name in settings.model_fields_set:
+            if name in _ELSEWHERE:
+                raise ValueError(f"{name!r} is set by {_ELSEWHERE[name]!r} at the top of the file")
+            if name not in SETTABLE:
+                raise ValueError(f"{name!r} cannot be set in a grid; set one of {', '.join(SETTABLE)}")
+        return settings
+
+    @field_validator("variants")
+    @classmethod
+    def _all_settable(cls, variants: dict[str, Experiment]) -> dict[str, Experiment]:
+        for name, settings in variants.items():
+            if "/" in name or name in ("", ".", ".."):
+                raise ValueError(f"{name!r} cannot be part of a folder's name; use letters, digits, _ and -")
+            cls._settable(settings)
+        return variants
+
     @classmethod
     def read(cls, path: Path) -> Grid:
         """Reads a TOML file.
 
         Raises:
-            InputError: With file, field and reason.
+            InputError: With the file, the key and what would be right.
         """
         try:
-            return validate(cls, tomllib.loads(read_text(path)))
+            document = tomllib.loads(read_text(path))
+            _require_known(document)
+            return validate(cls, document)
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
 
     def part(self, models: Sequence[str] = (), modes: Sequence[str] = (), limit: int | None = None) -> Grid:
-        """The part of a grid with only these models and modes, and perhaps fewer cases.
+        """The part of a grid with only these models and modes, and perhaps fewer tasks.
 
         Raises:
             InputError: If one of them is not in the grid.
         """
-        for name, chosen, held in (("model", models, self.models), ("mode", modes, self.modes)):
-            if missing := [one for one in chosen if one not in held]:
-                raise InputError(f"--{name}: {missing[0]!r} is not in the grid, which has {', '.join(held)}")
+        for flag, wanted, present in (("model", models, self.models), ("mode", modes, self.modes)):
+            if missing := [name for name in wanted if name not in present]:
+                raise InputError(f"--{flag}: {missing[0]!r} is not in the grid, which has {', '.join(present)}")
         update: dict[str, Any] = {"limit": limit or self.limit}
         if models:
-            update["models"] = tuple(one for one in self.models if one in models)
+            update["models"] = tuple(name for name in self.models if name in models)
         if modes:
-            update["modes"] = tuple(one for one in self.modes if one in modes)
+            update["modes"] = tuple(name for name in self.modes if name in modes)
         return self.model_copy(update=update)
+
+    @property
+    def set_names(self) -> set[str]:
+        """The settings that the grid sets for some of its runs."""
+        return self.settings.model_fields_set.union(*(variant.model_fields_set for variant in self.variants.values()))
+
+
+def _require_known(document: dict[str, Any]) -> None:
+    """Refuses keys that do not exist.
+
+    Raises:
+        ValueError: With the key and what would be right.
+    """
+    tables: dict[str, Any] = {"": document, "settings.": document.get("settings")}
+    if isinstance(document.get("variants"), dict):
+        tables |= {f"variants.{name}.": table for name, table in document["variants"].items()}
+    for place, table in tables.items():
+        known = [*SETTABLE, *_ELSEWHERE] if place else [*Grid.model_fields]
+        for key in cast(dict[str, Any], table) if isinstance(table, dict) else ():
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+                raise ValueError(f"{place}{key}: there is no such setting; {advice}")
 
 
 class Cell(Record):
@@ -115,26 +142,20 @@ def cells(grid: Grid, base: RunOptions) -> Iterator[Cell]:
     """The runs of a grid, those of one model together.
 
     Args:
-        grid: The configuration.
-        base: What the command line says: endpoints, concurrency, where the benchmark is.
+        grid: The grid.
+        base: Settings under those of the grid: endpoints, concurrency, the benchmark.
     """
-    variants = grid.variants or {"": Choice()}
-    for model, mode, (variant, choice), seed in itertools.product(
-        grid.models, grid.modes, variants.items(), grid.seeds
-    ):
-        chosen = choice.over(grid.settings).model_dump(exclude_none=True)
-        stage = Budget(turns=chosen.pop("max_turns", 30), reply_tokens=chosen.pop("reply_tokens", 1_024))
-        options = {key: chosen.pop(key) for key in ("json_mode", "native_tools", "timeout") if key in chosen}
-        settings = Settings(mode=mode, seed=seed, execute_budget=stage, summarize_budget=stage, **chosen)
-        derived = folder_part(settings.model_dump())
-        parts = [model.replace("/", "_"), mode, variant, derived, f"seed{seed}" if seed else ""]
-        if grid.limit:
-            parts.append(f"{grid.pick}{grid.limit}")
-        yield Cell(
-            name="-".join(filter(None, parts)),
-            options=base.model_copy(update={**options, "model": model, "limit": grid.limit, "pick": grid.pick}),
-            settings=settings,
-        )
+    variants = grid.variants or {"": Experiment()}
+    tasks = f"{grid.pick}{grid.limit}" if grid.limit else ""
+    for model, mode, (variant, own), seed in itertools.product(grid.models, grid.modes, variants.items(), grid.seeds):
+        fixed: dict[str, Any] = {"model": model, "mode": mode, "seed": seed, "limit": grid.limit, "pick": grid.pick}
+        experiment = Experiment(**{**_given(base), **_given(grid.settings), **_given(own), **fixed})
+        name = folder_name(experiment.model_dump(), variant, tasks)
+        yield Cell(name=name, options=experiment.run_options, settings=experiment.settings)
+
+
+def _given(settings: BaseModel) -> dict[str, Any]:
+    return settings.model_dump(exclude_unset=True)
 
 
 def folders(grid: Grid, base: RunOptions, root: Path) -> list[Path]:
@@ -143,21 +164,21 @@ def folders(grid: Grid, base: RunOptions, root: Path) -> list[Path]:
 
 
 class GridBar:
-    """One progress view for all runs of a grid."""
+    """One progress bar for all runs of a grid."""
 
     def __init__(self, total: int, title: str) -> None:
         self._bar = tqdm.tqdm(total=total, desc=title, unit="case")
         self._name = ""
 
     def begin(self, name: str, total: int, done: int) -> None:
-        """A run starts; what was done before counts as done."""
+        """Starts a run; cases that were done before count as done."""
         self._name = name
         self._bar.update(done)
 
     def advance(self, passed: int, failed: int, at_once: int) -> None:
-        """A case is over."""
-        lost = f", errors={failed}" if failed else ""
-        self._bar.set_postfix_str(f"{self._name}: passed={passed}{lost}, at once={at_once}")
+        """Counts a case."""
+        errors = f", errors={failed}" if failed else ""
+        self._bar.set_postfix_str(f"{self._name}: passed={passed}{errors}, at once={at_once}")
         self._bar.update()
 
     def close(self) -> None:
@@ -168,32 +189,34 @@ class GridBar:
 def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], list[str]]:
     """Runs what is left of all runs of a grid.
 
-    A model that fails in the middle ends its own runs only.
+    A model that fails ends its own runs only.
 
     Args:
-        grid: The configuration.
-        base: What the command line says.
-        root: Where the runs' folders are.
+        grid: The grid.
+        base: Settings under those of the grid.
+        root: The folder of the runs' folders.
 
     Returns:
-        The summaries, and a line for each model whose runs did not come to their end.
+        The summaries, and a line for each model that failed.
 
     Raises:
         ModelUnavailable: If a model cannot be reached, before anything starts.
         InputError: If the benchmark cannot be read, or a folder holds another run.
     """
-    held = list(cells(grid, base))
+    every = list(cells(grid, base))
     cases = len(Benchmark.load(base.bench).tasks)
-    require(grid, base)
+    by_model = {model: list(group) for model, group in itertools.groupby(every, lambda cell: cell.options.model)}
+    for model, group in by_model.items():
+        _require(model, _urls(group), alone=len(by_model) == 1)
     summaries: list[Summary] = []
     problems: list[str] = []
-    bar = GridBar(len(held) * min(cases, grid.limit or cases), grid.title)
+    bar = GridBar(len(every) * min(cases, grid.limit or cases), grid.title)
     try:
-        for model, of_model in itertools.groupby(held, key=lambda cell: cell.options.model):
+        for model, group in by_model.items():
             try:
-                with served(model, base.base_url) as started:
-                    for cell in of_model:
-                        options = cell.options.model_copy(update={"base_url": started or base.base_url})
+                with served(model, *_urls(group)) as started:
+                    for cell in group:
+                        options = cell.options.model_copy(update={"base_url": started or cell.options.base_url})
                         summaries.append(run_experiment(options, cell.settings, root / cell.name, bar))
             except ModelUnavailable as error:
                 problems.append(f"{model}: {error}")
@@ -202,16 +225,20 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
     return summaries, problems
 
 
-def require(grid: Grid, base: RunOptions) -> None:
-    """Asks for every model of a grid: it answers, or a server can be started here when its turn comes.
+def _urls(group: Sequence[Cell]) -> list[str | None]:
+    """The URLs that the runs of a model ask."""
+    return list(dict.fromkeys(url for cell in group for url in cell.options.urls.values()))
+
+
+def _require(model: str, urls: Sequence[str | None], alone: bool) -> None:
+    """Requires that a model answers, or that a server for it can be started here when its turn comes.
 
     Raises:
-        ModelUnavailable: If one cannot be had; the line says how to run the others.
+        ModelUnavailable: If it does not; the line says how to run the others.
     """
-    for model in grid.models:
-        try:
-            if not startable(model, base.base_url):
-                reach(model, base.base_url)
-        except ModelUnavailable as error:
-            more = "; --model NAME runs a part of the grid" if len(grid.models) > 1 else ""
-            raise ModelUnavailable(f"{error}{more}") from None
+    try:
+        for url in urls:
+            if not startable(model, url):
+                reach(model, url)
+    except ModelUnavailable as error:
+        raise ModelUnavailable(f"{error}{'' if alone else '; --model NAME runs a part of the grid'}") from None

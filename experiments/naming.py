@@ -1,62 +1,68 @@
-"""How runs are told apart: the settings in which a run is no plain one of its mode, in words and folders' names."""
+"""Names of runs: folders, and the settings in which a run differs from a plain run of its mode."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from flowmind.build.settings import MODES, Settings, mode_of, rounds_of, summarizer_of
+from flowmind.build.settings import MODES, Settings, rounds_of, summarizer_of
 
-_PLAIN: dict[str, Any] = {
-    "rollouts": 1, "trace_selection": "all", "json_mode": "off", "native_tools": False, "sandbox": "local",
-}  # fmt: skip
-"""Settings that make a variant where they differ from these."""
-_WORDS = {
-    "rollouts": "{} rollouts",
-    "trace_selection": "{}",
-    "json_mode": "JSON mode {}",
-    "native_tools": "native tools",
-    "sandbox": "tools in {}",
+_PLAIN: dict[str, tuple[Any, str]] = {
+    "rollouts": (1, "{} rollouts"),
+    "trace_selection": ("all", "{}"),
+    "json_mode": ("off", "JSON mode {}"),
+    "native_tools": (False, "native tools"),
+    "sandbox": ("local", "tools in {}"),
 }
+"""Settings that make a variant: the plain value, and the words for another one."""
 GOLD = "gold traces"
-"""What a run is called whose traces are those of the gold workflows: it executed nothing."""
+"""The label of a run on traces of the gold workflows: no agent executed anything."""
 
 
 def variant_of(settings: Mapping[str, Any]) -> str:
-    """The settings in which a run is no plain one of its mode, in words; empty for a plain one.
+    """The settings in which a run differs from a plain run of its mode, in words; empty for a plain run.
 
     Args:
-        settings: As a manifest has them; what an old one lacks is as it is by default.
+        settings: Those of a manifest; an old manifest may lack some, which then have their defaults.
     """
     words = [words for words, _ in _derivation(settings)]
-    for key, plain in _PLAIN.items():
+    for key, (plain, form) in _PLAIN.items():
         if (value := settings.get(key, plain)) != plain:
-            words.append(_WORDS[key].format(value))
+            words.append(form.format(value))
     return ", ".join(words)
 
 
 def departs(settings: Mapping[str, Any]) -> bool:
-    """Whether workflows are derived in another way than the mode says: nothing to be put beside the paper's modes."""
+    """Whether workflows are derived in another way than the mode says; such a run is not one of the paper's modes."""
     return bool(_derivation(settings))
 
 
 def is_gold(settings: Mapping[str, Any]) -> bool:
-    """Whether traces of gold workflows stand for executions."""
+    """Whether traces of gold workflows are used instead of running the agent."""
     return settings.get("traces", "agent") == "gold"
 
 
-def folder_part(settings: Mapping[str, Any]) -> str:
-    """What a run's folder is called for settings in which it derives otherwise than its mode: `gold-probe8`."""
-    return "-".join(part for _, part in _derivation(settings))
+def folder_name(settings: Mapping[str, Any], variant: str = "", tasks: str = "") -> str:
+    """The name of a run's folder, such as `search-es-pe-gold-probe8-seed1`.
+
+    Args:
+        settings: The settings; `model`, `mode` and `seed` among them.
+        variant: The variant of a grid.
+        tasks: The tasks that a grid takes, such as `first8`.
+    """
+    derived = [part for _, part in _derivation(settings)]
+    seed = f"seed{settings['seed']}" if settings["seed"] else ""
+    parts = [settings["model"].replace("/", "_"), settings["mode"], variant, *derived, seed, tasks]
+    return "-".join(filter(None, parts))
 
 
 def label(model: str, mode: str, variant: str) -> str:
-    """Model, mode and variant, as rows and legends show them."""
+    """Model, mode and variant, as tables and legends show them."""
     return f"{shown_model(model)} {shown_mode(mode, variant)}"
 
 
 def shown_model(model: str) -> str:
-    """A model's name; of `search`, with what it is not."""
+    """A model's name; that of `search` says that it is no language model."""
     return f"{model} (no LLM)" if model == "search" else model
 
 
@@ -66,17 +72,16 @@ def shown_mode(mode: str, variant: str) -> str:
 
 
 def _derivation(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How a workflow is derived other than the mode says: in words, and as a part of a name."""
-    found: list[tuple[str, str]] = []
+    """The settings of derivation that differ from those of the mode: in words, and as part of a folder's name."""
+    differences: list[tuple[str, str]] = []
     if is_gold(settings):
-        found.append((GOLD, "gold"))
-    mode = str(settings["mode"])
-    own = Settings(mode=mode_of(mode)) if mode in MODES else Settings()
-    who, rounds, probes = (settings.get(name) for name in ("summarizer", "verify", "probe"))
-    if who is not None and who != summarizer_of(own):
-        found.append((f"summarizer {who}", str(who)))
-    if rounds is not None and rounds != rounds_of(own):
-        found.append((f"verify {rounds}", f"verify{rounds}"))
+        differences.append((GOLD, "gold"))
+    plain = Settings(mode=settings["mode"]) if settings["mode"] in MODES else Settings()
+    summarizer, rounds, probes = (settings.get(name) for name in ("summarizer", "verify", "probe"))
+    if summarizer is not None and summarizer != summarizer_of(plain):
+        differences.append((f"summarizer {summarizer}", str(summarizer)))
+    if rounds is not None and rounds != rounds_of(plain):
+        differences.append((f"verify {rounds}", f"verify{rounds}"))
     if probes:
-        found.append((f"probe {probes}", f"probe{probes}"))
-    return found
+        differences.append((f"probe {probes}", f"probe{probes}"))
+    return differences

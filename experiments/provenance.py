@@ -1,4 +1,4 @@
-"""What a run was made with and of: the manifest."""
+"""The manifest of a run: its settings, the benchmark, the servers, and the versions of packages."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "Restr
 def manifest(
     chosen: Mapping[str, Any], settings: Settings, bench: Path, servers: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Everything that was set, and with what versions.
+    """The manifest of a run.
 
     Args:
-        chosen: What a run is about, apart from how tasks are solved.
-        settings: How they are solved.
-        bench: The benchmark's folder.
-        servers: The fingerprint of each server that is asked, by its role.
+        chosen: `RunOptions.chosen()`, the settings that identify the run.
+        settings: How tasks are solved.
+        bench: The folder of the benchmark.
+        servers: The fingerprint of the server of each stage.
 
     Raises:
         InputError: If the benchmark has no manifest that can be read.
@@ -50,7 +50,7 @@ def surroundings(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def _benchmark(bench: Path) -> dict[str, Any]:
-    """Its name, and the digests of its files as they are now: a manifest may be older than they are."""
+    """The benchmark's name, and the digests of its files as they are now."""
     path = bench / "manifest.json"
     try:
         built = parse_json(read_text(path))

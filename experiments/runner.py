@@ -11,13 +11,13 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import tqdm
-from pydantic import Field
 
 from experiments.folder import Run
 from experiments.golds import demonstration, read_golds, structure
+from experiments.options import RunOptions
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
@@ -27,7 +27,7 @@ from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
-from flowmind.cli.sandboxes import Sandboxes, SandboxKind
+from flowmind.cli.sandboxes import Sandboxes
 from flowmind.evaluation.black_box import ExactMatch
 from flowmind.evaluation.metrics import Summary, failure_mode, integrity
 from flowmind.evaluation.record import (
@@ -57,45 +57,12 @@ from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.environments import ToolSource
 from tools_registry.sandbox.errors import SandboxUnavailable
-from tools_registry.sandbox.isolation import Level
-from tools_registry.specs.spec import Record, ToolSpec
+from tools_registry.specs.spec import ToolSpec
 
 LOST = 5
 """Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
 WORTH_A_PROCESS = 8
 """Cases for which one more process thinks or induces: it takes about a second to start."""
-
-
-class RunOptions(Record):
-    """What a run is about, apart from how tasks are solved."""
-
-    model: str
-    bench: Path
-    limit: int | None = Field(default=None, ge=1)
-    pick: Literal["first", "spread"] = "first"
-    """Which tasks a limit leaves: the first of each category in turn, or of each category and kind of control flow."""
-    concurrency: int | Literal["auto"] = "auto"
-    """Cases at once; `auto`: as many as bring more throughput."""
-    sandbox: SandboxKind = "local"
-    """Where tools run; `both` leaves the records that `local` leaves, and says what monty does otherwise."""
-    require_isolation: Level | None = None
-    """The run refuses to begin where tools are locked in less."""
-    base_url: str | None = None
-    execute_base_url: str | None = None
-    summarize_base_url: str | None = None
-    """Where each stage's model answers, if not at `base_url`."""
-    json_mode: Literal["off", "object", "schema", "object-schema"] = "off"
-    native_tools: bool = False
-    timeout: float = Field(default=600.0, gt=0)
-    reuse: tuple[Path, ...] = ()
-    """Folders of other runs whose exchanges may answer, too."""
-
-    def chosen(self) -> dict[str, Any]:
-        """What makes another run: where it runs and how fast is not of it."""
-        made = self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
-        if self.pick == "spread":
-            made["pick"] = self.pick
-        return {**made, "sandbox": "monty"} if self.sandbox == "monty" else made
 
 
 class Bar(Protocol):
@@ -243,7 +210,7 @@ def _tell(sandboxes: Sandboxes, run: Run) -> None:
     if sandboxes.kind == "both":
         path = run.folder / "crosscheck.jsonl"
         sandboxes.write(path)
-        tqdm.tqdm.write(f"{path}: {sandboxes.found.summary()}", file=sys.stderr)
+        tqdm.tqdm.write(f"{path}: {sandboxes.crosscheck.summary()}", file=sys.stderr)
 
 
 def _processes(at_once: int, cases: int) -> int:

@@ -62,10 +62,11 @@ async def work_through(items: Sequence[T], limit: Limit, one: Callable[[T, Count
         while waiting or running:
             while waiting and len(running) < _at_once(limit):
                 running.add(asyncio.create_task(work(waiting.pop(0))))
-            done, running = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-    finally:
+            running -= done
+    finally:  # several tasks may have failed at once: `gather` takes the errors of all
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -12,12 +12,11 @@ from statistics import fmean
 from experiments import paper
 from experiments.loading import Loaded, cells, pooled
 from experiments.tables import PAPER, Table, number, share, shown
+from flowmind.build.settings import SINGLE
 from flowmind.evaluation.record import CaseRecord, Derivation, StageUsage
 from flowmind.evaluation.statistics import correlation, rate
 
 Measure = Callable[[StageUsage], float | None]
-_SINGLE = ("react", "pe", "enhanced-react")
-"""Modes whose execution cannot be told from the building of the workflow."""
 
 
 def solved_at_first(found: Derivation) -> bool:
@@ -204,7 +203,7 @@ def breakeven(runs: Sequence[Loaded]) -> Table | None:
     measures: tuple[Measure, ...] = (_output, _tokens, _waited)
     rows: list[tuple[str, ...]] = []
     for label, held in cells(runs).items():
-        if held[0].gold or held[0].mode in _SINGLE:
+        if held[0].gold or held[0].mode in SINGLE:
             continue
         records = [record for run in held for record in run.records]
         right = [record for record in records if record.passed]

@@ -36,27 +36,27 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--seed", type=int, default=0, help="same seed, same bytes (default 0)")
     build.add_argument("--out", type=Path, default=Path("bench"), help="the folder (default bench)")
     build.add_argument("--size", type=int, default=SIZE, help=f"instances, in the same proportions (default {SIZE})")
-    build.add_argument("--categories", default=",".join(CATEGORIES), help="some of them, with commas (default all)")
+    build.add_argument("--categories", default=",".join(CATEGORIES), help="categories, with commas (default all)")
     build.add_argument(
         "--backend",
         choices=("blueprints", "llm"),
         default="blueprints",
-        help="authored tasks (default), or a model that writes tools, tasks and traces",
+        help="take tasks written by hand, or let a model write tools, tasks and traces (default blueprints)",
     )
     build.add_argument("--model", help="with --backend llm: the model's name")
-    build.add_argument("--tools", type=int, default=12, help="with --backend llm: tools that it writes a category")
+    build.add_argument("--tools", type=int, default=12, help="with --backend llm: tools to write for each category")
     build.set_defaults(run=_build)
     check = commands.add_parser("check", help="audit a built benchmark: exit code 1 if anything is wrong")
     check.add_argument("folder", type=Path, help="a built benchmark")
     check.set_defaults(run=_check)
     certify = commands.add_parser("certify", help="run the gold workflows in every format: exit code 1 if any differs")
     certify.add_argument("folder", type=Path, help="a built benchmark")
-    certify.add_argument("--formats", default=None, help="some of them, with commas (default all)")
-    certify.add_argument("--json", action="store_true", help="as JSON, for machines")
+    certify.add_argument("--formats", default=None, help="formats, separated by commas (default all)")
+    certify.add_argument("--json", action="store_true", help="print JSON")
     certify.set_defaults(run=_certify)
     stats = commands.add_parser("stats", help="print the statistics of a built benchmark")
     stats.add_argument("folder", type=Path, help="a built benchmark")
-    stats.add_argument("--json", action="store_true", help="as JSON, for machines")
+    stats.add_argument("--json", action="store_true", help="print JSON")
     stats.set_defaults(run=_stats)
     return parser
 

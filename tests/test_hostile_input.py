@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import Row, called, capable, records, tiny_benchmark, with_server
+from tiny import Row, called, capable, records, tiny_benchmark, typed, with_server
 
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
+from flowmind.api.solving import ExecuteSummarize
 from flowmind.base import files
 from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import parse_json
@@ -243,6 +244,97 @@ def test_a_secret_in_a_document_is_not_shown(tmp_path: Path) -> None:
 def test_marks_and_line_ends_of_other_systems_are_read(data: bytes, tmp_path: Path, sources: Path) -> None:
     done = called("run", stored(tmp_path, data), "--tools", sources, "--input", '{"item": "nails"}')
     assert (done.returncode, done.stdout) == (0, "250.0\n")
+
+
+TASK: Row = {"query": "Price it.", "examples": [{"input": {"item": "nails"}, "output": 2.5}]}
+FOLDERS: list[tuple[str, ...]] = [
+    ("solve", "--task", "task.json", "--tools", "tools.py", "--out", "FOLDER"),
+    ("summarize", "traces.jsonl", "--out", "FOLDER"),
+    ("convert", "flow.json", "--to", "text", "--out", "FOLDER"),
+    ("convert", "flow.json", "--to", "text", "--report", "FOLDER"),
+    ("show", "flow.json", "--svg", "FOLDER"),
+    ("report", ".", "--out", "FOLDER"),
+    ("serve", "qwen3-8b", "--log", "FOLDER"),
+]
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/", "new"])
+@pytest.mark.parametrize("words", FOLDERS, ids=lambda words: f"{words[0]} {words[-2]}")
+def test_a_folder_is_not_written_as_a_file(
+    words: tuple[str, ...], folder: str, tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(tmp_path, WHOLE)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "task.json").write_text(json.dumps(TASK))
+    done = called(*words[:-1], folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"flowmind: {words[-2]} {folder}: this is a folder; give the name of a file\n"
+    with pytest.raises(IsADirectoryError):
+        files.write_text(Path(folder), "")
+
+
+@pytest.mark.parametrize(
+    ("examples", "inputs", "problem"),
+    [
+        ([{"item": "nails"}, {"text": "nails"}], None, "example 2: example 1 has no input 'text'; it has item"),
+        (
+            [{"item": "nails", "count": 2}, {"item": "nails"}],
+            None,
+            "example 2: the input 'count' of example 1",
+        ),
+        ([{"item": "x", "n": 1}], {"item": {"type": "string"}}, "example 1: the schema of the inputs has no input 'n'"),
+    ],
+)
+def test_an_example_with_other_inputs_is_one_line(
+    examples: list[Row], inputs: Row | None, problem: str, tmp_path: Path, sources: Path
+) -> None:
+    rows = [{"input": example, "output": 2.5} for example in examples]
+    schema = {"type": "object", "properties": inputs} if inputs else None
+    with pytest.raises(InputError, match=problem):
+        ExecuteSummarize(ToolSource.parse_all(TOOLS)).run("Price it.", rows, schema)
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps({"query": "Price it.", "examples": rows, **({"inputs": schema} if schema else {})}))
+    done = called("solve", "--task", path, "--tools", sources)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"flowmind: {path}: {problem}")
+
+
+def test_an_input_may_be_optional_in_examples(tmp_path: Path, sources: Path) -> None:
+    schema = {"type": "object", "properties": {"item": {"type": "string"}, "note": {"type": "string"}}}
+    inputs: list[Row] = [{"item": "nails", "note": "x"}, {"item": "nails"}]
+    rows = [{"input": example, "output": 2.5} for example in inputs]
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps({"query": "Price it.", "inputs": schema, "examples": rows}))
+    done = called("solve", "--task", path, "--tools", sources)
+    assert done.returncode in (0, 1) and "Traceback" not in done.stderr
+
+
+BAD_FLAGS: list[tuple[str, ...]] = [
+    ("show", "flow.json", "--width", "0"), ("run", ".", "--input", "{}"), ("run", "flow.json", "--input", "@."),
+    ("check", "flow.json", "--tools", "."), ("exp", "--bench", "flow.json"), ("exp", "--config", "."),
+    ("exp", "--replay", "flow.json"), ("exp", "--timeout", "nan"), ("exp", "--time-limit", "inf"),
+    ("exp", "--concurrency", "²"), ("exp", "--concurrency", "9" * 5_000),
+    ("exp", "--model", "m", "--base-url", "x"), ("exp", "--model", "m", "--base-url", "http://[::1"),
+    ("exp", "--model", "m", "--base-url", "http://127.0.0.1:99999/v1"), ("report", "flow.json"),
+    ("serve", "qwen3-8b", "--dry-run", "--port", "99999"), ("serve", "qwen3-8b", "--dry-run", "--wait", "nan"),
+    ("summarize", ".", ), ("summarize", "flow.json", "--task", "."), ("worfeval", "."), ("worfeval", "flow.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", BAD_FLAGS, ids=lambda words: " ".join(words)[:60])
+def test_a_bad_flag_is_one_line(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(tmp_path, WHOLE)
+    done = called(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+
+
+def test_a_terminal_that_cannot_show_a_drawing_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = stored(tmp_path, WHOLE)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = typed("show", path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "PYTHONIOENCODING=utf-8" in done.stderr
 
 
 def test_a_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from flowmind.build.executions import (
 )
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.joint import Joint
-from flowmind.build.settings import SINGLE, Settings, require_consistent, rounds_of, summarizer_of
+from flowmind.build.settings import MODES, Settings, require_consistent, rounds_of, summarizer_of
 from flowmind.evaluation.metrics import mixed_tool_invocation
 from flowmind.evaluation.record import Derivation
 from flowmind.protocols import ChatModel
@@ -88,7 +88,7 @@ async def solve(
         ModelUnavailable: If the model cannot serve at all.
     """
     _require_solvable(task, environment, settings, demonstrate)
-    if settings.mode in SINGLE:
+    if MODES[settings.mode].single:
         return await _single_stage(task, environment, model, settings)
     executions: Executions = AgentExecutions(task, environment, model, settings)
     if settings.traces == "gold" and demonstrate is not None:
@@ -158,12 +158,12 @@ def _require_solvable(
 
 async def _single_stage(task: Task, environment: Environment, model: ChatModel, settings: Settings) -> Solution:
     """Business and graph tools in one stage; `finish` ends it, whether the draft is sound or not."""
-    letter = "p" if settings.mode == "pe" else "r"
+    preset = MODES[settings.mode]
     draft = DraftEnvironment(environment.specs, task.inputs, task.id, [task.examples[0].input], task.query)
     brief = execute_brief(task, 0, environment.specs).model_copy(
-        update={"stage": "single", "must_build": settings.mode == "enhanced-react"}
+        update={"stage": "single", "must_build": preset.must_build}
     )
-    agent = make_agent(letter, model, budget_left(settings.execute_budget, settings, ()), settings, 0)
+    agent = make_agent(preset.execute, model, budget_left(settings.execute_budget, settings, ()), settings, 0)
     trace = await agent.execute(brief, Joint(environment, draft))
     problems = tuple(draft.problems) if draft.workflow else ()
     traces = with_origins([trace], task.query)

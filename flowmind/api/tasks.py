@@ -25,16 +25,31 @@ def make_task(query: str, examples: Sequence[Shown], inputs: JSONSchema | None =
         id: The name of the task and of its workflow.
 
     Raises:
-        InputError: If there is no example, or an example does not fit the inputs.
+        InputError: If there is no example, an example does not fit the inputs, or two examples have different inputs
+            and no schema says which are optional.
     """
     if not examples:
         raise InputError("give at least one example: executing means working one through the tools")
     rows = [example_of(example, number) for number, example in enumerate(examples, 1)]
     try:
         fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(rows), "examples": tuple(rows)}
-        return validate(Task, fields)
+        task = validate(Task, fields)
     except ValueError as error:
         raise InputError(str(error)) from None
+    _require_same_inputs(rows, inputs)
+    return task
+
+
+def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None) -> None:
+    """Refuses inputs that no schema declares, or without a schema, that not every example has."""
+    names = inputs.get("properties", {}) if inputs else examples[0].input
+    place = "the schema of the inputs" if inputs else "example 1"
+    for number, example in enumerate(examples, 1):
+        if extra := [name for name in example.input if name not in names]:
+            known = ", ".join(names) or "none"
+            raise InputError(f"example {number}: {place} has no input {extra[0]!r}; it has {known}")
+        if not inputs and (missing := [name for name in names if name not in example.input]):
+            raise InputError(f"example {number}: the input {missing[0]!r} of example 1 is missing")
 
 
 def example_of(example: Shown, number: int = 1) -> Example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -235,6 +236,8 @@ def write_text(path: Path, text: str, write: faults.Write | None = None) -> None
     Raises:
         OSError: With the file's name, if it cannot be written.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     faults.reach("before", write)
     try:

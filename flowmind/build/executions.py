@@ -11,7 +11,7 @@ from flowmind.agents.plan_execute import PlanExecuteAgent
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
 from flowmind.base.files import dump_json
-from flowmind.build.settings import Settings, letters_of
+from flowmind.build.settings import MODES, Settings
 from flowmind.protocols import Agent, Brief, ChatModel
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
@@ -84,8 +84,7 @@ class AgentExecutions:
             again = _again(execution.before, self.task.examples[execution.example].output)
             brief = brief.model_copy(update={"task": f"{brief.task}\n\n{again}"})
         budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
-        letter = letters_of(self.settings.mode)[0]
-        agent = make_agent(letter, self.model, budget, self.settings, execution.number)
+        agent = make_agent(MODES[self.settings.mode].execute, self.model, budget, self.settings, execution.number)
         return await agent.execute(brief, self.environment)
 
 

@@ -2,80 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from flowmind.agents.turns import Budget
 from flowmind.base.errors import InputError
 from tools_registry.specs.spec import Record
 
-Mode = Literal[
-    "react", "pe", "enhanced-react", "es-rr", "es-pr", "es-rp", "es-pp", "es-react", "es-pe",
-    "es-react+verify", "es-pe+verify", "induction", "replay",
-]  # fmt: skip
-MODES: tuple[Mode, ...] = get_args(Mode)
 Summarizer = Literal["react", "plan", "induction", "guided", "replay"]
-"""Who turns traces into a workflow: an agent with graph tools, induction without a model, induction that asks a model
-what the traces leave open, or the calls of one trace in a row."""
+"""The way from traces to a workflow: an agent that builds, an agent that plans and builds, induction without a model,
+induction that asks a model what the traces leave open, or the calls of one trace."""
 TraceSource = Literal["agent", "gold"]
 TraceSelection = Literal["all", "all_success", "random_success"]
 
 
-SINGLE: tuple[Mode, ...] = ("react", "pe", "enhanced-react")
-"""Modes of one stage: an agent executes and builds at once."""
-VERIFY = 3
-"""Rounds of mending of the modes with `+verify`."""
+class Preset(Record):
+    """The settings of a mode."""
+
+    execute: Literal["r", "p"]
+    """The agent of the execute stage: r for ReAct, p for Plan-and-Execute."""
+    summarizer: Summarizer = "react"
+    rounds: int = 0
+    """Rounds of verification."""
+    single: bool = False
+    """Whether one stage executes and builds at once; there is no summarizer then."""
+    must_build: bool = False
+    """Whether a single stage that ends without a graph is asked for it."""
+
+
+MODES: dict[str, Preset] = {
+    "react": Preset(execute="r", single=True),
+    "pe": Preset(execute="p", single=True),
+    "enhanced-react": Preset(execute="r", single=True, must_build=True),
+    "es-rr": Preset(execute="r", summarizer="react"),
+    "es-pr": Preset(execute="p", summarizer="react"),
+    "es-rp": Preset(execute="r", summarizer="plan"),
+    "es-pp": Preset(execute="p", summarizer="plan"),
+    "es-react": Preset(execute="r", summarizer="react"),
+    "es-pe": Preset(execute="p", summarizer="plan"),
+    "es-react+verify": Preset(execute="r", summarizer="guided", rounds=3),
+    "es-pe+verify": Preset(execute="p", summarizer="guided", rounds=3),
+    "induction": Preset(execute="r", summarizer="induction"),
+    "replay": Preset(execute="r", summarizer="replay"),
+}
+SINGLE = tuple(name for name, preset in MODES.items() if preset.single)
+"""Modes of one stage."""
+
+
+def _known(name: str) -> str:
+    if name not in MODES:
+        raise ValueError(f"mode {name!r} is none of {', '.join(MODES)}")
+    return name
+
+
+Mode = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": [*MODES]})]
+"""The name of a mode, a key of `MODES`."""
 
 
 class Settings(Record):
-    """How a task is solved."""
+    """How a task is solved. The docstrings of the fields are the help texts of the flags."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     mode: Mode = "es-pe"
+    """how a task is solved"""
     rollouts: int = Field(default=1, ge=1, le=100)
-    """Executions of a task; rollout k works example k, cyclic."""
+    """executions of each task; rollout k works on example k, cyclic"""
     trace_selection: TraceSelection = "all"
-    """Which of them the summarizer reads."""
+    """the executions that the summarizer reads"""
     summarizer: Summarizer | None = None
-    """If not the one that the mode says."""
+    """overrides the mode's summarizer"""
     verify: int | None = Field(default=None, ge=0, le=20)
-    """Rounds of mending after the draft was run on the task's examples; modes with `+verify` have three."""
+    """run the workflow on the examples and repair it, at most N rounds; modes with +verify do 3 rounds by default"""
     probe: int = Field(default=0, ge=0, le=200)
-    """Inputs of our own making that are executed where drafts disagree on them."""
+    """execute at most N generated inputs on which the candidate workflows differ"""
     traces: TraceSource = "agent"
-    """`gold`: the traces of the gold workflow on the examples stand for executions; tables say so."""
+    """gold: traces of the gold workflows are used instead of running the agent; tables are marked"""
     seed: int = 0
+    """seed that is passed to the model"""
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    """sampling temperature of the model"""
     execute_budget: Budget = Budget()
+    """limits of the execute stage"""
     summarize_budget: Budget = Budget()
+    """limits of the summarize stage"""
     turn_limit: int | None = Field(default=None, ge=1)
-    """Replies of the model in a case, over all its stages."""
+    """replies of the model in one case, over all stages"""
     token_limit: int | None = Field(default=None, ge=1)
-    """Output tokens of a case."""
-    time_limit: float | None = Field(default=None, gt=0)
-    """Seconds that a case waits for the model."""
-
-
-def letters_of(mode: Mode) -> tuple[str, str]:
-    """The strategies of both stages: r for ReAct, p for Plan."""
-    plain = mode.removesuffix("+verify")
-    letters = {"es-react": "rr", "es-pe": "pp", "induction": "rr", "replay": "rr"}.get(plain, plain.removeprefix("es-"))
-    return letters[0], letters[1]
+    """output tokens of one case"""
+    time_limit: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """seconds that one case may wait for the model"""
 
 
 def summarizer_of(settings: Settings) -> Summarizer:
-    """Who summarizes."""
-    if settings.summarizer is not None:
-        return settings.summarizer
-    if settings.mode in ("induction", "replay"):
-        return "induction" if settings.mode == "induction" else "replay"
-    if settings.mode.endswith("+verify"):
-        return "guided"
-    return "plan" if letters_of(settings.mode)[1] == "p" else "react"
+    """The summarizer: the one that is set, else the mode's."""
+    return settings.summarizer or MODES[settings.mode].summarizer
+
+
+def rounds_of(settings: Settings) -> int:
+    """The rounds of verification: those that are set, else the mode's."""
+    return MODES[settings.mode].rounds if settings.verify is None else settings.verify
 
 
 def require_consistent(settings: Settings) -> None:
-    """Refuses settings that do not go together.
+    """Refuses settings that contradict each other.
 
     Raises:
         InputError: With what would be right.
@@ -83,21 +114,18 @@ def require_consistent(settings: Settings) -> None:
     if settings.mode in SINGLE:
         if settings.traces == "gold" or settings.summarizer is not None or settings.verify or settings.probe:
             raise InputError(
-                f"mode {settings.mode!r} has one stage: no other traces, summarizer, verification or probes"
+                f"mode {settings.mode!r} has one stage: gold traces, a summarizer, verification and probes need a mode "
+                "with two stages, such as es-react"
             )
         return
-    who = summarizer_of(settings)
-    if settings.probe and who not in ("induction", "guided"):
-        raise InputError(f"probes are for induction: mode {settings.mode!r} summarizes by {who!r}; add --summarizer")
-    if settings.verify and who == "replay":
-        raise InputError("the calls of a trace in a row are not mended: no verification with replay")
-
-
-def rounds_of(settings: Settings) -> int:
-    """Rounds of mending after verification."""
-    if settings.verify is not None:
-        return settings.verify
-    return VERIFY if settings.mode.endswith("+verify") else 0
+    summarizer = summarizer_of(settings)
+    if settings.probe and summarizer not in ("induction", "guided"):
+        raise InputError(
+            f"--probe needs the summarizer induction or guided; mode {settings.mode!r} has {summarizer!r}; add "
+            "--summarizer"
+        )
+    if settings.verify and summarizer == "replay":
+        raise InputError("--verify does not work with summarizer 'replay'")
 
 
 def mode_of(text: str) -> Mode:
@@ -106,6 +134,7 @@ def mode_of(text: str) -> Mode:
     Raises:
         InputError: If there is no such mode.
     """
-    if text not in MODES:
-        raise InputError(f"mode {text!r} is none of {', '.join(MODES)}")
-    return text
+    try:
+        return _known(text)
+    except ValueError as error:
+        raise InputError(str(error)) from None

@@ -1,15 +1,23 @@
-"""A command of the `flowmind` program, as floors above this one offer theirs (entry points `flowmind.commands`)."""
+"""A command of the `flowmind` program. Packages above this one add theirs by the entry points `flowmind.commands`."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import importlib
 from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: importing it is cheap, what it needs is loaded when it runs."""
+    """A command. Its module is imported when the command is called: `flowmind --help` stays fast."""
 
     help: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
+    module: str
+    """The module with the functions `add_arguments(parser)` and `run(options) -> int`."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the flags of the command."""
+        importlib.import_module(self.module).add_arguments(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Runs the command and returns its exit code."""
+        return importlib.import_module(self.module).run(options)

@@ -1,15 +1,15 @@
-"""Which sandbox a command uses: what stands behind `--sandbox`."""
+"""The sandboxes of a command, as `--sandbox` and `--require-isolation` choose them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from flowmind.api.tools import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines, write_text
+from flowmind.cli.options import SandboxKind
 from tools_registry.sandbox import isolation
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.crosscheck import CrossCheck, CrossCheckSandbox, Difference, Trier
@@ -18,28 +18,26 @@ from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.sandbox.isolation import Isolation, Level
 from tools_registry.sandbox.monty import MontyPool, MontySandbox
 
-SandboxKind = Literal["local", "monty", "both"]
-
 
 class Sandboxes(Closing):
-    """The sandboxes of one command, and the workers that they share.
+    """The sandboxes of one command. They share their workers.
 
     Args:
-        kind: `local`, `monty`, or `both`: everything runs locally, and once more in monty to be compared.
-        size: Workers of each kind.
-        limits: What one call or one case may use.
-        least: The isolation that workers must have at least.
+        kind: `local`, `monty`, or `both`: everything runs locally, and again in monty to compare the results.
+        size: The number of workers of each kind.
+        limits: The limits of one call or one case.
+        least: The weakest isolation that is accepted.
 
     Raises:
-        InputError: If monty is wanted and cannot be had, or the isolation is weaker.
-        SandboxUnavailable: If isolation is asked for and no worker starts.
+        InputError: If monty is not available, or the isolation is weaker than `least`.
+        SandboxUnavailable: If `least` is given and no worker starts.
     """
 
     def __init__(
         self, kind: SandboxKind = "local", size: int = 1, limits: Limits | None = None, least: Level | None = None
     ) -> None:
         self.kind = kind
-        self.found = CrossCheck()
+        self.crosscheck = CrossCheck()
         self._workers = WorkerPool(size, limits)
         try:
             self._monty = None if kind == "local" else MontyPool(size, limits)
@@ -51,20 +49,20 @@ class Sandboxes(Closing):
             self._require(least)
 
     def isolation(self) -> Isolation:
-        """What the local workers are locked in by.
+        """The isolation of the local workers.
 
         Raises:
-            SandboxUnavailable: If none starts.
+            SandboxUnavailable: If no worker starts.
         """
         return isolation.measure(self._workers)
 
     def _require(self, least: Level) -> None:
         if self.kind == "monty" and least != "limits":
-            raise InputError(f"--require-isolation {least}: nothing locks the workers of monty in; use --sandbox local")
-        found = self.isolation()
-        if not found.reaches(least):
-            off = "; ".join(found.missing())
-            raise InputError(f"--require-isolation {least}: it is {found.level!r} here; off: {off}")
+            raise InputError(f"--require-isolation {least}: monty workers have no kernel isolation; use local")
+        measured = self.isolation()
+        if not measured.reaches(least):
+            off = "; ".join(measured.missing())
+            raise InputError(f"--require-isolation {least}: it is {measured.level!r} here; off: {off}")
 
     def of(self, tools: Sequence[ToolSource]) -> Trier:
         """A sandbox with these tools.
@@ -77,32 +75,32 @@ class Sandboxes(Closing):
         if self._monty is None:
             return local
         monty = MontySandbox(tools, pool=self._monty)
-        return monty if self.kind == "monty" else CrossCheckSandbox(local, monty, self.found)
+        return monty if self.kind == "monty" else CrossCheckSandbox(local, monty, self.crosscheck)
 
     def thinking(self, tools: Sequence[ToolSource]) -> Trier:
-        """One for a model's own trials, which are many and are not compared."""
+        """A sandbox for the trial calls of a model, which are many and are not compared."""
         return LocalSandbox(tools, self._workers) if self.kind == "both" else self.of(tools)
 
     def write(self, path: Path) -> None:
-        """Writes the differences to a file, beside those that it holds from an earlier part of the run.
+        """Adds the differences to those that a file holds from an earlier part of the run.
 
         Raises:
-            InputError: If the file holds something else.
+            InputError: If the file does not hold differences.
         """
         if path.exists():
             for difference in read_lines(path, Difference):
-                self.found.keep(difference)
-        write_text(path, "".join(f"{difference.line}\n" for difference in self.found.differences))
+                self.crosscheck.keep(difference)
+        write_text(path, "".join(f"{difference.line}\n" for difference in self.crosscheck.differences))
 
-    def tell(self) -> None:
-        """Writes the differences and the summary to standard error, if two sandboxes were compared."""
+    def print_differences(self) -> None:
+        """Prints the differences and a summary to standard error, if two sandboxes were compared."""
         if self.kind == "both":
-            for difference in self.found.differences:
+            for difference in self.crosscheck.differences:
                 print(difference.line, file=sys.stderr)
-            print(f"crosscheck: {self.found.summary()}", file=sys.stderr)
+            print(f"crosscheck: {self.crosscheck.summary()}", file=sys.stderr)
 
     def close(self) -> None:
-        """Ends all workers."""
+        """Stops all workers."""
         self._workers.close()
         if self._monty is not None:
             self._monty.close()

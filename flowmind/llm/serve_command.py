@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, read_text, validate
@@ -27,24 +27,26 @@ _RESERVED = ("--model", "--served-model-name", "--host", "--port", "--api-key", 
 class ServeOptions(Record):
     """How a model is served."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     model: str
     """A folder (config, tokenizer, weights) or a name on the Hugging Face hub."""
     served_name: str = Field(min_length=1)
     """What requests call it."""
     port: int = Field(default=8000, ge=0, le=65535)
-    """Of 127.0.0.1; 0 takes one that is free."""
+    """port on 127.0.0.1; 0 takes a free one"""
     max_model_len: int | None = Field(default=None, ge=1)
-    """Tokens of a request and its reply; without it, what the model was made for, at most 32768."""
+    """tokens of a request and its reply; by default the length that the model supports, at most 32768"""
     thinking: bool = False
-    """Whether a model that can think before it answers does so."""
+    """let the model think before it answers"""
     dtype: str | None = None
-    """Of weights and activations; without it, what the model's config says."""
+    """type of weights and activations; by default that of the model's config"""
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
-    """Share of the GPU's memory; without it, vLLM's default."""
+    """share of the GPU's memory; by default vLLM's"""
     device: Device = "gpu"
-    """`cpu` is for checks with a tiny model, and needs a build of vLLM for it."""
+    """cpu is for checks with a tiny model; it needs vLLM built for the CPU"""
     wait: float = Field(default=1800.0, gt=0)
-    """Seconds until the server must be healthy, a first download of the weights included."""
+    """seconds until the server must be healthy, including a first download of the weights"""
     extra: tuple[str, ...] = ()
     """Further flags for vLLM, as they are."""
 

@@ -172,6 +172,8 @@ class Search:
         cases = self.question.cases
         terms: list[Term] = []
         for name in cases[0]:
+            if not all(name in case for case in cases):  # an optional input
+                continue
             source = Source("input", name)
             terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(f"input {name}")))
         self.seen |= {(term.uses, self.values.numbers(term)) for term in terms}

@@ -1,7 +1,8 @@
-"""What works on this machine, for `flowmind doctor`."""
+"""`flowmind doctor`."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import importlib.util
 import os
@@ -18,18 +19,31 @@ from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import Record, ToolCall
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds no flags."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints what works on this machine; 1 if something is missing that FlowMind needs."""
+    findings = diagnose()
+    for finding in findings:
+        state = "ok     " if finding.ok else "MISSING" if finding.needed else "absent "
+        print(f"{state} {finding.what}: {finding.note}")
+    return 0 if all(finding.ok or not finding.needed for finding in findings) else 1
+
+
 class Finding(Record):
-    """One thing that was looked at."""
+    """The state of one thing."""
 
     what: str
     ok: bool
     note: str
     needed: bool = True
-    """Whether FlowMind cannot do without it."""
+    """Whether FlowMind needs it."""
 
 
 def diagnose() -> list[Finding]:
-    """Looks at Python, the sandbox, the packages, and the endpoints."""
+    """Checks Python, the sandbox, the packages and the endpoints."""
     version = platform.python_version()
     findings = [
         Finding(what="python", ok=sys.version_info >= (3, 11), note=f"{version} on {platform.system()}"),
@@ -37,8 +51,8 @@ def diagnose() -> list[Finding]:
         *_sandbox(),
     ]
     for name in ("langgraph", "openai", "networkx", "RestrictedPython"):
-        there = importlib.util.find_spec(name) is not None
-        findings.append(Finding(what=name, ok=there, note="installed" if there else "reinstall flowmind-es"))
+        installed = importlib.util.find_spec(name) is not None
+        findings.append(Finding(what=name, ok=installed, note="installed" if installed else "reinstall flowmind-es"))
     return [*findings, *_optional()]
 
 
@@ -47,17 +61,17 @@ def _sandbox() -> list[Finding]:
     example = tool.examples[0]
     try:
         with WorkerPool(1) as pool:
-            seen = asyncio.run(LocalSandbox([tool], pool).call(ToolCall(tool="add", args=example.args)))
-            found = isolation.measure(pool)
+            observation = asyncio.run(LocalSandbox([tool], pool).call(ToolCall(tool="add", args=example.args)))
+            isolated = isolation.measure(pool)
     except SandboxUnavailable as error:
         return [Finding(what="sandbox", ok=False, note=str(error))]
-    right = seen.ok and seen.value == example.result
-    note = f"a tool ran in a worker; isolation: {found.level}" if right else str(seen.error)
+    right = observation.ok and observation.value == example.result
+    note = f"a tool ran in a worker; isolation: {isolated.level}" if right else str(observation.error)
     return [
         Finding(what="sandbox", ok=right, note=note),
         *(
             Finding(what=f"  {name}", ok=state.startswith("on"), note=state, needed=False)
-            for name, state in found.layers.items()
+            for name, state in isolated.layers.items()
         ),
     ]
 
@@ -73,18 +87,13 @@ def _optional() -> list[Finding]:
         answers = "serves" in str(error)
         note = str(error).removeprefix("model 'any': ")
     return [
-        Finding(
-            what="vllm",
-            ok=vllm,
-            note=_versions() if vllm else "pip install 'flowmind-es[vllm]'",
-            needed=False,
-        ),
+        Finding(what="vllm", ok=vllm, note=_versions() if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
         Finding(what="gpu", ok=gpu, note="; ".join(serving.gpus()) or "found" if gpu else "none found", needed=False),
         Finding(what="endpoint", ok=answers, note=note, needed=False),
     ]
 
 
 def _versions() -> str:
-    """The versions of the packages that serve."""
-    found = serving.versions()
-    return ", ".join(f"{name} {found[name]}" for name in found if name != "python") or "installed"
+    """The versions of the packages that serve models."""
+    versions = serving.versions().items()
+    return ", ".join(f"{name} {version}" for name, version in versions if name != "python") or "installed"

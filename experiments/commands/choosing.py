@@ -1,0 +1,27 @@
+"""The part of a grid that a command line chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.grid import Grid
+from experiments.options import Experiment
+from flowmind.base.errors import InputError
+from flowmind.cli.flags import flag_of
+
+
+def read_grid(path: Path, given: Experiment) -> Grid:
+    """The part of a grid file that flags choose: models, modes, seeds and tasks.
+
+    Raises:
+        InputError: If the file cannot be read, the grid has no such part, or it sets what a flag sets as well.
+    """
+    grid = Grid.read(path)
+    flags = given.model_fields_set
+    if both := sorted(flags & grid.set_names):
+        raise InputError(f"{flag_of(both[0])}: {path} sets {both[0]} itself; leave the flag out, or change the file")
+    grid = grid.part(
+        (given.model,) if "model" in flags else (), (given.mode,) if "mode" in flags else (), given.limit
+    )  # fmt: skip
+    update = {"pick": given.pick} if "pick" in flags else {}
+    return grid.model_copy(update={**update, "seeds": (given.seed,)} if "seed" in flags else update)

@@ -1,0 +1,110 @@
+"""`flowmind exp`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.endpoints import served
+from experiments.options import BUDGETS, Experiment, RunOptions
+from flowmind.base.errors import InputError
+from flowmind.cli.flags import add_flags, flag_of, read_flags
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags: those of a run are the fields of `Experiment`."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE",
+        help="run the grid of a TOML file, see experiments/configs; --model, --mode, --seed and --limit take a part",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replay", type=Path, metavar="RUN",
+        help="make the records of a run again from its recorded replies, without asking a model; in place, or in --out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="folder of the run; by default runs/<model>-<mode>, followed by the settings that are not the mode's own; "
+        "with --config, the folder of the runs (default runs)",
+    )  # fmt: skip
+    add_flags(parser.add_argument_group("the run"), Experiment, *RunOptions.model_fields)
+    own = [name for name in Experiment.model_fields if name not in (*RunOptions.model_fields, *BUDGETS)]
+    add_flags(parser.add_argument_group("how tasks are solved"), Experiment, *own)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs an experiment, a grid or a replay, and prints the tables; 1 if a model of a grid failed."""
+    if options.replay is not None:
+        return _replay(options)
+    given = read_flags(Experiment, options)
+    _require_runs(given.reuse, every="reuse" in options.explicit)
+    if options.config is not None:
+        return _grid(options, given)
+    with served(given.model, *given.urls.values()) as started:  # before the imports that take seconds
+        experiment = given.model_copy(update={"base_url": started or given.base_url})
+        return _experiment(experiment, options.out)
+
+
+def _require_runs(folders: Sequence[Path], every: bool) -> None:
+    """Refuses folders to reuse that hold no run.
+
+    Args:
+        folders: The folders.
+        every: Whether each must hold a run; of a list in the environment, one is enough.
+
+    Raises:
+        InputError: With the folder.
+    """
+    missing = [folder for folder in folders if not (folder / "exchanges").is_dir()]
+    if missing and (every or len(missing) == len(folders)):
+        raise InputError(f"--reuse {missing[0]}: this is not the folder of a run: it has no folder exchanges")
+
+
+def _experiment(experiment: Experiment, out: Path | None) -> int:
+    from experiments.naming import folder_name
+    from experiments.runner import run_experiment
+    from experiments.tables import summary_table
+
+    folder = out or Path("runs") / folder_name(experiment.model_dump())
+    print(summary_table([run_experiment(experiment.run_options, experiment.settings, folder)]))
+    print(f"{folder}/summary.json")
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from experiments.runner import replay
+    from experiments.tables import summary_table
+
+    if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench"}):
+        raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only --out and --bench")
+    folder = options.out or options.replay
+    print(summary_table([replay(options.replay, folder, read_flags(RunOptions, options).bench)]))
+    print(f"{folder}/summary.json")
+    return 0
+
+
+def _grid(options: argparse.Namespace, given: Experiment) -> int:
+    from experiments.commands.choosing import read_grid
+    from experiments.grid import run_grid
+    from experiments.tables import summary_table
+
+    grid = read_grid(options.config, given)
+    bench = given.bench if "bench" in given.model_fields_set else grid.bench or given.bench
+    summaries, problems = run_grid(grid, given.model_copy(update={"bench": bench}), options.out or Path("runs"))
+    if summaries:
+        print(summary_table(summaries))
+    for problem in problems:
+        print(f"flowmind: {problem}", file=sys.stderr)
+    print(_report_line(options, given))
+    return 1 if problems else 0
+
+
+def _report_line(options: argparse.Namespace, given: Experiment) -> str:
+    """The command that reports on the runs of a grid."""
+    words = ["flowmind", "report", "--config", str(options.config)]
+    for name in ("limit", "pick", "seed"):
+        if name in given.model_fields_set:
+            words += [flag_of(name), str(getattr(given, name))]
+    return shlex.join([*words, "--root", str(options.out)] if options.out else words)

@@ -1,0 +1,92 @@
+"""`flowmind report`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.options import Experiment, RunOptions
+from flowmind.base.errors import InputError
+from flowmind.cli.arguments import require_file
+from flowmind.cli.flags import add_flags, flag_of, read_flags
+
+if TYPE_CHECKING:
+    from experiments.grid import Grid
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    parser.add_argument(
+        "runs", type=Path, nargs="*", metavar="RUN", help="folder of a run, or a folder of runs (default runs)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="HTML file to write; by default report.html in the folder of the run, or beside the runs",
+    )  # fmt: skip
+    parser.add_argument("--tables", action="store_true", help="only print the tables, as Markdown")
+    group = parser.add_argument_group("the runs of a grid")
+    group.add_argument("--config", type=Path, metavar="FILE", help="report on the runs of a grid file")
+    group.add_argument("--root", type=Path, default=Path("runs"), metavar="DIR", help="folder of its runs")
+    add_flags(group, Experiment, "limit", "pick", "seed")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the tables and writes the report."""
+    from experiments.analyses import analyse
+    from experiments.loading import load
+    from experiments.runner import summarize_run
+    from experiments.tables import group_table, summary_table
+
+    _require_consistent(options)
+    title, names, folders = None, None, options.runs or [Path("runs")]
+    if options.config is not None:
+        from experiments.commands.choosing import read_grid
+
+        grid = read_grid(options.config, read_flags(Experiment, options))
+        title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
+    runs = load(folders)
+    summaries = [summarize_run(run.folder) for run in runs]
+    print(summary_table(summaries))
+    for summary in summaries:
+        print(group_table(summary))
+    if options.tables:
+        print("\n".join(table.markdown() for table in analyse(runs, names)))
+        return 0
+    from experiments.report import write_report
+
+    out = options.out or _report_path([run.folder for run in runs])
+    size = write_report(runs, out, title, names)
+    print(f"{out} ({size / 1_000_000:.1f} MB)")
+    return 0
+
+
+def _require_consistent(options: argparse.Namespace) -> None:
+    """Refuses arguments that would have no effect.
+
+    Raises:
+        InputError: With the flag.
+    """
+    require_file("--out", options.out)
+    if options.config is not None and options.runs:
+        raise InputError("--config: give either a grid file or the folders of runs")
+    if options.config is None and (idle := sorted(options.explicit & {"limit", "pick", "seed", "root"})):
+        raise InputError(f"{flag_of(idle[0])}: this flag needs --config; without it, name the folders of the runs")
+    if options.tables and "out" in options.explicit:
+        raise InputError("--out: --tables writes no file; leave one of the two out")
+
+
+def _folders(grid: Grid, options: argparse.Namespace) -> list[Path]:
+    """The folders of the grid's runs that have records."""
+    from experiments.grid import folders
+
+    every = folders(grid, RunOptions(), options.root)
+    existing = [folder for folder in every if (folder / "records.jsonl").exists()]
+    if not existing:
+        raise InputError(f"{options.config}: none of its runs is in {options.root}; `flowmind exp --config` makes them")
+    return existing
+
+
+def _report_path(folders: list[Path]) -> Path:
+    """In the folder of a single run; of several, in the folder that holds the first."""
+    return (folders[0] if len(folders) == 1 else folders[0].parent) / "report.html"

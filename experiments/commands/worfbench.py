@@ -1,0 +1,82 @@
+"""`flowmind worfbench`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from experiments.endpoints import served
+from experiments.options import read_concurrency
+from flowmind.base.errors import InputError
+from flowmind.cli.flags import explained
+from flowmind.cli.worfeval import add_scoring
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    parser.add_argument("data", type=Path, metavar="DATA", help="rows of WorFBench: JSON Lines or JSON, plain or .gz")
+    parser.add_argument("--model", required=True, help="name of a model that writes text; see `flowmind models`")
+    parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
+    parser.add_argument("--limit", type=int, metavar="N", help="run at most N rows, taken in turn from the sources")
+    parser.add_argument("--sources", default="", metavar="A,B", help="only rows of these sources (default all)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder of the run (default runs/worfbench-<model>[-gold-chain])"
+    )
+    add_scoring(parser, ("bow", "encoder"))
+    parser.add_argument(
+        "--gold-chain",
+        action="store_true",
+        help="give the gold steps and ask only for the edges (table 5 of the paper)",
+    )
+    parser.add_argument(
+        "--concurrency", type=_concurrency, default="auto", metavar="N",
+        help="rows that run at the same time; auto adapts to the throughput (default auto)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reply-tokens", type=int, default=1024, metavar="N", help="output tokens of one reply (default 1024)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="X",
+        help="seconds for one reply, retries included (default 600)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed that is passed to the model (default 0)")
+    parser.add_argument(
+        "--temperature", type=float, default=0.0, metavar="X", help="sampling temperature of the model (default 0)"
+    )
+
+
+def _concurrency(text: str) -> int | str:
+    try:
+        return read_concurrency(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs what is left, and prints the tables."""
+    from experiments.worfbench import running
+    from experiments.worfbench.asking import Asking
+    from experiments.worfbench.summing import tables
+
+    names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
+    asked = ("gold_chain", "reply_tokens", "temperature", "seed")
+    try:
+        chosen = running.Options(
+            **{name: getattr(options, name) for name in names},
+            sources=tuple(name.strip() for name in options.sources.split(",") if name.strip()),
+            asking=Asking(**{name: getattr(options, name) for name in asked}),
+        )
+    except ValidationError as error:
+        raise InputError(explained(error)) from None
+    out = options.out
+    if out is None:
+        kind = "-gold-chain" if options.gold_chain else ""
+        out = Path("runs") / f"worfbench-{options.model.replace('/', '_')}{kind}"
+    materials = running.prepare(chosen)
+    with served(chosen.model, chosen.base_url) as started:
+        summary = running.run(chosen.model_copy(update={"base_url": started or chosen.base_url}), materials, out)
+    print(tables(summary))
+    print(f"{out}/summary.json")
+    return 0

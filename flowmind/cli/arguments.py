@@ -1,0 +1,63 @@
+"""Arguments that several commands share, and the files behind them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import read_text
+from flowmind.formats.catalog import FORMATS
+from tools_registry import catalog
+from tools_registry.sandbox.environments import ToolSource
+from tools_registry.specs.spec import SpecError, ToolSpec
+
+
+def add_workflow(parser: argparse.ArgumentParser) -> None:
+    """Adds `WORKFLOW` and `--from`."""
+    readable = [name for name, form in FORMATS.items() if form.reads]
+    parser.add_argument("workflow", type=Path, metavar="WORKFLOW", help="file with a workflow")
+    parser.add_argument("--from", dest="form", choices=readable, help="format of the file; by default from its name")
+
+
+def add_tools(parser: argparse.ArgumentParser) -> None:
+    """Adds `--tools`."""
+    parser.add_argument(
+        "--tools", type=Path, metavar="FILE", help="Python file with the tools; by default the built-in catalog"
+    )
+
+
+def add_out(parser: argparse.ArgumentParser, help: str) -> None:
+    """Adds `--out`."""
+    parser.add_argument("--out", type=Path, metavar="FILE", help=help)
+
+
+def read_tools(path: Path | None, names: Sequence[str] | None = None) -> list[ToolSource]:
+    """The tools of a file, or those of the catalog, all or some by name.
+
+    Raises:
+        InputError: If the file cannot be read or holds no tools.
+    """
+    if path is None:
+        tools = catalog.load()
+        return [tools[name] for name in (tools if names is None else names) if name in tools]
+    try:
+        return ToolSource.parse_all(read_text(path))
+    except SpecError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_specs(path: Path | None) -> Mapping[str, ToolSpec]:
+    """The specs of the tools of a file, or those of the catalog."""
+    return {tool.spec.name: tool.spec for tool in read_tools(path)} if path else catalog.specs()
+
+
+def require_file(flag: str, path: Path | None) -> None:
+    """Refuses a folder where a file is to be written, before any work is done.
+
+    Raises:
+        InputError: With the flag.
+    """
+    if path is not None and path.is_dir():
+        raise InputError(f"{flag} {path}: this is a folder; give the name of a file")

@@ -1,0 +1,51 @@
+"""`flowmind convert`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from flowmind.base.errors import InvalidWorkflow
+from flowmind.base.files import dump_json, write_text
+from flowmind.cli.arguments import add_out, add_tools, add_workflow, read_specs, require_file
+from flowmind.cli.converting import read_workflow
+from flowmind.formats.catalog import FORMATS
+from flowmind.workflow.checking import check
+
+_UNCHECKED = ("json", "mermaid", "svg")
+"""Formats that can hold a workflow with problems."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags, and the list of formats below them."""
+    width = max(map(len, FORMATS))
+    lines = [f"  {name:<{width}}  {form.about}{' (also read)' if form.reads else ''}" for name, form in FORMATS.items()]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(["formats:", *lines])
+    add_workflow(parser)
+    add_tools(parser)
+    parser.add_argument("--to", required=True, choices=[*FORMATS], metavar="FORMAT", help="format to write, see below")
+    add_out(parser, "write to this file instead of standard output")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the fidelity report to this file, as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the workflow, and to standard error what the format does not keep."""
+    require_file("--out", options.out)
+    require_file("--report", options.report)
+    workflow = read_workflow(options.workflow, options.form)
+    specs = read_specs(options.tools)
+    problems = [problem for problem in check(workflow, specs) if options.tools or problem.code != "unknown_tool"]
+    if problems and options.to not in _UNCHECKED:
+        raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
+    export = FORMATS[options.to].export(workflow, specs)
+    if options.out is None:
+        print(export.text, end="")
+    else:
+        write_text(options.out, export.text)
+    if options.report is not None:
+        write_text(options.report, dump_json(export.fidelity.model_dump(mode="json"), indent=1) + "\n")
+    for line in [] if export.fidelity.exact else export.fidelity.lines()[1:]:
+        print(line, file=sys.stderr)
+    return 0

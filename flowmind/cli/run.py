@@ -1,0 +1,78 @@
+"""`flowmind run`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json, parse_json, read_text
+from flowmind.cli.arguments import add_tools, add_workflow, read_tools
+from flowmind.cli.converting import read_workflow
+from flowmind.cli.flags import add_flags, read_flags
+from flowmind.cli.options import SandboxOptions
+from flowmind.cli.sandboxes import Sandboxes
+from flowmind.protocols import ChatModel
+from flowmind.run.compiler import needs_model
+from flowmind.run.running import arun
+from flowmind.run.running import run as run_workflow
+from tools_registry.sandbox.environment import Environment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    add_workflow(parser)
+    add_tools(parser)
+    parser.add_argument("--input", required=True, metavar="JSON", help="the inputs: JSON, @FILE, or - for stdin")
+    parser.add_argument("--trace", action="store_true", help="print the whole trace instead of the answer")
+    add_flags(parser, SandboxOptions)
+    parser.add_argument("--model", help="model of the llm nodes")
+    parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the answer or the trace; 1 if the run ends in an error."""
+    settings = read_flags(SandboxOptions, options)
+    workflow = read_workflow(options.workflow, options.form)
+    inputs = _read_input(options.input)
+    with Sandboxes(settings.sandbox, least=settings.require_isolation) as sandboxes:
+        sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names)))
+        if needs_model(workflow):
+            trace = asyncio.run(arun(workflow, inputs, sandbox, _model(options, sandbox)))
+        else:
+            trace = run_workflow(workflow, inputs, sandbox)
+        sandboxes.print_differences()
+    if options.trace:
+        print(dump_json(trace.dump(), indent=1))
+    elif trace.ok:
+        print(dump_json(trace.answer))
+    if trace.error is not None:
+        print(f"flowmind: {trace.error.type}: {trace.error.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _model(options: argparse.Namespace, sandbox: Environment) -> ChatModel:
+    """The model of the llm nodes."""
+    from flowmind.llm.choosing import model_named
+
+    if options.model is None:
+        raise InputError("the workflow has llm nodes: name their model with --model")
+    return model_named(options.model, sandbox, options.base_url)
+
+
+def _read_input(text: str) -> dict[str, Any]:
+    try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = read_text(Path(text[1:]))
+        value = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"--input: {error}") from None
+    if not isinstance(value, dict):
+        raise InputError('--input: a JSON object with the inputs, such as {"n": 1}')
+    return cast(dict[str, Any], value)

@@ -1,0 +1,97 @@
+"""`flowmind solve`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import read_model, write_text
+from flowmind.build.settings import Settings
+from flowmind.cli.arguments import add_out, read_tools, require_file
+from flowmind.cli.flags import add_flags, read_flags
+from flowmind.cli.options import ModelOptions, SandboxOptions
+from flowmind.evaluation.record import Derivation
+from flowmind.llm.models import find, reach
+from flowmind.trace.task import Task, TaskFile
+
+if TYPE_CHECKING:
+    from flowmind.api.pipeline import Solution
+
+_SETTINGS = ("mode", "rollouts", "summarizer", "verify", "probe")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    parser.add_argument("--task", type=Path, required=True, help="JSON file: query, examples and, if wanted, inputs")
+    parser.add_argument("--tools", type=Path, required=True, help="Python file with the tools")
+    add_flags(parser, ModelOptions)
+    add_flags(parser, Settings, *_SETTINGS)
+    add_flags(parser, SandboxOptions)
+    add_out(parser, "also write the workflow to this file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the workflow; 1 if there is none, or if it is not sound."""
+    require_file("--out", options.out)
+    settings, chosen = read_flags(Settings, options), read_flags(ModelOptions, options)
+    if find(chosen.model).kind != "embedded":
+        reach(chosen.model, chosen.base_url)  # before the imports that take seconds
+    solution = _solve(options, settings, chosen)
+    if solution.workflow is None:
+        print("flowmind: no workflow was built", file=sys.stderr)
+        return 1
+    print(solution.workflow.to_json(), end="")
+    if options.out is not None:
+        write_text(options.out, solution.workflow.to_json())
+    return 0 if solution.graph_valid else 1
+
+
+def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions) -> Solution:
+    """Solves the task, and prints to standard error what was done."""
+    from flowmind.api.solving import ExecuteSummarize
+    from flowmind.cli.sandboxes import Sandboxes
+    from flowmind.llm.choosing import model_named
+
+    task, sources = _read_task(options.task), read_tools(options.tools)
+    isolated = read_flags(SandboxOptions, options)
+    with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
+        model = model_named(chosen.model, sandboxes.thinking(sources), chosen.base_url)
+        solver = ExecuteSummarize(sources, model, settings.mode, settings, sandboxes.of(sources))
+        solution = solver.run(task).solution
+    for line in _lines(solution):
+        print(line, file=sys.stderr)
+    sandboxes.print_differences()
+    return solution
+
+
+def _read_task(path: Path) -> Task:
+    from flowmind.api.tasks import make_task
+
+    file = read_model(path, TaskFile)
+    try:
+        return make_task(file.query, file.examples, file.inputs, file.id)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _lines(solution: Solution) -> list[str]:
+    """The report on a solution, line by line."""
+    lines: list[str] = []
+    for trace in solution.traces:
+        calls = " → ".join(step.call.tool for step in trace.calls) or "no calls"
+        lines.append(f"execute: {calls}; stopped by {trace.stop}")
+    lines += _derivation_lines(solution.derivation) if solution.derivation else []
+    return [*lines, *(f"problem: {problem}" for problem in solution.problems)]
+
+
+def _derivation_lines(derivation: Derivation) -> list[str]:
+    repairs = f" ({', '.join(derivation.mends)})" if derivation.mends else ""
+    return [
+        f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in the end"
+        f"{repairs}",
+        *(f"question: {line}" for line in derivation.open),
+        *(f"guess: {line} is used as a constant, but is an input of an example" for line in derivation.leaked),
+    ]
