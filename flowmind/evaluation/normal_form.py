@@ -729,7 +729,8 @@ def controls(workflow: Workflow, shape: Flow) -> dict[str, tuple[Place, ...]]:
 
 def _next_certain(shape: Flow) -> dict[str, str]:
     """For each node the next one that every path from it passes, its immediate post-dominator; "" if it has none."""
-    backwards = shape.order.reverse()
-    for name in [name for name in backwards if not backwards.in_degree(name)]:
+    backwards = nx.DiGraph((target, source) for source, target in shape.order.edges)
+    backwards.add_nodes_from(shape.order)
+    for name in [name for name in shape.order if not backwards.in_degree(name)]:
         backwards.add_edge("", name)
     return nx.immediate_dominators(backwards, "")
