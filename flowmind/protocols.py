@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from flowmind.trace.events import Trace
+from flowmind.trace.events import Event, Trace
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
@@ -22,6 +22,40 @@ class Message(Record):
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+class Brief(Record):
+    """The work that an agent is given."""
+
+    stage: Stage
+    task: str
+    """The opening message: tools, task and examples; for the summarizer also the traces."""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """The input that the agent works on."""
+    output: dict[str, Any] = Field(default_factory=dict)
+    """JSON Schema of the answer, if it is known."""
+    must_build: bool = False
+    """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
+    query: str = ""
+    """The task's own text, without tools and examples."""
+    input_schema: dict[str, Any] = Field(default_factory=dict)
+    """JSON Schema of the inputs."""
+    examples: tuple[tuple[dict[str, Any], Any], ...] = ()
+    """The examples in `task`: pairs of an input and its answer."""
+    traces: tuple[Trace, ...] = ()
+    """The traces in `task`: inputs, calls and answers."""
+
+
+class Episode(Record):
+    """What the messages of an agent's request say, as data."""
+
+    brief: Brief
+    events: tuple[Event, ...] = ()
+    """The events of the stage so far."""
+    plan: tuple[str, ...] = ()
+    """The steps of the plan, if they are carried out one by one."""
+    phase: int = 0
+    """The step of the plan to carry out now, from 0."""
 
 
 class ChatRequest(Record):
@@ -37,7 +71,10 @@ class ChatRequest(Record):
     temperature: float = 0.0
     seed: int | None = None
     rollout: int = 0
-    """Which execution of the task asks; replies are never shared between rollouts."""
+    """The number of the task's execution that asks. Replies are not shared between rollouts."""
+    episode: Episode | None = Field(default=None, exclude=True)
+    """The content of the messages as data, if an agent asks. It is never serialized: it is not sent to a server, and it
+    is not part of the key of a recorded exchange."""
 
 
 class Reply(Record):
@@ -72,20 +109,6 @@ class ChatModel(Protocol):
             ModelUnavailable: If it cannot serve at all (no such model, no permission).
         """
         ...
-
-
-class Brief(Record):
-    """What an agent is told to do, apart from how."""
-
-    stage: Stage
-    task: str
-    """The opening message: tools, task, examples; for the summarizer the traces."""
-    inputs: dict[str, Any] = Field(default_factory=dict)
-    """What the agent works on, for its trace."""
-    output: dict[str, Any] = Field(default_factory=dict)
-    """JSON Schema of the answer, if it is known."""
-    must_build: bool = False
-    """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
 
 
 class Agent(Protocol):

@@ -20,21 +20,19 @@ from tiny import tiny_benchmark
 from experiments import runner
 from experiments.runner import RunOptions, run_experiment
 from flowmind.base.errors import ModelFailure
-from flowmind.build.executions import execute_brief
+from flowmind.build.brief import execute_brief
 from flowmind.build.settings import Settings
-from flowmind.llm.search.reading import Reading, read
 from flowmind.llm.search.thinkers import Thinkers
 from flowmind.llm.search.thinking import Thinker
-from flowmind.protocols import Message
+from flowmind.protocols import Brief
 from flowmind.trace.task import Task
 from tools_registry.sandbox.environments import LocalSandbox
 
 SPECS = {tool.spec.name: tool.spec for tool in SOURCES}
 
 
-def reading(task: Task) -> Reading:
-    """What a conversation says that begins to work on a task."""
-    return read([Message(role="user", content=execute_brief(task, 0, SPECS).task)])
+def brief(task: Task) -> Brief:
+    return execute_brief(task, 0, SPECS)
 
 
 @pytest.fixture(scope="module")
@@ -44,50 +42,49 @@ def thinkers() -> Iterator[Thinkers]:
 
 
 def test_several_processes_find_what_one_finds(thinkers: Thinkers) -> None:
-    readings = [reading(task) for task in (TWO, THREE, FOUR, RECORD, SORTING)]
+    briefs = [brief(task) for task in (TWO, THREE, FOUR, RECORD, SORTING)]
     with LocalSandbox(SOURCES) as sandbox, ThreadPoolExecutor(4) as threads:
         alone = Thinker(sandbox.values)
-        wanted = [alone.program(one, SPECS) for one in readings]
-        assert list(threads.map(lambda one: thinkers.program(one, SPECS), readings)) == wanted
+        wanted = [alone.program(one, SPECS) for one in briefs]
+        assert list(threads.map(lambda one: thinkers.program(one, SPECS), briefs)) == wanted
     assert [program is None for program in wanted] == [False, False, False, False, True]
     assert len(thinkers.pids) == 2
 
 
 def test_a_process_that_ends_is_the_failure_of_one_question(thinkers: Thinkers) -> None:
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda one: thinkers.program(one, SPECS), [reading(TWO)] * 2))
+        list(threads.map(lambda one: thinkers.program(one, SPECS), [brief(TWO)] * 2))
     killed = thinkers.pids
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
     for _ in killed:
         with pytest.raises(ModelFailure, match="a process that thinks has ended"):
-            thinkers.program(reading(TWO), SPECS)
-    assert thinkers.program(reading(TWO), SPECS) is not None
+            thinkers.program(brief(TWO), SPECS)
+    assert thinkers.program(brief(TWO), SPECS) is not None
     assert not set(killed) & set(thinkers.pids)
 
 
 def test_what_the_thinking_raises_reaches_whoever_asked(thinkers: Thinkers) -> None:
-    broken = reading(TWO)
-    object.__setattr__(broken, "examples", (({"numbers": 1}, 2, 3),))
+    broken = brief(TWO).model_copy(update={"examples": (({"numbers": 1}, 2, 3),)})
     with pytest.raises(RuntimeError, match="ValueError: too many values") as caught:
         thinkers.program(broken, SPECS)
     assert "in _from_examples" in caught.value.__notes__[0]
-    assert thinkers.program(reading(TWO), SPECS) is not None
+    assert thinkers.program(brief(TWO), SPECS) is not None
 
 
 LEFT_BEHIND = """
 import os, pickle, signal, sys
 from flowmind.llm.search.thinkers import Thinkers
-tools, reading, specs = pickle.load(sys.stdin.buffer)
+tools, brief, specs = pickle.load(sys.stdin.buffer)
 thinkers = Thinkers(tools, 1)
-thinkers.program(reading, specs)
+thinkers.program(brief, specs)
 print(*thinkers.pids, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_the_processes_of_a_killed_process_end() -> None:
-    given = pickle.dumps((SOURCES, reading(TWO), SPECS))
+    given = pickle.dumps((SOURCES, brief(TWO), SPECS))
     done = subprocess.run([sys.executable, "-c", LEFT_BEHIND], input=given, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL
     (pid,) = map(int, done.stdout.split())

@@ -14,7 +14,7 @@ from flowmind.agents import prompts
 from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
-from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
+from flowmind.protocols import Brief, ChatModel, ChatRequest, Episode, Message, Reply
 from flowmind.trace.events import Called, Event, Planned, Refused, StopReason, Trace, Turn
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
@@ -177,7 +177,7 @@ async def _ask(
             return None, {"turns": turns, "stop": stop}
         begun = world.clock()
         try:
-            reply = await world.model.complete(_request(world, form, [*messages, *correction]))
+            reply = await world.model.complete(_request(state, world, form, [*messages, *correction]))
         except ModelFailure as error:
             failure = ToolError(type="model_error", message=str(error))
             return None, {"turns": turns, "stop": "model_error", "error": failure}
@@ -203,7 +203,7 @@ async def _ask(
     return None, {"turns": turns, "stop": "unparsed"}
 
 
-def _request(world: World, form: str, messages: list[Message]) -> ChatRequest:
+def _request(state: State, world: World, form: str, messages: list[Message]) -> ChatRequest:
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:
@@ -220,6 +220,12 @@ def _request(world: World, form: str, messages: list[Message]) -> ChatRequest:
         temperature=world.temperature,
         seed=world.seed,
         rollout=world.rollout,
+        episode=Episode(
+            brief=world.brief,
+            events=tuple(state["steps"]),
+            plan=tuple(state["plan"]),
+            phase=state["phase"],
+        ),
     )
 
 

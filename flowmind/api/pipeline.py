@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowmind.base.errors import InputError
+from flowmind.build.brief import execute_brief
 from flowmind.build.building import Built, build
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import (
@@ -12,7 +13,6 @@ from flowmind.build.executions import (
     Execution,
     Executions,
     budget_left,
-    execute_brief,
     is_complete,
     make_agent,
 )

@@ -9,8 +9,8 @@ from typing import Any
 from flowmind.base.errors import ModelFailure
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
 from flowmind.llm.search.program import Program
-from flowmind.llm.search.reading import Reading
 from flowmind.llm.search.thinking import BUDGET, Thinker
+from flowmind.protocols import Brief
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 from tools_registry.specs.spec import ToolSpec
 
@@ -27,7 +27,7 @@ class Thinkers(Helpers):
     def __init__(self, tools: Sequence[ToolSource], count: int, budget: int = BUDGET) -> None:
         super().__init__(__name__, (list(tools), budget), count)
 
-    def program(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
+    def program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
         """As `Thinker.program`, in one of the processes; waits while all of them think.
 
         Raises:
@@ -35,7 +35,7 @@ class Thinkers(Helpers):
             RuntimeError: If the thinking raised something.
         """
         try:
-            return self.ask((reading, dict(business)))
+            return self.ask((brief, dict(business)))
         except HelperEnded as ended:
             raise ModelFailure(f"search: a process that thinks has ended ({ended})") from None
 

@@ -10,9 +10,10 @@ from flowmind.llm.search.constants import constants, entries, named
 from flowmind.llm.search.matching import Fit
 from flowmind.llm.search.program import Call, Program, Source, resolve
 from flowmind.llm.search.ranking import best
-from flowmind.llm.search.reading import Exchange, Reading
 from flowmind.llm.search.synthesis import Probe, Question, Search
-from tools_registry.specs.schema import json_equal, type_of
+from flowmind.protocols import Brief
+from flowmind.trace.events import Called, Trace
+from tools_registry.specs.schema import json_equal, type_label, type_of
 from tools_registry.specs.spec import ToolSpec
 
 BUDGET = 60_000
@@ -31,29 +32,36 @@ class Thinker:
         self._probe = probe
         self._budget = budget
 
-    def program(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        """The program of a trace, or else one that gives the examples; None if none was found."""
-        return self._from_trace(reading) if reading.trace else self._from_examples(reading, business)
+    def program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        """The program of the brief's trace, or else one that gives the examples.
 
-    def _from_examples(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        if not reading.examples or reading.working is None or not business:
+        Args:
+            brief: The work.
+            business: The tools that the program may call.
+
+        Returns:
+            The program; None if none was found.
+        """
+        trace = next((trace for trace in brief.traces if trace.ok), None)
+        calls = [step for step in trace.calls if step.observation.ok] if trace else []
+        return self._from_trace(brief, trace, calls) if trace and calls else self._from_examples(brief, business)
+
+    def _from_examples(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        if not brief.examples or not business:
             return None
-        search = Search(question(reading, business, self._budget / BUDGET), self._probe)
+        search = Search(question(brief, business, self._budget / BUDGET), self._probe)
         search.run()
         return best(search)
 
-    def _from_trace(self, reading: Reading) -> Program | None:
+    def _from_trace(self, brief: Brief, trace: Trace, calls: Sequence[Called]) -> Program | None:
         """The program of a trace: each argument comes from a value that equals it.
 
         Where several do, those that give the other examples too are taken.
         """
-        given = reading.traced
-        if given is None:
-            return None
         first: Program | None = None
-        for program in itertools.islice(_readings(reading, given), _READINGS):
+        for program in itertools.islice(_readings(brief, trace, calls), _READINGS):
             first = first or program
-            if all(json_equal(self._run(program, case), wanted) for case, wanted in reading.examples):
+            if all(json_equal(self._run(program, case), wanted) for case, wanted in brief.examples):
                 return program
         return first
 
@@ -75,22 +83,29 @@ class Thinker:
             return None
 
 
-def question(reading: Reading, business: Mapping[str, ToolSpec], effort: float) -> Question:
-    """What a search for a task has to find, from what a conversation says."""
-    assert reading.working is not None
-    cases = [*(given for given, _ in reading.examples), reading.working]
-    outputs = [wanted for _, wanted in reading.examples]
-    query = reading.text.split("\n\nInputs:")[0]
-    said = named(query, entries(cases))
+def question(brief: Brief, business: Mapping[str, ToolSpec], effort: float) -> Question:
+    """The search problem of a brief."""
+    cases = [*(case for case, _ in brief.examples), brief.inputs]
+    outputs = [wanted for _, wanted in brief.examples]
+    said = named(brief.query, entries(cases))
     return Question(
         specs=business,
         cases=cases,
         outputs=outputs,
-        constants=constants(reading.text, cases, outputs, said),
+        constants=constants(_text(brief), cases, outputs, said),
         named=said,
-        fit=Fit(query, business),
+        fit=Fit(brief.query, business),
         effort=effort * _share(len(business)),
     )
+
+
+def _text(brief: Brief) -> str:
+    """The task's text with the description of its inputs."""
+    lines = [brief.query, "", "Inputs:"]
+    for name, field in brief.input_schema.get("properties", {}).items():
+        note = f": {field['description']}" if field.get("description") else ""
+        lines.append(f"- {name} ({type_label(field)}){note}")
+    return "\n".join(lines)
 
 
 _FEW_TOOLS = 6
@@ -109,38 +124,37 @@ _READINGS = 64
 """Ways to read a trace that are tried on the other examples."""
 
 
-def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
-    """The programs that a trace can stand for, the likeliest first."""
-    cases = [case for case, _ in reading.examples]
-    said = [part.value for part in named(reading.text.split("\n\nInputs:")[0], entries(cases))]
+def _readings(brief: Brief, trace: Trace, made: Sequence[Called]) -> Iterator[Program]:
+    """The programs that a trace with these successful calls can stand for, the likeliest first."""
+    said = [part.value for part in named(brief.query, entries([case for case, _ in brief.examples]))]
 
-    def build(index: int, calls: tuple[Call, ...]) -> Iterator[Program]:
-        if index == len(reading.trace):
-            for answer in _answers(reading, given, calls):
+    def build(calls: tuple[Call, ...]) -> Iterator[Program]:
+        results = [(call, step.observation.value) for call, step in zip(calls, made, strict=False)]
+        if len(calls) == len(made):
+            for answer in _answers(trace, results):
                 yield Program(calls, answer)
             return
-        exchange = reading.trace[index]
-        choices = [_origins(value, given, reading.trace, calls, said) for value in exchange.args.values()]
+        step = made[len(calls)].call
+        choices = [_origins(value, trace.inputs, results, said) for value in step.args.values()]
         for chosen in itertools.product(*choices):
-            call = Call(exchange.tool, tuple(zip(exchange.args, chosen, strict=True)))
-            yield from build(index + 1, (*calls, call))
+            yield from build((*calls, Call(step.tool, tuple(zip(step.args, chosen, strict=True)))))
 
-    return build(0, ())
+    return build(())
 
 
-def _answers(reading: Reading, given: dict[str, Any], calls: tuple[Call, ...]) -> list[Source]:
+def _answers(trace: Trace, results: Sequence[tuple[Call, Any]]) -> list[Source]:
     """Where the answer of a trace comes from: a result, or an object of results and inputs."""
-    whole = [source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"]
-    answer = reading.answer
+    answer = trace.answer
+    whole = [source for source in _origins(answer, trace.inputs, results, []) if source.kind == "call"]
     if whole or not isinstance(answer, dict):
         return whole
     fields = cast(dict[str, Any], answer)
-    choices = [_origins(value, given, reading.trace, calls, [])[:2] for value in fields.values()]
+    choices = [_origins(value, trace.inputs, results, [])[:2] for value in fields.values()]
     return [Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)]
 
 
 def _origins(
-    value: Any, given: dict[str, Any], trace: Sequence[Exchange], calls: Sequence[Call], named: Sequence[Any]
+    value: Any, inputs: dict[str, Any], results: Sequence[tuple[Call, Any]], named: Sequence[Any]
 ) -> list[Source]:
     """Where a value of a trace can come from: the latest results first, then inputs, then the text.
 
@@ -148,28 +162,28 @@ def _origins(
     """
     found = [
         Source("call", call=call, path=path)
-        for call, exchange in reversed(list(zip(calls, trace, strict=False)))
-        for path, part in _parts(exchange.value)
+        for call, result in reversed(results)
+        for path, part in _parts(result)
         if json_equal(part, value)
     ]
-    inputs = [
+    from_inputs = [
         Source("input", name, path=path)
-        for name, whole in given.items()
+        for name, whole in inputs.items()
         for path, part in _parts(whole)
         if json_equal(part, value)
     ]
     kind = type_of(value)
     if kind is list and not found and 1 < len(value) <= 4:
-        parts = [_origins(part, given, trace, calls, named)[0] for part in value]
+        parts = [_origins(part, inputs, results, named)[0] for part in value]
         if any(part.kind == "call" for part in parts):
             found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
     if kind is dict and not found and 0 < len(value) <= 4:
-        fields = {name: _origins(part, given, trace, calls, named)[0] for name, part in value.items()}
+        fields = {name: _origins(part, inputs, results, named)[0] for name, part in value.items()}
         if any(part.kind == "call" for part in fields.values()):
             found = [Source("object", fields=tuple(fields.items()))]
     constant = [Source("constant", value=value)]
     said = kind in (int, float) and any(json_equal(value, part) for part in named)
-    return [*found, *constant, *inputs] if said else [*found, *inputs, *constant]
+    return [*found, *constant, *from_inputs] if said else [*found, *from_inputs, *constant]
 
 
 def _parts(value: Any) -> list[tuple[tuple[str, ...], Any]]:
