@@ -113,8 +113,7 @@ class Models:
     async def aclose(self) -> None:
         """Closes their connections."""
         for model in {id(model): model for model in (self.execute, self.summarize)}.values():
-            if isinstance(model, OpenAIChat):
-                await model.aclose()
+            await model.aclose()
 
 
 def connect(options: RunOptions, thinking: Environment, thinkers: Thinkers | None = None) -> Models:
@@ -165,6 +164,9 @@ class Silent:
     async def complete(self, request: ChatRequest) -> Reply:
         """Never asked."""
         raise ModelUnavailable(f"{self.name}: nothing is asked on replay")
+
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
 
 
 def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar | None = None) -> Summary:

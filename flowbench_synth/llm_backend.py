@@ -31,7 +31,6 @@ from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import Settings
 from flowmind.llm.choosing import model_named
-from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.running import run, run_batch
 from flowmind.trace.task import Example, Task
@@ -89,8 +88,7 @@ async def _written(work: Coroutine[Any, Any, dict[str, Any]], model: ChatModel) 
     try:
         return await work
     finally:
-        if isinstance(model, OpenAIChat):
-            await model.aclose()
+        await model.aclose()
 
 
 class _Writer:

@@ -110,6 +110,10 @@ class ChatModel(Protocol):
         """
         ...
 
+    async def aclose(self) -> None:
+        """Closes the connections of this event loop. A later request opens new ones."""
+        ...
+
 
 class Agent(Protocol):
     """Works on a brief by calling a sandbox's tools."""

@@ -30,6 +30,9 @@ class Counting:
             raise ModelFailure("the line is dead")
         return Reply(text=f"reply {len(self.asked)}", output_tokens=2)
 
+    async def aclose(self) -> None:
+        pass
+
 
 def request(*texts: str, **fields: object) -> ChatRequest:
     roles = ("user", "assistant")

@@ -209,6 +209,9 @@ class Broken:
             raise ZeroDivisionError("a defect")
         return Reply(text='{"reasoning": "", "action": "finish", "action_input": {"answer": null}}')
 
+    async def aclose(self) -> None:
+        pass
+
 
 def test_a_defect_in_one_case_is_its_error_and_the_others_go_on(
     whole: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -194,6 +194,9 @@ class Watched:
         self.exchanges.append((request, reply))
         return reply
 
+    async def aclose(self) -> None:
+        pass
+
 
 def test_no_call_is_tried_twice(tools: LocalSandbox) -> None:
     tried: list[str] = []
@@ -245,6 +248,9 @@ class Silenced:
     async def complete(self, request: ChatRequest) -> Reply:
         messages = tuple(message.model_copy(update={"content": "bla"}) for message in request.messages)
         return await self._model.complete(request.model_copy(update={"messages": messages}))
+
+    async def aclose(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -193,6 +193,9 @@ class Echo:
         self.asked.append(request)
         return Reply(text=action("finish", answer=None), output_tokens=4)
 
+    async def aclose(self) -> None:
+        pass
+
 
 def test_a_model_of_ones_own_is_asked_with_the_settings_given() -> None:
     model = Echo()

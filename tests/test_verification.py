@@ -349,6 +349,9 @@ class Able:
         messages = [{"role": one.role, "content": one.content} for one in request.messages]
         return Reply(text=able({"messages": messages}), input_tokens=1, output_tokens=1)
 
+    async def aclose(self) -> None:
+        pass
+
 
 def branching(n: int) -> list[str]:
     made = action("multiply", first=n, second=3) if n < LIMIT else action("add", first=n, second=7)

@@ -174,8 +174,7 @@ class _Work:
                 again = await self._pass(todo, bar, last=False)
                 await self._pass(again, bar, last=True)
             finally:
-                if isinstance(self.model, OpenAIChat):
-                    await self.model.aclose()
+                await self.model.aclose()
 
     async def _pass(self, todo: Sequence[Row], bar: tqdm.tqdm[Any], last: bool) -> list[Row]:
         """Asks for rows, as many at once as the limit says now; gives those that are to be asked again."""

@@ -168,6 +168,10 @@ class RecordedChat:
         """As `Exchanges.answer`."""
         return await self._exchanges.answer(self._model, self._key(request), request)
 
+    async def aclose(self) -> None:
+        """Closes the connections of the model."""
+        await self._model.aclose()
+
     def _key(self, request: ChatRequest) -> str:
         whole = f"{self._subject}\n{request.model_dump_json()}"
         return hashlib.sha256(whole.encode()).hexdigest()[:32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,6 +44,9 @@ class ScriptedChat:
         if isinstance(said, Exception):
             raise said
         return said if isinstance(said, Reply) else Reply(text=said, input_tokens=1, output_tokens=len(said) // 4)
+
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
 
 
 class Fault:
@@ -96,6 +100,10 @@ def completion(text: str, usage: dict[str, int] | None = None) -> str:
 class _Listener(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that may wait to be accepted; with Python's 5, one of 64 at once can be a second late."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client may leave before its answer
+            super().handle_error(request, client_address)
 
 
 class FaultyServer:

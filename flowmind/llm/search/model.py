@@ -55,6 +55,9 @@ class SearchModel:
             text = dump_json({"reasoning": reasoning, "action": action, "action_input": args})
         return Reply(text=text, input_tokens=0, output_tokens=0)
 
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
+
     def _program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
         question = brief.model_dump_json(exclude={"stage", "task", "must_build"})
         key = "\n".join([question, *(spec.model_dump_json() for spec in business.values())])
