@@ -41,13 +41,13 @@ from flowmind.evaluation.record import (
     TaskFacts,
 )
 from flowmind.llm.choosing import model_named
+from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.recorded import Exchanges, Stored, Timing
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinkers import Thinkers
-from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace

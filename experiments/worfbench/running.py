@@ -24,10 +24,10 @@ from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelU
 from flowmind.base.files import dump_json, write_text
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
+from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel
 from tools_registry.specs.spec import Record
 
