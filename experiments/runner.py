@@ -42,7 +42,7 @@ from flowmind.evaluation.record import (
 )
 from flowmind.llm.choosing import model_named
 from flowmind.llm.fingerprints import fingerprint
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.recorded import Exchanges, Stored, Timing
@@ -131,8 +131,8 @@ def connect(options: RunOptions, thinking: Environment, thinkers: Thinkers | Non
     if options.model == "search":
         at_once = options.concurrency if isinstance(options.concurrency, int) else 2 * (os.cpu_count() or 1)
         model = SearchModel(thinkers) if thinkers else model_named("search", thinking)
-        return Models(model, model, FixedLimit(at_once), subject)
-    limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
+        return Models(model, model, Limit(at_once), subject)
+    limit = AdaptiveLimit() if options.concurrency == "auto" else Limit(options.concurrency)
     roles = {
         "execute": options.execute_base_url or options.base_url,
         "summarize": options.summarize_base_url or options.base_url,
@@ -264,7 +264,7 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
             run.begin({**held, "settings": {**chosen, **settings.model_dump(mode="json")}})
             silent = Silent(chosen["model"])
             subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
-            models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
+            models = Models(silent, silent, Limit(2 * (os.cpu_count() or 1)), subject)
             cases = _Cases(run, benchmark, settings, models, tools, sandboxes, read_golds(bench), (), replay_of=source)
             tasks = [
                 task

@@ -24,7 +24,7 @@ import pytest
 from tiny import tiny_benchmark
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.testing import Fault, FaultyServer, completion
@@ -447,7 +447,7 @@ def test_an_adaptive_limit_lets_more_requests_in_while_that_helps() -> None:
 
 
 def test_two_clients_may_share_a_limit() -> None:
-    limit = FixedLimit(1)
+    limit = Limit(1)
     together = threading.Lock()
 
     def answer(number: int, body: dict[str, Any]) -> str:

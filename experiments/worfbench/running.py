@@ -25,7 +25,7 @@ from flowmind.base.files import dump_json, write_text
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
 from flowmind.llm.fingerprints import fingerprint
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
@@ -110,7 +110,7 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
     folder = Folder(out)
     with folder.run.locked():
         endpoint = reach(options.model, options.base_url)
-        limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
+        limit = AdaptiveLimit() if options.concurrency == "auto" else Limit(options.concurrency)
         model = OpenAIChat.at(endpoint, concurrency=limit, timeout=options.timeout, deadline=options.timeout)
         folder.run.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
         work = _Work(folder, options, materials.similar, model, limit)

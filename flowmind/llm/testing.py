@@ -1,4 +1,4 @@
-"""The fakes that ship: a model that says what it is told, and a server that misbehaves on request."""
+"""Fakes for tests: a model with prepared replies, and a server with prepared faults."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def action(tool: str, reasoning: str = "", /, **args: Any) -> str:
 
 
 def plan(*steps: str, analysis: str = "") -> str:
-    """A reply that lays out steps."""
+    """A reply that is a plan."""
     return dump_json({"analysis": analysis, "steps": list(steps)})
 
 
 class ScriptedChat:
-    """A model that gives prepared replies in order, and keeps the requests that it got.
+    """A model that gives prepared replies in order and keeps the requests.
 
     Raises:
-        AssertionError: When it is asked for more replies than it has.
+        AssertionError: If there are more requests than replies.
     """
 
     name = "scripted"
@@ -40,23 +40,24 @@ class ScriptedChat:
         """The next reply; an exception in the script is raised."""
         self.requests.append(request)
         assert len(self.requests) <= len(self.replies), f"the script has no reply number {len(self.requests)}"
-        said = self.replies[len(self.requests) - 1]
-        if isinstance(said, Exception):
-            raise said
-        return said if isinstance(said, Reply) else Reply(text=said, input_tokens=1, output_tokens=len(said) // 4)
+        reply = self.replies[len(self.requests) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Reply) else Reply(text=reply, input_tokens=1, output_tokens=len(reply) // 4)
 
     async def aclose(self) -> None:
         """Does nothing: there is no connection."""
 
 
 class Fault:
-    """How a server answers one request: a status, a body, headers, a delay, or a connection cut short.
+    """The answer of a server to one request.
 
     Args:
+        status, body, headers: The response.
         delay: Seconds before the answer.
-        cut: Announce the whole body, send half of it, and close.
-        chunked: Send the body in chunks instead of announcing its length; one that is `cut` has no end.
-        drop: Close the connection without a word.
+        cut: Announce the whole body, send half of it, and close the connection.
+        chunked: Send the body in chunks without its length; with `cut`, the last chunk is missing.
+        drop: Close the connection without an answer.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Fault:
         self.drop = drop
 
     def wire(self) -> bytes:
-        """The body as it is sent."""
+        """The bytes of the body that are sent."""
         sent = self.body[: len(self.body) // 2] if self.cut else self.body
         if not self.chunked:
             return sent
@@ -99,7 +100,7 @@ def completion(text: str, usage: dict[str, int] | None = None) -> str:
 
 class _Listener(ThreadingHTTPServer):
     request_queue_size = 128
-    """Connections that may wait to be accepted; with Python's 5, one of 64 at once can be a second late."""
+    """Connections that may wait to be accepted; with Python's default of 5, one of 64 at once can be a second late."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # a client may leave before its answer
@@ -107,18 +108,18 @@ class _Listener(ThreadingHTTPServer):
 
 
 class FaultyServer:
-    """An OpenAI-compatible server on loopback whose answers a function decides.
+    """An OpenAI-compatible server on loopback whose answers a function determines.
 
     Args:
-        answer: Gets the request's number (from 0) and its body; gives the fault, or the text of a good reply.
-        models: What it lists as its models.
+        answer: Called with the number of the request, from 0, and its body; returns a fault, or the text of a reply.
+        models: The models that the server lists.
     """
 
     def __init__(self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)) -> None:
         self.requests: list[dict[str, Any]] = []
-        """The bodies of the completions that it was asked for."""
+        """The bodies of the requests for completions."""
         self.heads: list[tuple[str, dict[str, str]]] = []
-        """Their targets and their headers, names in lower case."""
+        """The target and the headers of each, names in lower case."""
         self.connections = 0
         self._answer = answer
         self._lock = threading.Lock()
@@ -154,7 +155,7 @@ class FaultyServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # or every answer waits 40 ms for the head to be acknowledged
+            disable_nagle_algorithm = True  # otherwise each answer waits 40 ms for the acknowledgement of its head
 
             def setup(self) -> None:
                 super().setup()
