@@ -14,7 +14,7 @@ from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
 Stage = Literal["execute", "summarize", "single"]
-"""What a conversation is for: business tools, graph tools, or both at once."""
+"""The stage of a conversation: `execute` has business tools, `summarize` graph tools, `single` both."""
 
 
 class Message(Record):
@@ -47,7 +47,7 @@ class Brief(Record):
 
 
 class Episode(Record):
-    """What the messages of an agent's request say, as data."""
+    """The content of an agent's messages as data."""
 
     brief: Brief
     events: tuple[Event, ...] = ()
@@ -59,13 +59,13 @@ class Episode(Record):
 
 
 class ChatRequest(Record):
-    """What a model is asked."""
+    """A request to a model."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    """The tools that may be called now; sent along only where native tool calls are switched on."""
+    """The tools that may be called now. They are sent to a server only if native tool calls are switched on."""
     reply: Literal["action", "plan", "text"] = "text"
-    """The form of the reply that the messages ask for; becomes a schema where JSON mode is switched on."""
+    """The form of the reply that the messages ask for. In JSON mode it is sent as a schema."""
     stop: tuple[str, ...] = ()
     max_tokens: int = 2_048
     temperature: float = 0.0
@@ -78,35 +78,35 @@ class ChatRequest(Record):
 
 
 class Reply(Record):
-    """What a model said."""
+    """The reply of a model."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
-    """Native tool calls, where they are switched on."""
+    """Native tool calls, if they are switched on."""
     input_tokens: int | None = None
     output_tokens: int | None = None
-    """As the server reports them; None if it does not, never a guess."""
+    """As the server reports them; None if it does not."""
     finish: Literal["stop", "length", "context"] = "stop"
-    """`length`: cut off by `max_tokens`. `context`: the request is longer than the model's context, there is no reply,
-    and `text` is what the server said."""
+    """`length`: `max_tokens` cut the reply off. `context`: the request exceeds the model's context; there is no reply,
+    and `text` is the message of the server."""
     seconds: float | None = None
-    """How long it took, where whoever asked has measured it: a reply that is replayed keeps its time."""
+    """The duration of the request, if it was recorded; a replayed reply has the recorded duration."""
 
 
 class ChatModel(Protocol):
-    """A language model, or what stands in for one."""
+    """A language model or a substitute for one."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         ...
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Answers a conversation.
 
         Raises:
-            ModelFailure: If the endpoint failed on this request, after retries.
-            ModelUnavailable: If it cannot serve at all (no such model, no permission).
+            ModelFailure: If the endpoint failed on this request after all attempts.
+            ModelUnavailable: If the endpoint serves no request (no such model, no permission).
         """
         ...
 

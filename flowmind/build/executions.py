@@ -1,4 +1,4 @@
-"""Executions: where the traces that a workflow is built from come from."""
+"""Executions of a task, which give the traces that a workflow is built from."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Execution:
 
     inputs: dict[str, Any]
     number: int
-    """The executions of the task before this one."""
+    """The number of executions of the task before this one."""
     example: int | None = None
     """The example that has these inputs, from 0; None for a probe."""
     before: Trace | None = None
-    """An execution of this example that was wrong: the agent is shown what it did and what is right."""
+    """A wrong execution of this example. The agent is shown its calls and the right answer."""
     turns: Sequence[Turn] = ()
     """The model's replies for this task so far; they count against the limits of the case."""
     budget: int = DEFAULT_BUDGET

@@ -13,7 +13,7 @@ from flowmind.trace.events import Called
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.specs.spec import ToolSpec
 
-Said = tuple[str, str, dict[str, Any]]
+ActionFields = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""
 
 
@@ -67,6 +67,7 @@ class SearchModel:
 
 
 def _plan(program: Program | None, acts: bool, builds: bool) -> str:
+    """A plan with a step for each call to make (`acts`), or for each node to add (`builds`)."""
     if program is None:
         return dump_json({"analysis": "No sequence of calls was found.", "steps": ["Give up."]})
     steps = [f"Call {call.tool} on {', '.join(_words(source) for _, source in call.args)}." for call in program.calls]
@@ -92,7 +93,7 @@ def _tool(source: Source) -> str:
 
 def _act(
     episode: Episode, program: Program | None, business: Mapping[str, ToolSpec], graph: Mapping[str, ToolSpec]
-) -> Said:
+) -> ActionFields:
     """The next action: the business calls first, then the graph, then the end."""
     if program is None:
         return _give_up(business)
@@ -115,22 +116,22 @@ def _act(
     return "All calls are done.", FINISH, {"answer": answer}
 
 
-def _give_up(business: Mapping[str, ToolSpec]) -> Said:
+def _give_up(business: Mapping[str, ToolSpec]) -> ActionFields:
     if business:
         return "No sequence of calls was found that gives the examples.", FINISH, {"answer": None}
     return "There is no finished trace to build from.", FINISH, {}
 
 
-def _edit(program: Program, built: int) -> Said:
-    """The graph tool call that adds the next node."""
+def _edit(program: Program, built: int) -> ActionFields:
+    """The graph tool call that adds the next node, after `built` successful ones."""
     if built == len(program.calls):
-        given = {"output": _binding(program.answer, program), "after": f"n{built}"}
-        return "The last result is the answer.", "add_end_node", given
+        args = {"output": _binding(program.answer, program), "after": f"n{built}"}
+        return "The last result is the answer.", "add_end_node", args
     call = program.calls[built]
     args = {name: _binding(source, program) for name, source in call.args}
     after = f"n{built}" if built else "start"
-    given = {"tool": call.tool, "args": args, "output": f"r{built + 1}", "after": after}
-    return f"Call {built + 1} of the trace.", "add_function_node", given
+    node = {"tool": call.tool, "args": args, "output": f"r{built + 1}", "after": after}
+    return f"Call {built + 1} of the trace.", "add_function_node", node
 
 
 def _binding(source: Source, program: Program) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Processes that think for `search`: its thinking is Python from end to end, of which a process does one at a time."""
+"""Processes in which `search` looks for programs. The search is pure Python, so one process runs one at a time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tools_registry.specs.spec import ToolSpec
 
 
 class Thinkers(Helpers):
-    """Processes that think, each in a sandbox of its own. One starts when it is first needed.
+    """Processes with a `Thinker` and a sandbox each. A process starts when it is first needed.
 
     Args:
-        tools: What conversations may offer.
-        count: How many processes.
-        budget: Calls that one search may try.
+        tools: The tools that requests may offer.
+        count: The number of processes.
+        budget: The number of calls that one search may try.
     """
 
     def __init__(self, tools: Sequence[ToolSource], count: int, budget: int = BUDGET) -> None:
         super().__init__(__name__, (list(tools), budget), count)
 
     def program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
-        """As `Thinker.program`, in one of the processes; waits while all of them think.
+        """Returns the result of `Thinker.program` in one of the processes; waits while all of them are busy.
 
         Raises:
-            ModelFailure: If the process has ended.
-            RuntimeError: If the thinking raised something.
+            ModelFailure: If the process ended.
+            RuntimeError: If the search raised an exception.
         """
         try:
             return self.ask((brief, dict(business)))
@@ -41,13 +41,13 @@ class Thinkers(Helpers):
 
 
 @contextmanager
-def _prepared(about: tuple[list[ToolSource], int]) -> Generator[Callable[[Any], Program | None]]:
-    tools, budget = about
+def _prepared(setup: tuple[list[ToolSource], int]) -> Generator[Callable[[Any], Program | None]]:
+    tools, budget = setup
     with LocalSandbox(tools) as sandbox:
         thinker = Thinker(sandbox.values, budget)
         yield lambda question: thinker.program(*question)
 
 
 def main() -> None:
-    """Thinks about what comes in by standard input, until it is closed."""
+    """Answers the questions on standard input until it is closed."""
     answer_questions(_prepared)

@@ -1,4 +1,4 @@
-"""The thinking of `search`: from what a conversation says to a program that does it."""
+"""Finds the program for a brief: from a trace, or from the examples."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tools_registry.specs.schema import json_equal, type_label, type_of
 from tools_registry.specs.spec import ToolSpec
 
 BUDGET = 60_000
-"""Calls that one search may try, about: what it does with less is that share of what it does with all of it."""
+"""The approximate number of calls that one search tries. A smaller budget scales all limits of the search."""
 
 
 class Thinker:
-    """Thinks in this process.
+    """Finds programs in this process.
 
     Args:
-        probe: Tries calls in a sandbox of its own; it is asked only for tools that the conversation offers.
-        budget: Calls that one search may try.
+        probe: Runs calls in a sandbox. Only tools that the request offers are called.
+        budget: The approximate number of calls that one search tries.
     """
 
     def __init__(self, probe: Probe, budget: int = BUDGET) -> None:
@@ -54,10 +54,7 @@ class Thinker:
         return best(search)
 
     def _from_trace(self, brief: Brief, trace: Trace, calls: Sequence[Called]) -> Program | None:
-        """The program of a trace: each argument comes from a value that equals it.
-
-        Where several do, those that give the other examples too are taken.
-        """
+        """The first program of a trace that also gives the answers of the examples; else the first of all."""
         first: Program | None = None
         for program in itertools.islice(_readings(brief, trace, calls), _READINGS):
             first = first or program
@@ -65,12 +62,12 @@ class Thinker:
                 return program
         return first
 
-    def _run(self, program: Program, given: dict[str, Any]) -> Any:
-        """The answer of a program on an input; None where a call fails."""
+    def _run(self, program: Program, inputs: dict[str, Any]) -> Any:
+        """The answer of a program on an input; None if a call fails."""
         results: list[Any] = []
         for call in program.calls:
             try:
-                args = {name: resolve(source, program, given, results) for name, source in call.args}
+                args = {name: resolve(source, program, inputs, results) for name, source in call.args}
             except (KeyError, TypeError):
                 return None
             ((value, error),) = self._probe([(call.tool, args)])
@@ -78,7 +75,7 @@ class Thinker:
                 return None
             results.append(value)
         try:
-            return resolve(program.answer, program, given, results)
+            return resolve(program.answer, program, inputs, results)
         except (KeyError, TypeError):
             return None
 
@@ -87,13 +84,13 @@ def question(brief: Brief, business: Mapping[str, ToolSpec], effort: float) -> Q
     """The search problem of a brief."""
     cases = [*(case for case, _ in brief.examples), brief.inputs]
     outputs = [wanted for _, wanted in brief.examples]
-    said = named(brief.query, entries(cases))
+    constants_named = named(brief.query, entries(cases))
     return Question(
         specs=business,
         cases=cases,
         outputs=outputs,
-        constants=constants(_text(brief), cases, outputs, said),
-        named=said,
+        constants=constants(_text(brief), cases, outputs, constants_named),
+        named=constants_named,
         fit=Fit(brief.query, business),
         effort=effort * _share(len(business)),
     )
@@ -111,22 +108,21 @@ def _text(brief: Brief) -> str:
 _FEW_TOOLS = 6
 """With fewer tools there are fewer sequences to try."""
 _MANY_TOOLS = 10
-"""With more tools the effort shrinks by their cube: it would cover next to nothing of the sequences of three or
-four calls."""
+"""With more tools the effort decreases with their cube: it would cover hardly any sequence of three or four calls."""
 
 
 def _share(tools: int) -> float:
-    """The share of the usual effort for a number of tools."""
+    """The effort for a number of tools, as a share of the usual effort."""
     return min(1.0, tools / _FEW_TOOLS) ** 2 * min(1.0, _MANY_TOOLS / max(1, tools)) ** 3
 
 
 _READINGS = 64
-"""Ways to read a trace that are tried on the other examples."""
+"""The number of programs of a trace that are tried on the examples."""
 
 
 def _readings(brief: Brief, trace: Trace, made: Sequence[Called]) -> Iterator[Program]:
     """The programs that a trace with these successful calls can stand for, the likeliest first."""
-    said = [part.value for part in named(brief.query, entries([case for case, _ in brief.examples]))]
+    values_named = [part.value for part in named(brief.query, entries([case for case, _ in brief.examples]))]
 
     def build(calls: tuple[Call, ...]) -> Iterator[Program]:
         results = [(call, step.observation.value) for call, step in zip(calls, made, strict=False)]
@@ -135,7 +131,7 @@ def _readings(brief: Brief, trace: Trace, made: Sequence[Called]) -> Iterator[Pr
                 yield Program(calls, answer)
             return
         step = made[len(calls)].call
-        choices = [_origins(value, trace.inputs, results, said) for value in step.args.values()]
+        choices = [_origins(value, trace.inputs, results, values_named) for value in step.args.values()]
         for chosen in itertools.product(*choices):
             yield from build((*calls, Call(step.tool, tuple(zip(step.args, chosen, strict=True)))))
 
@@ -143,7 +139,7 @@ def _readings(brief: Brief, trace: Trace, made: Sequence[Called]) -> Iterator[Pr
 
 
 def _answers(trace: Trace, results: Sequence[tuple[Call, Any]]) -> list[Source]:
-    """Where the answer of a trace comes from: a result, or an object of results and inputs."""
+    """The possible sources of the answer of a trace: results, or an object of results and inputs."""
     answer = trace.answer
     whole = [source for source in _origins(answer, trace.inputs, results, []) if source.kind == "call"]
     if whole or not isinstance(answer, dict):
@@ -156,11 +152,11 @@ def _answers(trace: Trace, results: Sequence[tuple[Call, Any]]) -> list[Source]:
 def _origins(
     value: Any, inputs: dict[str, Any], results: Sequence[tuple[Call, Any]], named: Sequence[Any]
 ) -> list[Source]:
-    """Where a value of a trace can come from: the latest results first, then inputs, then the text.
+    """The possible sources of a value in a trace: results, the latest first, then inputs, then a constant.
 
-    A number that the text names is likelier a constant than an input that happens to equal it.
+    A number that the text names is rather a constant than an equal input, so these two are exchanged.
     """
-    found = [
+    from_calls = [
         Source("call", call=call, path=path)
         for call, result in reversed(results)
         for path, part in _parts(result)
@@ -173,22 +169,26 @@ def _origins(
         if json_equal(part, value)
     ]
     kind = type_of(value)
-    if kind is list and not found and 1 < len(value) <= 4:
-        parts = [_origins(part, inputs, results, named)[0] for part in value]
-        if any(part.kind == "call" for part in parts):
-            found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
-    if kind is dict and not found and 0 < len(value) <= 4:
-        fields = {name: _origins(part, inputs, results, named)[0] for name, part in value.items()}
-        if any(part.kind == "call" for part in fields.values()):
-            found = [Source("object", fields=tuple(fields.items()))]
+    if kind is list and not from_calls and 1 < len(value) <= 4:
+        from_calls = _composed("list", {str(at): part for at, part in enumerate(value)}, inputs, results, named)
+    if kind is dict and not from_calls and 0 < len(value) <= 4:
+        from_calls = _composed("object", value, inputs, results, named)
     constant = [Source("constant", value=value)]
-    said = kind in (int, float) and any(json_equal(value, part) for part in named)
-    return [*found, *constant, *from_inputs] if said else [*found, *from_inputs, *constant]
+    if kind in (int, float) and any(json_equal(value, part) for part in named):
+        return [*from_calls, *constant, *from_inputs]
+    return [*from_calls, *from_inputs, *constant]
+
+
+def _composed(
+    kind: str, parts: dict[str, Any], inputs: dict[str, Any], results: Sequence[tuple[Call, Any]], named: Sequence[Any]
+) -> list[Source]:
+    """A list or an object of the likeliest sources of its parts, if one of them is a result."""
+    sources = {name: _origins(part, inputs, results, named)[0] for name, part in parts.items()}
+    used = any(source.kind == "call" for source in sources.values())
+    return [Source(kind, fields=tuple(sources.items()))] if used else []
 
 
 def _parts(value: Any) -> list[tuple[tuple[str, ...], Any]]:
-    """A value, and the fields of an object."""
-    if not isinstance(value, dict):
-        return [((), value)]
-    fields = cast(dict[str, Any], value)
-    return [((), fields), *(((name,), part) for name, part in fields.items())]
+    """A value and the fields of an object, each with its path."""
+    fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    return [((), value), *(((name,), part) for name, part in fields.items())]
