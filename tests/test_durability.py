@@ -17,6 +17,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+from faulty_server import Fault, FaultyServer
 from pydantic import BaseModel
 from test_robustness import left
 from tiny import (
@@ -41,7 +42,6 @@ from flowmind.base.errors import InputError
 from flowmind.evaluation.record import CaseRecord
 from flowmind.llm import processes
 from flowmind.llm.recorded import Stored
-from flowmind.llm.testing import Fault, FaultyServer
 
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))
 """Of one run, at random moments; FLOWMIND_KILLS=50 is for a thorough day."""

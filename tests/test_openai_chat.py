@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_server import Fault, FaultyServer
 from tiny import tiny_benchmark
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.testing import Fault, FaultyServer, completion
+from flowmind.llm.testing import completion
 from flowmind.protocols import ChatRequest, Message, Reply
 from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
 

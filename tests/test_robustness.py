@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from faulty_server import Fault, FaultyServer
 from tiny import (
     NUMBERS,
     ORDER,
@@ -32,7 +33,7 @@ from experiments import runner
 from experiments.runner import RunOptions, run_experiment
 from flowmind.build.settings import Settings
 from flowmind.llm.limiting import AdaptiveLimit
-from flowmind.llm.testing import Fault, FaultyServer, completion
+from flowmind.llm.testing import completion
 from flowmind.protocols import ChatRequest, Reply
 from tools_registry.sandbox.environments import LocalSandbox
 

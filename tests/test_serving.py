@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_server import FaultyServer
 
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.cli import main as cli
@@ -30,7 +31,6 @@ from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.serve_command import ServeOptions, command
 from flowmind.llm.serving import Server, cause, gpu_found, missing
-from flowmind.llm.testing import FaultyServer
 from flowmind.protocols import ChatRequest, Message, Reply
 
 STAND_IN = r'''

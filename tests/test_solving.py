@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_server import FaultyServer
 
 import flowmind
 from flowmind import (
@@ -30,7 +31,7 @@ from flowmind import (
     tool,
 )
 from flowmind.api.tasks import infer_inputs
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action, plan
+from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.trace.events import Called
 
 

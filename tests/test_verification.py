@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_server import FaultyServer
 from reference_interpreter import Document, call, compute, condition, end, sketch
 from tiny import FIRST_TEST, Row, called, records
 
@@ -25,7 +26,7 @@ from flowmind.build.settings import Settings
 from flowmind.build.verification.checks import influence, leaks
 from flowmind.build.verification.work import Work
 from flowmind.evaluation.record import Derivation
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action
+from flowmind.llm.testing import ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace, Turn

@@ -12,9 +12,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from faulty_server import FaultyServer
+
 from flowmind.base.files import dump_json
 from flowmind.cli import main as cli
-from flowmind.llm.testing import FaultyServer
 
 Done = subprocess.CompletedProcess[str]
 Row = dict[str, Any]
