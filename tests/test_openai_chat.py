@@ -29,7 +29,7 @@ from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.testing import completion
-from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.protocols import Brief, ChatRequest, Episode, Message, Reply
 from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
 
 HELLO = ChatRequest(messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi")))
@@ -91,6 +91,11 @@ def sent(request: ChatRequest, model: str = "m", **options: Any) -> dict[str, An
 
 def test_a_good_reply_comes_with_its_usage() -> None:
     assert ask(lambda number, body: "fine") == (FINE, 1)
+
+
+def test_the_episode_of_a_request_is_not_sent() -> None:
+    episode = Episode(brief=Brief(stage="execute", task="Hi", query="Say hello."))
+    assert sent(HELLO.model_copy(update={"episode": episode})) == sent(HELLO)
 
 
 def test_a_request_carries_messages_limits_and_seed() -> None:
