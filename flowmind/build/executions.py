@@ -14,7 +14,6 @@ from flowmind.build.settings import MODES, Settings
 from flowmind.protocols import Agent, ChatModel
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
-from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 
 
@@ -131,12 +130,3 @@ def within_limits(settings: Settings, turns: Sequence[Turn]) -> bool:
     """Whether the limits of the case allow one more reply of the model."""
     left = budget_left(Budget(), settings, turns)
     return left.turns > 0 and left.output_tokens != 0 and left.seconds != 0
-
-
-def is_complete(trace: Trace) -> bool:
-    """Whether an execution called at least one business tool successfully and ended by `finish`.
-
-    A workflow that is asked for after that `finish` does not change the result.
-    """
-    called = any(event.observation.ok and event.call.tool not in GRAPH_TOOLS for event in trace.calls)
-    return called and trace.executed
