@@ -7,10 +7,12 @@ import base64
 import gc
 import gzip
 import json
+import os
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import tiny_benchmark
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit
+from flowmind.llm.faulty_server import Fault, FaultyServer
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.testing import Fault, FaultyServer, completion
+from flowmind.llm.testing import completion
 from flowmind.protocols import ChatRequest, Message, Reply
 from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
 
@@ -210,6 +214,58 @@ def test_a_server_that_cannot_serve_at_all_is_unavailable(status: int, reason: s
     assert refused(Fault(status, "{}"), ModelUnavailable, reason) == 1
 
 
+REFUSED = """
+import asyncio, sys
+from flowmind import ChatRequest, ExecuteSummarize, Message, ModelUnavailable, OpenAIChat
+
+def double(n: int) -> int:
+    '''Double a number.'''
+    return 2 * n
+
+async def four_at_once(model):
+    request = ChatRequest(messages=(Message(role="user", content="Hi"),))
+    return await asyncio.gather(*(model.complete(request) for _ in range(4)))
+
+model = OpenAIChat("m", base_url=sys.argv[1])
+for ask in (
+    lambda: asyncio.run(four_at_once(model)),
+    lambda: ExecuteSummarize([double], model).run("Double n.", [({"n": 1}, 2)]),
+):
+    try:
+        ask()
+    except ModelUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [(401, "m: the server refuses the API key (401)"), (404, "m: the server knows no such model or path (404)")],
+)
+def test_a_refusal_is_one_line_and_leaves_no_other_output(status: int, line: str, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    command = ["-m", "flowmind.cli", "exp", "--model", "m", "--limit", "4", "--concurrency", "4", "--out"]
+    with FaultyServer(lambda number, body: Fault(status, "{}")) as server:
+        script, run = (
+            subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+            for words in (
+                ["-c", REFUSED, server.url],
+                [
+                    *command,
+                    f"{tmp_path}/run",
+                    "--bench",
+                    str(tiny_benchmark(tmp_path / "bench")),
+                    "--base-url",
+                    server.url,
+                ],
+            )
+        )
+        assert all(headers["authorization"] == "Bearer none" for _, headers in server.heads)
+    assert (script.stdout.splitlines(), script.stderr) == ([line, line], "")
+    assert (run.returncode, run.stdout, run.stderr.splitlines()[-1]) == (2, "", f"flowmind: {line}")
+    assert "Traceback" not in run.stderr and "never retrieved" not in run.stderr
+
+
 def test_a_wait_that_goes_past_the_deadline_is_not_waited_for() -> None:
     assert refused(Fault(429, "", {"Retry-After": "50"}), ModelFailure, "429", deadline=20.0) == 1
 
@@ -392,7 +448,7 @@ def test_an_adaptive_limit_lets_more_requests_in_while_that_helps() -> None:
 
 
 def test_two_clients_may_share_a_limit() -> None:
-    limit = FixedLimit(1)
+    limit = Limit(1)
     together = threading.Lock()
 
     def answer(number: int, body: dict[str, Any]) -> str:
