@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import Fault, FaultyServer
 
 from flowbench_synth import cli as builder
 from flowmind.build.settings import MODES
 from flowmind.cli import main as cli
 from flowmind.formats.catalog import FORMATS
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox import isolation, workers
 from tools_registry.sandbox.workers import WorkerPool

@@ -17,7 +17,6 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from pydantic import BaseModel
 from test_robustness import left
 from tiny import (
@@ -41,6 +40,7 @@ from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.llm import processes
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.recorded import Stored
 
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from tiny import Done, called, environment, tiny_benchmark, told_last
 
 from experiments.grid import SETTABLE, Grid, cells
@@ -16,6 +15,7 @@ from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
 from flowmind.base.errors import InputError
 from flowmind.build.settings import MODES, SINGLE, Settings, rounds_of, summarizer_of
+from flowmind.llm.faulty_server import Fault, FaultyServer
 
 ROOT = Path(__file__).resolve().parents[1]
 

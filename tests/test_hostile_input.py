@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from tiny import Row, called, capable, records, tiny_benchmark, typed, with_server
 
 from flowmind.agents.react import ReActAgent
@@ -24,6 +23,7 @@ from flowmind.base import files
 from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import parse_json
 from flowmind.formats.own import from_own
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.testing import ScriptedChat, completion
 from flowmind.protocols import Brief, ChatRequest, Message, Reply

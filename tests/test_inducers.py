@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import FaultyServer
 from test_induction import LESSONS, TOOLS, Lesson, traces_of
 from test_verified import branching_benchmark
 from tiny import capable, files, tiny_benchmark
@@ -30,6 +29,7 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, run_of
 from flowmind.build.induction.telling import evidence, questions
 from flowmind.build.settings import Settings
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 

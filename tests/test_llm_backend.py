@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import FaultyServer
 
 from flowbench_synth.cli import main
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.llm.testing import action
 
 TOOLS = '''Here they are:

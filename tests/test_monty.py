@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import FaultyServer
 from tiny import called, capable, records, tiny_benchmark, told_last, with_server
 
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.run.running import run_batch
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from tiny import tiny_benchmark
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat

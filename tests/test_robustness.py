@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from tiny import (
     NUMBERS,
     ORDER,
@@ -34,6 +33,7 @@ from experiments.options import RunOptions
 from experiments.runner import run_experiment
 from experiments.services import Services
 from flowmind.build.settings import Settings
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.limiting import AdaptiveLimit
 from flowmind.llm.testing import completion
 from flowmind.protocols import ChatRequest, Reply

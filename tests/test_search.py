@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import pytest
+from tiny import judged
 
 from flowmind.agents import prompts
 from flowmind.agents.replies import read_action, read_plan
@@ -19,7 +20,6 @@ from flowmind.api.pipeline import Solution, solve
 from flowmind.build import brief as brief_module
 from flowmind.build.brief import execute_brief
 from flowmind.build.settings import MODES, Mode, Settings
-from flowmind.evaluation.executions import is_complete, mixed_tool_invocation
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatRequest, Message, Reply
@@ -107,12 +107,6 @@ def solved(wanted: Task, tools: LocalSandbox, mode: Mode = "es-pe", model: Searc
     return asyncio.run(solve(wanted, tools, model or SearchModel(Thinker(tools.values)), Settings(mode=mode)))
 
 
-def executed_right(solution: Solution, wanted: Task) -> bool:
-    """Whether the first execution is complete and gave the answer of the first example."""
-    trace = solution.traces[0]
-    return is_complete(trace) and trace.answer == wanted.examples[0].output
-
-
 def answers(solution: Solution, tools: LocalSandbox, inputs: Sequence[dict[str, Any]]) -> list[Any]:
     assert solution.workflow is not None
     return [trace.answer for trace in run_batch(solution.workflow, inputs, tools)]
@@ -133,14 +127,17 @@ def test_a_line_of_calls_is_found_in_every_mode(
     solution = solved(wanted, tools, mode, model)
     used = [step.call.tool for step in solution.traces[0].calls if step.call.tool not in GRAPH_TOOLS]
     assert used == calls
-    assert (executed_right(solution, wanted), solution.graph_valid) == (True, True)
-    assert mixed_tool_invocation(solution.traces[0]) is None
+    assert (judged(solution, wanted).exec_correct, solution.graph_valid, judged(solution, wanted).mti) == (
+        True,
+        True,
+        None,
+    )
     assert answers(solution, tools, [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]) == new
 
 
 def test_an_answer_that_is_a_record_is_put_together_from_its_fields(tools: LocalSandbox) -> None:
     solution = solved(RECORD, tools)
-    assert (executed_right(solution, RECORD), solution.graph_valid) == (True, True)
+    assert (judged(solution, RECORD).exec_correct, solution.graph_valid) == (True, True)
     new = [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]
     assert answers(solution, tools, new) == [{"total": 0, "count": 0}, {"total": 21.5, "count": 2}]
 
@@ -179,7 +176,7 @@ def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(
     solution = solved(SORTING, tools, mode, model)
     assert solution.traces[0].answer is None
     assert solution.traces[0].calls == ()
-    assert (is_complete(solution.traces[0]), solution.graph_valid, solution.workflow) == (False, False, None)
+    assert (judged(solution, SORTING).exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
 
 
 class Watched:
@@ -223,7 +220,7 @@ def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSand
     with LocalSandbox([*SOURCES, ToolSource.parse(shortcut)]) as thinking:
         model = Watched(thinking)
         solution = asyncio.run(solve(THREE, tools, model, Settings(mode=mode)))
-    assert executed_right(solution, THREE)
+    assert judged(solution, THREE).exec_correct
     assert model.tried <= set(tools.specs)
     assert len(model.tried) > 2
     for request, reply in model.exchanges:
@@ -241,7 +238,7 @@ def test_values_that_the_prompt_cuts_are_read_whole(mode: Mode, tools: LocalSand
     inputs = [{"text": text} for text in texts]
     wanted = task("Write the text in capital letters.", str.upper, inputs, {"text": {"type": "string"}})
     solution = solved(wanted, tools, mode)
-    assert executed_right(solution, wanted)
+    assert judged(solution, wanted).exec_correct
     assert answers(solution, tools, [{"text": "new"}]) == ["NEW"]
 
 
@@ -287,7 +284,7 @@ def test_prompts_may_be_reworded(mode: Mode, tools: LocalSandbox, monkeypatch: p
     prompts.conversation.cache_clear()
     sent = "\n".join(message.content for request, _ in asked.exchanges for message in request.messages)
     assert not re.search(r"Task:|Examples:|Inputs:|Input: |Trace 1|Answer: |Now do step", sent)
-    assert executed_right(solution, THREE)
+    assert judged(solution, THREE).exec_correct
     assert solution.workflow == solved(THREE, tools, mode).workflow
 
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import FaultyServer
 
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.cli import main as cli
 from flowmind.llm import processes
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.llm.fingerprints import described, fingerprint, gpus, versions
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import FaultyServer
 
 import flowmind
 from flowmind import (
@@ -31,6 +30,7 @@ from flowmind import (
     tool,
 )
 from flowmind.api.tasks import infer_inputs
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.trace.events import Called
 

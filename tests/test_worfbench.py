@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_server import Fault, FaultyServer
 from tiny import Done, Row, called, command, environment, files, records, told_last, typed
 
 from experiments.worfbench.asking import Asking, judge
@@ -26,6 +25,7 @@ from flowmind.base.files import dump_json
 from flowmind.evaluation.statistics import mean_of
 from flowmind.evaluation.worfeval import Part, StepGraph, bag_of_words
 from flowmind.formats.node_edge import parse, parse_as_published
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.protocols import Reply
 
 # Data

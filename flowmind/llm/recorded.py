@@ -1,4 +1,4 @@
-"""Records every exchange with a model as JSON Lines, and answers equal requests from the record."""
+"""Records every exchange with a model as JSON Lines, and answers repeated requests from the record."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Stored(BaseModel):
 
 
 class Exchanges:
-    """The exchanges of one case. A request that was answered before is not sent to the model.
+    """The exchanges of one case, one line each. A request that the file answers is not sent to the model.
 
     The key of a reply is a digest of the subject and the request, including its rollout but not its episode, which
     repeats the messages. A conversation grows by a few messages a turn. A line therefore holds the number of messages
@@ -65,10 +65,11 @@ class Exchanges:
     Args:
         stored: The exchanges of this case so far.
         lent: Exchanges of other runs that may answer as well.
-        replay: Ask no model. A request without a recorded reply is an error, and a recorded failure is raised again.
-        emit: Called with each new exchange, which it keeps.
+        replay: Never ask: a request without a reply is an error of the files, and a failure that was recorded fails
+            again.
+        emit: Takes each new exchange, to keep it.
         name: The name of the case's file, for errors.
-        clock: Monotonic seconds.
+        clock: Seconds.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Exchanges:
 
 
 def exchange_file(path: Path) -> Stored:
-    """The exchanges in a case's file. It makes the folder and cuts a torn last line off, so that lines can be added.
+    """The exchanges in a case's file, made ready for more: its folder exists, and a torn last line is cut off.
 
     Raises:
         InputError: If a line is damaged, or the file cannot be written.
@@ -169,7 +170,7 @@ def keep_exchange(path: Path, line: dict[str, Any]) -> None:
 
 
 def end_case(path: Path, timing: Timing) -> None:
-    """Records the end of the case and its times in the case's file.
+    """Notes in the case's file that the case is over, and its times.
 
     Raises:
         InputError: If it cannot be written.
