@@ -19,7 +19,7 @@ from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
 from flowmind.formats.pruning import readable
 from flowmind.formats.words import say_map, say_step
-from flowmind.workflow.checking import definitions, node_reads
+from flowmind.workflow.checking import Scope, definitions, node_reads
 from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
 from flowmind.workflow.nesting import nodes_of
@@ -346,7 +346,7 @@ def _any(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {} for name in names}, "required": list(names)}
 
 
-def _unset(workflow: Workflow, defined: Mapping[str, frozenset[str]]) -> list[str]:
+def _unset(workflow: Workflow, defined: Mapping[str, Scope]) -> list[str]:
     """The variables that are read where they may not be set, in the order of the steps."""
     found: dict[str, None] = {}
     for node in workflow.nodes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 from itertools import islice
 from string import Formatter
 from typing import Any, Literal, cast
@@ -420,7 +421,7 @@ def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
             continue
         scope = defined[node.id]
         own = frozenset(reads(node.over)) if isinstance(node, Map) else node_reads(node)
-        for name in sorted(own - scope):
+        for name in scope.lacks(own):
             known = ", ".join(sorted(scope)) or "none"
             message = f"variable {name!r} is not set on every path to this node; in scope: {known}"
             yield Problem(code="undefined_variable", where=node.id, message=message)
@@ -428,51 +429,75 @@ def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
             yield from _map_scope(node, scope)
 
 
-def _map_scope(node: Map, scope: frozenset[str]) -> Iterator[Problem]:
-    inner = set(scope) | {node.item}
-    local = [node.item, *(step.output for step in node.body)]
-    for name in local:
+def _map_scope(node: Map, scope: Scope) -> Iterator[Problem]:
+    local = {node.item}
+    for name in [node.item, *(step.output for step in node.body)]:
         if name in scope:
             message = f"{name!r} is a variable outside the map as well; give the one inside another name"
             yield Problem(code="shadowed_variable", where=node.id, message=message)
-    if node.where and (missing := _names(node.where) - inner):
-        message = f"variable {sorted(missing)[0]!r} in 'where' is not set; only {node.item!r} and outer variables are"
+    if node.where and (missing := scope.lacks(_names(node.where) - local)):
+        message = f"variable {missing[0]!r} in 'where' is not set; only {node.item!r} and outer variables are"
         yield Problem(code="undefined_variable", where=node.id, message=message)
     for step in node.body:
-        for name in sorted(node_reads(step) - inner):
-            known = ", ".join(sorted(inner))
+        for name in scope.lacks(node_reads(step) - local):
+            known = ", ".join(sorted({*scope, *local}))
             message = f"variable {name!r} is not set before this step; in scope: {known}"
             yield Problem(code="undefined_variable", where=f"{node.id}.{step.id}", message=message)
-        inner.add(step.output)
-    for name in sorted(set(reads(node.collect)) - inner):
-        message = f"variable {name!r} in 'collect' is not set; in scope: {', '.join(sorted(inner))}"
+        local.add(step.output)
+    for name in scope.lacks(set(reads(node.collect)) - local):
+        known = ", ".join(sorted({*scope, *local}))
+        message = f"variable {name!r} in 'collect' is not set; in scope: {known}"
         yield Problem(code="undefined_variable", where=node.id, message=message)
 
 
-def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, frozenset[str]]:
+class Scope:
+    """A set of variables as the bits of an integer. Each node of a workflow has one, and it may hold all variables.
+
+    Args:
+        numbers: The bit of each variable that the workflow sets.
+        bits: The variables in the set.
+    """
+
+    def __init__(self, numbers: Mapping[str, int], bits: int) -> None:
+        self._numbers = numbers
+        self._bits = bits
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._numbers and bool(self._bits >> self._numbers[name] & 1)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, number in self._numbers.items() if self._bits >> number & 1)
+
+    def lacks(self, names: Iterable[str]) -> list[str]:
+        """The names that are not in the set, sorted."""
+        return sorted(name for name in names if name not in self)
+
+
+def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, Scope]:
     """For each node that the start reaches, the variables that are set on every path to it."""
     shape = shape or analyse(workflow)
     if shape.start is None:
         return {}
-    graph = shape.order
-    initial = frozenset(workflow.bound_inputs)
-    before: dict[str, frozenset[str] | None] = dict.fromkeys(shape.reached)
-    before[shape.start] = frozenset()
-    todo = [shape.start]
-    while todo:
-        name = todo.pop()
-        entering = before[name]
-        node = workflow.by_id[name]
-        assert entering is not None
-        leaving = entering | (initial if name == shape.start else _sets(node))
-        for target in graph.successors(name):
-            old = before[target]
+    numbers: dict[str, int] = {}
+    sets: dict[str, int] = {}
+    order = shape.order.postorder(shape.start)[::-1]
+    for name in order:
+        names = workflow.bound_inputs if name == shape.start else _sets(workflow.by_id[name])
+        sets[name] = sum(1 << numbers.setdefault(variable, len(numbers)) for variable in names)
+    rank = {name: place for place, name in enumerate(order)}
+    before = {shape.start: 0}
+    waiting = [0]
+    while waiting:  # in order of rank, so that a node comes after all that lead to it but the ends of loops
+        name = order[heappop(waiting)]
+        leaving = before[name] | sets[name]
+        for target in shape.order.successors(name):
+            old = before.get(target)
             new = leaving if old is None else old & leaving
             if new != old:
                 before[target] = new
-                todo.append(target)
-    return {name: scope for name, scope in before.items() if scope is not None}
+                heappush(waiting, rank[target])
+    return {name: Scope(numbers, before[name]) for name in workflow.by_id if name in before}
 
 
-def _sets(node: Node) -> frozenset[str]:
-    return frozenset() if isinstance(node, Start | Condition | End) else frozenset({node.output})
+def _sets(node: Node) -> tuple[str, ...]:
+    return () if isinstance(node, Start | Condition | End) else (node.output,)

@@ -128,17 +128,19 @@ class Digraph:
         for root in self:
             if root in finished:
                 continue
-            path = {root: iter(self._after[root])}
+            path, on_path = [(root, iter(self._after[root]))], {root}
             while path:
-                name, targets = next(reversed(path.items()))
+                name, targets = path[-1]
                 target = next(targets, None)
                 if target is None:
                     finished.add(name)
-                    del path[name]
-                elif target in path:
+                    on_path.remove(name)
+                    path.pop()
+                elif target in on_path:
                     return name, target
                 elif target not in finished:
-                    path[target] = iter(self._after[target])
+                    path.append((target, iter(self._after[target])))
+                    on_path.add(target)
         return None
 
     def dominators(self, start: str) -> dict[str, str | None]:
@@ -146,7 +148,7 @@ class Digraph:
 
         By Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
         """
-        order = self._postorder(start)
+        order = self.postorder(start)
         number = {name: place for place, name in enumerate(order)}
         parent: dict[str, str] = {start: start}
 
@@ -171,7 +173,8 @@ class Digraph:
                     changed = True
         return {name: None if name == start else above for name, above in parent.items()}
 
-    def _postorder(self, start: str) -> list[str]:
+    def postorder(self, start: str) -> list[str]:
+        """The nodes that the start leads to in depth-first order, each after those that are found from it."""
         seen, order = {start}, list[str]()
         stack = [(start, iter(self._after[start]))]
         while stack:

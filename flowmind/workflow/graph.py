@@ -121,7 +121,13 @@ def _leaves(workflow: Workflow, graph: Digraph, edge: Edge) -> bool:
     }
     if edge.target in exits or edge.source in exits:
         return True
-    return edge.source not in graph.subgraph(nodes - exits).descendants(edge.target)
+    reached, todo = {edge.target}, [edge.target]
+    while todo:
+        for target in graph.successors(todo.pop()):
+            if target in nodes and target not in exits and target not in reached:
+                reached.add(target)
+                todo.append(target)
+    return edge.source not in reached
 
 
 def _forks(workflow: Workflow, graph: Digraph, forward: Digraph, back: tuple[Edge, ...]) -> tuple[Fork, ...]:
