@@ -44,7 +44,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
-        "flowmind.evaluation.normal_form",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",

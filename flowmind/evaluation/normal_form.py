@@ -16,8 +16,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
 
-import networkx
-
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     DEFAULT_BOUND,
@@ -35,11 +33,10 @@ from flowmind.workflow.document import (
     Var,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.graph import Digraph, Flow, analyse, loop_nodes
 from tools_registry.specs.schema import JSONSchema, type_name
 from tools_registry.specs.spec import ToolSpec
 
-nx = cast(Any, networkx)
 Kind = Literal["number", "text", "bool", "list", "object", "none"]
 Key = tuple[str, Hashable, tuple[int, ...]]
 WORLD = ""
@@ -721,16 +718,15 @@ def controls(workflow: Workflow, shape: Flow) -> dict[str, tuple[Place, ...]]:
         if isinstance(workflow.by_id[name], Condition):
             for edge in sorted(workflow.after(name), key=lambda edge: not edge.when):
                 node = shape.jumps.get((name, edge.target), edge.target)
-                while node != following[name]:
+                while node is not None and node != following[name]:
                     arms[node].append((name, edge.when))
                     node = following[node]
     return {name: tuple(places) for name, places in arms.items()}
 
 
-def _next_certain(shape: Flow) -> dict[str, str]:
+def _next_certain(shape: Flow) -> dict[str, str | None]:
     """For each node the next one that every path from it passes, its immediate post-dominator; "" if it has none."""
-    backwards = nx.DiGraph((target, source) for source, target in shape.order.edges)
-    backwards.add_nodes_from(shape.order)
+    backwards = Digraph(shape.order, ((target, source) for source, target in shape.order.edges))
     for name in [name for name in shape.order if not backwards.in_degree(name)]:
         backwards.add_edge("", name)
-    return nx.immediate_dominators(backwards, "")
+    return backwards.dominators("")
