@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowmind.workflow import expressions
+from flowmind.workflow.expression_runtime import HELPERS
 from tools_registry.specs.values import ATOMS, CaseError, clean, copy_json, describe, follow
 
 Tool = Callable[..., Any]
@@ -72,7 +72,7 @@ def load(source: str, constants: list[Any]) -> Any:
         "Exception": Exception,
         "type": type,
         "list": list,
-        **expressions.HELPERS,
+        **HELPERS,
     }
     exec(compile(source, "<workflow>", "exec"), scope)
     return scope["run"]
