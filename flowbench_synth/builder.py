@@ -10,16 +10,15 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tqdm
 
+from flowbench_synth.audit import TaskAudit, audit_task, own_pools, solved_by_search
 from flowbench_synth.card import card, figures
 from flowbench_synth.composition import SIZE, Slot, plan
-from flowbench_synth.filtering import TaskAudit, audit_task
-from flowbench_synth.floor import solved_by_search
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, stage
 from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
@@ -32,7 +31,6 @@ from tools_registry import catalog
 from tools_registry.catalog import CATEGORIES, CatalogTool, Category
 from tools_registry.sandbox.environments import WorkerPool
 
-FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
 SOURCES = "tool_sources.jsonl"
 """Only where the tools are not those of the catalog."""
 
@@ -91,12 +89,6 @@ def construct(slot: Slot, seed: int) -> Made:
             return Made(instance, audit, tuple(rejected), found)
         rejected.append("; ".join([audit.problems[0], *audit.survivors]))
     return Made(None, None, tuple(rejected), False)
-
-
-@cache
-def own_pools() -> tuple[WorkerPool, WorkerPool]:
-    """Two pools of one worker each, for the life of this process."""
-    return WorkerPool(1), WorkerPool(1)
 
 
 def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:

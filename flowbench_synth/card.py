@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from xml.sax.saxutils import escape
 
-from flowbench_synth.floor import BUDGET
+from flowbench_synth.audit import SEARCH_BUDGET
 from flowbench_synth.instance import TOOLS, Stage, stage_table
 from flowmind.trace.task import Task
 
@@ -85,7 +85,7 @@ def card(manifest: dict[str, Any]) -> str:
         oracle=" and confirmed by an independent calculation" if manifest["backend"] == "blueprints" else "",
         stages=stage_table(Stage.model_validate(row) for row in manifest["stages"]),
         audit=audit_table(manifest["audit"]),
-        budget=f"{BUDGET:,}",
+        budget=f"{SEARCH_BUDGET:,}",
         floor=floor_table(manifest["search_floor"]),
         canary=CANARY,
     )

@@ -12,6 +12,8 @@ from flowmind.trace.task import Example, Task
 from tools_registry.specs.spec import Record
 
 NAME = "flowbench_synth"
+FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
+"""The files of a benchmark that its manifest has hashes of."""
 TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
 """Tools offered, by difficulty (FlowMind, appendix A, table 4)."""
 

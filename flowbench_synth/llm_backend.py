@@ -16,14 +16,12 @@ from typing import Any, cast
 
 import tqdm
 
+from flowbench_synth.audit import audit_task, solved_by_search
 from flowbench_synth.builder import Made, write
 from flowbench_synth.composition import slots_for
-from flowbench_synth.coverage import tool_calls
-from flowbench_synth.filtering import audit_task
-from flowbench_synth.floor import solved_by_search
+from flowbench_synth.features import control_flow, tool_calls
 from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, stage, stage_table
 from flowbench_synth.quality import check_tools
-from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import answer_schema, cover, parts_of
 from flowmind.agents.replies import Unreadable, read_object
 from flowmind.api.pipeline import solve

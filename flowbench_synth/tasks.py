@@ -10,15 +10,14 @@ from random import Random
 from typing import Any
 
 from flowbench_synth import blueprints
+from flowbench_synth.audit import killing, mutant_budget
 from flowbench_synth.blueprint import Blueprint, Params
 from flowbench_synth.composition import Slot
-from flowbench_synth.coverage import Part, signature, tool_calls
-from flowbench_synth.filtering import mutant_budget
+from flowbench_synth.features import Part, signature, tool_calls
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
 from flowmind.base.files import dump_json
-from flowmind.run.compiler import compile_workflow
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
@@ -168,6 +167,7 @@ def parts_of(
     """
     cases, traces = runs
     known = {} if told is None else told
+    answered = [Example(input=case, output=trace.answer) for case, trace in zip(cases, traces, strict=True)]
     budget = mutant_budget(traces)
     covered = [set(signature(trace)) for trace in traces]
     used = {node.tool for node in tool_calls(workflow)}
@@ -175,12 +175,7 @@ def parts_of(
     for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
         document = mutant.workflow.document
         if document not in known:
-            outcomes = sandbox.run(compile_workflow(mutant.workflow, brief=True), cases, budget)
-            known[document] = [
-                index
-                for index, outcome in enumerate(outcomes)
-                if outcome.error or not json_equal(outcome.answer, traces[index].answer)
-            ]
+            known[document] = killing(mutant.workflow, answered, sandbox, budget)
         for index in known[document]:
             covered[index].add(("kills", mutant.what, number))
         if not known[document]:

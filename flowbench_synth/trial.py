@@ -14,9 +14,8 @@ from random import Random
 from typing import Any
 
 from flowbench_synth.blueprint import Blueprint, Params
-from flowbench_synth.coverage import signature, tool_calls
+from flowbench_synth.features import control_flow, signature, tool_calls
 from flowbench_synth.flow import flow
-from flowbench_synth.structure import control_flow
 from flowmind.base.files import dump_json
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
