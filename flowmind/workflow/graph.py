@@ -233,7 +233,7 @@ class Flow:
     irreducible: tuple[str, ...] = ()
     """An edge of a cycle that no back edge closes, as `a -> b`, if there is such a cycle."""
     unbounded: tuple[str, ...] = ()
-    """The labels of the back edges whose loop has no way out."""
+    """The labels of the back edges whose loop has no exit."""
     forks: tuple[Fork, ...] = ()
     order: Digraph = field(default_factory=Digraph)
     """The control flow with the paths of each fork in sequence."""
