@@ -710,7 +710,7 @@ class Steps:
 
 
 def controls(workflow: Workflow, shape: Flow) -> dict[str, tuple[Place, ...]]:
-    """For each node the arms of conditions on which it depends: every path from the arm leads to the node, but not every
+    """For each node the arms of conditions that it depends on: every path from the arm leads to the node, but not every
     path from the condition does. Source: J. Ferrante, K. Ottenstein, J. Warren (1987)."""
     following = _next_certain(shape)
     arms: dict[str, list[Place]] = {node.id: [] for node in workflow.nodes if node.id in shape.reached}

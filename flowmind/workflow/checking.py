@@ -200,7 +200,9 @@ def _ends(workflow: Workflow) -> Iterator[Problem]:
         yield Problem(code="no_end", where="workflow", message=message)
     for edge in workflow.edges:
         if isinstance(workflow.by_id.get(edge.target), Start):
-            yield Problem(code="start_entered", where=edge.label, message="no edge may lead to the start node; remove it")
+            yield Problem(
+                code="start_entered", where=edge.label, message="no edge may lead to the start node; remove it"
+            )
 
 
 def _reachability(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
