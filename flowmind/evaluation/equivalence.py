@@ -101,7 +101,7 @@ class _Meeting:
 class LockStep:
     """Runs two machines side by side on a shared table of terms until they differ or no fact changes.
 
-    Where paths meet, the variables of both machines that had equal terms on every path get one new term. This partition
+    When paths meet, the variables of both machines that had equal terms on every path get one new term. This partition
     of the variables starts as coarse as possible and is refined until it is stable.
     """
 

@@ -625,7 +625,7 @@ class Steps:
         return {WORLD: self.terms.make("world")} if self.writers else {}
 
     def perform(self, node: Node, store: Store, effects: Effects) -> None:
-        """Executes a node that is no condition and no end."""
+        """Executes a node of another kind than condition and end."""
         reader = Reader(self.terms, store)
         match node:
             case Start():

@@ -6,7 +6,7 @@ in many ways.
 
 The rules of `paper`:
 
-- START and END are the first and the last node, by position. They are no subtasks and are not counted.
+- START and END are the first and the last node, by position. They are not subtasks and are not counted.
 - Nodes match at a similarity of 0.6 or more. The matching has the greatest total similarity. Of several such matchings,
   the one whose pairs are closest in position is taken, so a graph matches itself in place.
 - The chain score is the longest subsequence of the predicted listing that agrees with *some* topological order of the

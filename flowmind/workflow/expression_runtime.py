@@ -1,8 +1,8 @@
-"""What the Python source of a translated expression calls, in this process and in a worker: the standard library only.
+"""The functions that translated expressions call, in this process and in workers; uses the standard library only.
 
 Values are JSON values, lists of them, or views of an object: exact builtin types. Each operation is bounded by the size
-of its result. Where operations can multiply, the source counts their steps in a `Fuel`. So an evaluation ends within a
-few hundredths of a second. A result beyond a limit is a `CaseError` of type `too_large`.
+of its result. If operations can multiply, the source counts their steps in a `Fuel`. So an evaluation ends within a few
+hundredths of a second. A result beyond a limit is a `CaseError` of type `too_large`.
 """
 
 from __future__ import annotations

@@ -330,7 +330,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _is_scalar(node: ast.expr) -> bool:
-    """Whether the form of a part shows that its value is no list, object or text (except for a constant text)."""
+    """Whether a part has a form whose value is never a list or an object, and a text only if it is a constant."""
     match node:
         case ast.Constant() | ast.Compare() | ast.UnaryOp():
             return True
@@ -363,7 +363,7 @@ def _held_parts(node: ast.expr, target: str) -> int:
 
 
 def _steps(node: ast.ListComp | ast.GeneratorExp) -> int:
-    """What a round of a loop costs: one step, and one for each operation and each part of a list in it."""
+    """The steps that a round of a loop costs: one, and one for each operation and each part of a list in it."""
     inner = [part for root in (node.elt, *node.generators[0].ifs) for part in ast.walk(root)]
     count = 1 + sum(isinstance(part, ast.expr) and not isinstance(part, ast.Name | ast.Constant) for part in inner)
     return count + sum(len(list(_children(part))) for part in inner if isinstance(part, ast.List | ast.Dict))
@@ -477,7 +477,7 @@ class _Writer:
 
         Args:
             node: The comprehension or generator.
-            kept: Whether its elements are kept or compared, so that what they hold counts.
+            kept: Whether its elements are stored or compared, so that their sizes count.
         """
         loop = node.generators[0]
         assert isinstance(loop.target, ast.Name)

@@ -129,7 +129,7 @@ class Digraph:
         return order
 
     def closing_edge(self) -> Hop | None:
-        """The first edge, in depth-first order, that closes a cycle; None if there is no cycle."""
+        """The first edge, in depth-first order, that closes a cycle; None if the graph is acyclic."""
         finished: set[str] = set()
         for root in self:
             if root in finished:
