@@ -9,8 +9,20 @@ order that defines a run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Workflow
+from flowmind.workflow.document import (
+    DEFAULT_BOUND,
+    Assign,
+    Condition,
+    Edge,
+    End,
+    LLMNode,
+    Map,
+    Start,
+    ToolNode,
+    Workflow,
+)
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
 
 
@@ -73,6 +85,38 @@ def nested(workflow: Workflow, flow: Flow | None = None) -> Block | None:
         return structurer.walk(structurer.flow.start, _Region())
     except (_Unstructured, RecursionError):
         return None
+
+
+class LoopCounter(NamedTuple):
+    """What counts the rounds of a loop."""
+
+    number: int
+    """Its place among the counters of the workflow."""
+    head: str
+    """The node that the rounds begin with; the counter is zero when the node is entered from outside."""
+    bound: int
+    """The most rounds that follow the first one."""
+    inner: tuple[int, ...]
+    """The counters of the loops inside, which a round sets to zero."""
+
+
+def loop_counters(flow: Flow) -> dict[Edge, LoopCounter]:
+    """The counter that each back edge adds to.
+
+    Back edges with one target and one bound close one loop and share its counter. Back edges with one target and
+    different bounds count apart; a loop whose nodes are a part of another's is inside it.
+    """
+    nodes: dict[tuple[str, int], frozenset[str]] = {}
+    for edge in flow.back_edges:
+        key = edge.target, edge.bound or DEFAULT_BOUND
+        nodes[key] = nodes.get(key, frozenset()) | loop_nodes(flow.order, edge)
+    counters = {
+        (head, bound): LoopCounter(
+            number, head, bound, tuple(n for n, key in enumerate(nodes) if key[0] == head and nodes[key] < inside)
+        )
+        for number, ((head, bound), inside) in enumerate(nodes.items())
+    }
+    return {edge: counters[edge.target, edge.bound or DEFAULT_BOUND] for edge in flow.back_edges}
 
 
 def nodes_of(block: Block) -> list[str]:
