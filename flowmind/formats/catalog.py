@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
     from flowmind.workflow.document import Workflow
     from tools_registry.specs.spec import ToolSpec
 
-    Exporter = Callable[[Workflow, Mapping[str, ToolSpec]], Export]
+    Exporter = Callable[..., Export]
     Importer = Callable[[str], Workflow]
 
 
@@ -30,16 +30,21 @@ class Format(NamedTuple):
 
     @property
     def exporter(self) -> Exporter:
-        """Writes a workflow, given the specs of its tools (those that are known)."""
+        """Writes a workflow, given the specs of its tools (those that are known); `python` takes `strict=True`, too."""
         return cast("Exporter", getattr(import_module(self.module), self.writes))
 
-    def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
-        """Writes a workflow; the evidence that a derived one bears is reported where the format has no place for it.
+    def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec], **options: bool) -> Export:
+        """Writes a workflow, and reports its evidence as lost if the format has no place for it.
+
+        Args:
+            workflow: The workflow.
+            specs: The specs of its tools, those that are known.
+            options: For the exporter: `strict` for `python`.
 
         Raises:
             InputError: If the format cannot say the workflow at all.
         """
-        made = self.exporter(workflow, specs)
+        made = self.exporter(workflow, specs, **options)
         reader = self.importer
         if not workflow.evidence or (reader is not None and reader(made.text).evidence == workflow.evidence):
             return made

@@ -8,18 +8,18 @@ back edge counts, so that bounds are kept. This module needs LangGraph only when
 
 from __future__ import annotations
 
-import inspect
 import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flowmind.base.errors import InputError
 from flowmind.formats.fidelity import Export, Note
 from flowmind.formats.pycode import (
     IMPORTED,
     Code,
     Names,
     about,
+    asks_model,
+    called_with,
     documented_tools,
     field_of,
     hint,
@@ -33,17 +33,15 @@ from flowmind.formats.pycode import (
     require_sound,
     required_of,
     shared_notes,
-    tools_of,
+    specs_for,
 )
 from flowmind.formats.pyexpr import as_truth, clause, test_of
 from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.document import (
-    DEFAULT_BOUND,
     Assign,
     BodyStep,
     Condition,
-    Edge,
     End,
     LLMNode,
     Map,
@@ -52,8 +50,9 @@ from flowmind.workflow.document import (
     ToolNode,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from tools_registry.specs.spec import ToolSpec, spec_of
+from flowmind.workflow.graph import Flow, analyse
+from flowmind.workflow.nesting import loop_counters
+from tools_registry.specs.spec import ToolSpec
 
 STEPS = 100_000
 """Steps that a graph may take: its recursion limit, as many as a run has in its budget."""
@@ -101,21 +100,12 @@ def to_langgraph(
         InputError: If a tool or the model is missing, or a tool is a coroutine function.
         SpecError: If a function cannot be a tool.
     """
-    for name in tools_of(workflow):
-        if name not in tools:
-            raise InputError(f"the workflow calls {name!r}, which is not among the tools")
-        if inspect.iscoroutinefunction(tools[name]):
-            raise InputError(f"tool {name!r} is a coroutine function; give one that returns its result")
-    asks = any(isinstance(node, LLMNode) for node in workflow.nodes)
-    if asks and llm is None:
-        raise InputError("the workflow has llm nodes: give `llm`, which answers a prompt with text")
-    known = specs if specs is not None else {name: spec_of(tools[name]) for name in tools_of(workflow)}
+    known = specs_for(workflow, tools, llm, specs)
     scope: dict[str, Any] = {"__name__": "flowmind_langgraph"}
     source = to_langgraph_source(workflow, known).text
     # LangGraph reads the types of the state, which must not be text: the future import above is not for them.
-    exec(compile(source, f"<{workflow.name}>", "exec", dont_inherit=True), scope)
-    given: dict[str, Any] = {"tools": tools} if tools_of(workflow) else {}
-    return scope["build_graph"](**given, **({"llm": llm} if asks else {}))
+    exec(compile(source, "<flowmind_langgraph>", "exec", dont_inherit=True), scope)
+    return scope["build_graph"](**called_with(workflow, tools, llm))
 
 
 class _Code(Code):
@@ -134,7 +124,7 @@ class _Writer:
         self.specs = specs
         self.flow: Flow = analyse(workflow)
         names = Names([*IMPORTED, *_OWN])
-        self.tools = {tool: names.fresh(tool) for tool in tools_of(workflow)}
+        self.tools = {tool: names.fresh(tool) for tool in workflow.tool_names}
         self.nodes = in_order(self.flow)
         self.functions = {name: names.fresh(name) for name in self.nodes}
         self.names = names
@@ -144,9 +134,10 @@ class _Writer:
         self.keys = list(dict.fromkeys([*workflow.input_names, *outputs, ANSWER]))
         own = Names(self.keys)
         self.taken = own.fresh("taken")
-        self.counters: dict[Edge, str] = {}
-        for edge in self.flow.back_edges:
-            self.counters[edge] = own.fresh("rounds" if not self.counters else f"rounds_{len(self.counters) + 1}")
+        self.loops = loop_counters(self.flow)
+        self.counters: dict[int, str] = {}
+        for number in sorted({loop.number for loop in self.loops.values()}):
+            self.counters[number] = own.fresh("rounds" if not number else f"rounds_{number + 1}")
         # A node cannot be called like a key of the state.
         keys = {*self.keys, self.taken, *self.counters.values()}
         taken = {*keys, *(name for name in self.nodes if name not in keys)}
@@ -200,7 +191,7 @@ class _Writer:
         ]
 
     def build(self) -> list[str]:
-        asks = any(isinstance(node, LLMNode) for node in self.workflow.nodes)
+        asks = asks_model(self.workflow)
         parts: list[Source] = ["tools: Mapping[str, Callable[..., Any]]"] if self.tools else []
         parts += ["llm: Callable[[str], str]"] if asks else []
         lines = statement(0, Group("(", tuple(parts), ")"), "def build_graph", " -> Any:")
@@ -295,18 +286,13 @@ class _Writer:
 
     def taking(self, source: str, target: str) -> dict[str, Source]:
         """What changes when an edge is taken: a back edge counts, a loop that is entered begins to count."""
-        for edge, counter in self.counters.items():
+        for edge, (number, head, bound, inner) in self.loops.items():
             if (edge.source, edge.target) == (source, target):
-                parts = (f"state[{string(counter)}]", str(edge.bound or DEFAULT_BOUND), string(target))
-                inner: dict[str, Source] = {self.counters[other]: "0" for other in self.inner(edge)}
-                return {counter: Group(f"{self.code.use('_round')}(", parts, ")"), **inner}
-        return {counter: "0" for edge, counter in self.counters.items() if edge.target == target}
-
-    def inner(self, edge: Edge) -> list[Edge]:
-        """The loops with the same first node that lie inside a loop."""
-        nodes = loop_nodes(self.flow.order, edge)
-        shared = [other for other in self.flow.back_edges if other.target == edge.target and other != edge]
-        return [other for other in shared if loop_nodes(self.flow.order, other) < nodes]
+                counter = self.counters[number]
+                parts = (f"state[{string(counter)}]", str(bound), string(head))
+                counted = Group(f"{self.code.use('_round')}(", parts, ")")
+                return {counter: counted, **{self.counters[other]: "0" for other in inner}}
+        return {self.counters[loop.number]: "0" for loop in self.loops.values() if loop.head == target}
 
     def start(self, node: Start) -> list[str]:
         bound = self.workflow.bound_inputs

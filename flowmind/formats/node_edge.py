@@ -17,12 +17,11 @@ from flowmind.base.errors import InputError
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
-from flowmind.formats.pruning import readable
 from flowmind.formats.words import say_map, say_step
 from flowmind.workflow.checking import definitions, node_reads
 from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from flowmind.workflow.nesting import nodes_of
+from flowmind.workflow.nesting import nodes_of, readable
 from tools_registry.specs.spec import ToolSpec
 
 _HEADING = re.compile(r"^[^\w\n]*(nodes?|edges?)[^\w\n]*:", re.IGNORECASE | re.MULTILINE)

@@ -15,7 +15,6 @@ from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.notation import Misread, read_binding, write_binding
 from flowmind.formats.pdl_document import Pdl, PdlAnswer, PdlApi, PdlSlot, write_pdl
 from flowmind.formats.pdl_types import write_type
-from flowmind.formats.pruning import readable
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -34,7 +33,7 @@ from flowmind.workflow.document import (
     Workflow,
 )
 from flowmind.workflow.graph import Flow, Fork, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of, readable
 from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import keyword
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Any, cast
 
-from flowmind.base.errors import InvalidWorkflow
+from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.formats import pyruntime
 from flowmind.formats.fidelity import Fidelity, Note
 from flowmind.formats.pyexpr import (
@@ -48,7 +49,7 @@ from flowmind.workflow.document import (
     reads,
 )
 from flowmind.workflow.graph import Flow
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec, spec_of
 
 _BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")
@@ -68,13 +69,6 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
     problems = [problem for problem in check(workflow, specs) if problem.code != "unknown_tool"]
     if problems:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
-
-
-def _fit_for_f_string(parts: Sequence[tuple[str, str | None, Any, Any]], sources: Iterable[str]) -> bool:
-    """Whether text and expressions may stand in an f-string as they are: nothing in them needs an escape."""
-    special = set("\"'\\")
-    texts = all(literal.isprintable() and not special & set(literal) for literal, *_ in parts)
-    return texts and not any((special | {"{"}) & set(source) for source in sources)
 
 
 class Names:
@@ -100,18 +94,43 @@ class Names:
         return self.given[variable]
 
 
-def steps_of(workflow: Workflow) -> Iterator[Node | BodyStep]:
-    """The nodes, and the steps of their bodies."""
-    for node in workflow.nodes:
-        yield node
-        if isinstance(node, Map):
-            yield from node.body
+def specs_for(
+    workflow: Workflow,
+    tools: Mapping[str, Callable[..., Any]],
+    llm: Callable[[str], str] | None,
+    specs: Mapping[str, ToolSpec] | None,
+) -> Mapping[str, ToolSpec]:
+    """The specs of the functions that a workflow is to be run with, unless they are given.
+
+    Raises:
+        InputError: If a tool is missing or a coroutine function, or `llm` is missing and the workflow has `llm` nodes.
+    """
+    for name in workflow.tool_names:
+        if name not in tools:
+            raise InputError(f"the workflow calls {name!r}, which is not among the tools")
+        if inspect.iscoroutinefunction(tools[name]):
+            raise InputError(f"tool {name!r} is a coroutine function; give one that returns its result")
+    if llm is None and asks_model(workflow):
+        raise InputError("the workflow has llm nodes: give `llm`, which answers a prompt with text")
+    return specs if specs is not None else {name: spec_of(tools[name]) for name in workflow.tool_names}
+
+
+def called_with(
+    workflow: Workflow, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None
+) -> dict[str, Any]:
+    """What a written function takes beside the inputs: tools and a model, if the workflow needs them."""
+    return ({"tools": tools} if workflow.tool_names else {}) | ({"llm": llm} if asks_model(workflow) else {})
+
+
+def asks_model(workflow: Workflow) -> bool:
+    """Whether a workflow has `llm` nodes."""
+    return any(isinstance(node, LLMNode) for node in workflow.nodes)
 
 
 def read_in(workflow: Workflow) -> frozenset[str]:
     """The variables that anything reads, those of maps and comprehensions included."""
     found: set[str] = set()
-    for step in steps_of(workflow):
+    for step in workflow.every_node:
         if isinstance(step, Assign) and step.value == Var(var=step.output):
             continue
         found |= {name for binding in bindings(step) for name in reads(binding)}
@@ -150,11 +169,6 @@ def in_order(flow: Flow) -> list[str]:
             todo.append((name, True))
             todo += [(after, False) for after in flow.order.successors(name) if (name, after) not in back]
     return found[::-1]
-
-
-def tools_of(workflow: Workflow) -> list[str]:
-    """The tools that are called, in the order of the document."""
-    return list(dict.fromkeys(step.tool for step in steps_of(workflow) if isinstance(step, ToolNode)))
 
 
 def module_name(workflow: Workflow) -> str:
@@ -228,9 +242,10 @@ def checked_part(schema: Any) -> Any:
 class Code:
     """Writes parts of a workflow as Python expressions, and notes what they need."""
 
-    def __init__(self, workflow: Workflow, names: Names) -> None:
+    def __init__(self, workflow: Workflow, names: Names, strict: bool = True) -> None:
         self.workflow = workflow
         self.names = names
+        self.strict = strict
         self.used: set[str] = set()
         self.types: dict[str, Type] = {}
         self.types = self._types()
@@ -248,14 +263,14 @@ class Code:
     @property
     def scope(self) -> Scope:
         """What expressions are written with."""
-        return Scope(self.variable, self.names.of, self.types, self.use)
+        return Scope(self.variable, self.names.of, self.types, self.use, self.strict)
 
     def _types(self) -> dict[str, Type]:
         """What is known of each variable: of all values that it is ever given."""
         rounds = 0
         while True:
             found = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
-            for step in steps_of(self.workflow):
+            for step in self.workflow.every_node:
                 for name, type in self.given(step):
                     found[name] = join(found[name], type) if name in found else type
             if found == self.types:
@@ -324,7 +339,7 @@ class Code:
         steps = [flat(constant(step)) for step in path]
         type = self.types.get(name, ANY)
         for step in path:
-            if not isinstance(step, str) and kind(type) != "array":
+            if self.strict and not isinstance(step, str) and kind(type) != "array":
                 return Group(f"{self.use('_at')}(", (self.variable(name), *steps), ")")
             type = step_into(type, step)
         return self.variable(name) + "".join(f"[{step}]" for step in steps)
@@ -339,7 +354,7 @@ class Code:
     def list_of(self, binding: Binding) -> str:
         """A binding that must be a list."""
         source = flat(self.binding(binding))
-        if kind(self.type_of(binding) or ANY) == "array":
+        if not self.strict or kind(self.type_of(binding) or ANY) == "array":
             return source
         return f"{self.use('_list')}({source})"
 
@@ -352,7 +367,7 @@ class Code:
         return Group(f"{function}(", (named("**", Group("{", fields, "}")),), ")")
 
     def prompt(self, node: LLMNode, function: str) -> Source:
-        """The question to a language model."""
+        """The question to a language model: the prompt as a string, filled in by `str.format`."""
         parts = list(Formatter().parse(node.prompt))
         asked = {name for _, name, _, _ in parts if name is not None}
         # What is not asked for is read only where that can fail.
@@ -361,25 +376,10 @@ class Code:
             for name, binding in node.args.items()
             if name in asked or not (isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path))
         }
-        plain = {name: flat(self.binding(binding)) for name, binding in args.items()}
-        usual = all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in plain)
-        if not plain and not asked:
-            question: Source = string("".join(literal for literal, *_ in parts))
-        elif usual and plain.keys() == asked and _fit_for_f_string(parts, plain.values()):
-            question = self._filled(parts, plain)
-        elif usual and plain.keys() == asked:
+        question: Source = string("".join(literal for literal, *_ in parts))
+        if args or asked:
             question = self.call(f"{string(node.prompt)}.format", args)
-        else:
-            fields = tuple(named(f"{string(name)}: ", self.binding(binding)) for name, binding in args.items())
-            question = Group(f"{string(node.prompt)}.format(", (named("**", Group("{", fields, "}")),), ")")
         return Group(f"{function}(", (question,), ")")
-
-    def _filled(self, parts: Sequence[tuple[str, str | None, Any, Any]], plain: Mapping[str, str]) -> str:
-        body = ""
-        for literal, name, _, _ in parts:
-            body += literal.replace("{", "{{").replace("}", "}}")
-            body += f"{{{plain[name]}}}" if name is not None else ""
-        return f'f"{body}"'
 
     def constants(self, specs: Mapping[str, ToolSpec]) -> list[str]:
         """The schemas that inputs and arguments are checked against."""
@@ -388,7 +388,7 @@ class Code:
             lines += statement(0, constant(checked_part(self.workflow.inputs)), "_INPUTS: dict[str, Any] = ")
         if "_tool" in self.used:
             tools = {name: checked_part(specs[name].parameters) if name in specs else True
-                     for name in tools_of(self.workflow)}  # fmt: skip
+                     for name in self.workflow.tool_names}  # fmt: skip
             lines += [""] if lines else []
             lines += statement(0, constant(tools), "_PARAMETERS: dict[str, Any] = ")
         return lines
@@ -399,8 +399,8 @@ class Code:
         lines = self.constants(specs)
         if lines or needed:
             lines = ["", "", "# What follows makes a run mean what it means in the workflow.", "", *lines]
-        for source in pyruntime.source_of(needed):
-            lines += ["", "", *source.splitlines()]
+        for name in needed:
+            lines += ["", "", *pyruntime.source_of(name)]
         return lines
 
     def imports(self) -> set[str]:
@@ -448,7 +448,7 @@ def about(workflow: Workflow) -> list[str]:
 def documented_tools(workflow: Workflow, specs: Mapping[str, ToolSpec], indent: str) -> list[str]:
     """A line for each tool: its signature."""
     lines: list[str] = []
-    for name in tools_of(workflow):
+    for name in workflow.tool_names:
         signature = specs[name].signature() if name in specs else f"{name}(…)"
         lines += paragraphs(f"{indent}{signature}", indent + "    ")
     return lines
@@ -460,7 +460,9 @@ def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> st
     Raises:
         SyntaxError: Never for what the exporters write; it would be their mistake.
     """
-    lines = [*docstring(0, [opening]), "", *sorted_imports(imports), "", "", *code]
+    opened = [*docstring(0, [opening]), ""] if opening else []
+    imported = sorted_imports(imports)
+    lines = [*opened, *imported, *(["", ""] if imported else []), *code]
     text = "\n".join(lines) + "\n"
     ast.parse(text)
     return text
@@ -478,7 +480,7 @@ def report(workflow: Workflow, approximated: Sequence[Note], lost: Sequence[Note
 def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:
     """What generated Python does not do to the letter."""
     notes: list[Note] = []
-    for step in steps_of(workflow):
+    for step in workflow.every_node:
         if isinstance(step, ToolNode) and step.tool not in specs and workflow.by_id.get(step.id) is step:
             note = f"the schema of {step.tool!r} is not known: its arguments are not checked"
             notes.append(Note(part=step.id, note=note))

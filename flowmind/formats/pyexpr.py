@@ -164,12 +164,17 @@ class Scope:
     types: Mapping[str, Type]
     use: Callable[[str], str]
     """Notes that a function of `pyruntime` is used, and gives its name."""
+    strict: bool = True
+    """Whether errors of the executor are errors, too; otherwise only the values are the same."""
 
 
 def value_of(text: str, scope: Scope) -> Expr:
     """An expression whose value becomes a variable: strict JSON, or an error."""
-    found = _Writer(scope).write(expressions.parse(text))
-    if found.exact and not found.doubtful:
+    tree = expressions.parse(text)
+    found = _Writer(scope).write(tree)
+    # `items` gives tuples, which become lists.
+    pairs = any(isinstance(node, ast.Attribute) and node.attr == "items" for node in ast.walk(tree))
+    if (found.exact or not (scope.strict or pairs)) and not found.doubtful:
         return found
     number = found.doubtful or (is_number(found.type) and found.binds in (_SUM, _PRODUCT, _SIGN, _POWER))
     function = scope.use("_number" if number else "_json")
@@ -283,6 +288,7 @@ class _Writer:
         whole = numbers and "number" not in (kind(left.type), kind(right.type))
         doubtful = left.doubtful or right.doubtful
         exact = left.exact and right.exact
+        strict = self.scope.strict
         word = _WORDS[type(op)]
         match op:
             case ast.Pow():
@@ -294,10 +300,10 @@ class _Writer:
                 place, found, exact = _SUM, INT if whole else NUMBER, exact and whole
             case ast.Mult():
                 place, found, exact = _PRODUCT, INT if whole else NUMBER, exact and whole
-                doubtful = doubtful or not numbers
+                doubtful = doubtful or (strict and not numbers)
             case ast.Mod():
                 place, found = _PRODUCT, INT if whole else NUMBER
-                doubtful = doubtful or not is_number(left.type)
+                doubtful = doubtful or (strict and not is_number(left.type))
             case _:
                 place, found = _PRODUCT, INT if whole and isinstance(op, ast.FloorDiv) else NUMBER
                 exact = exact and (found == INT or _shrinks(at_right))
@@ -308,13 +314,13 @@ class _Writer:
         small = (
             isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= expressions.MAX_EXPONENT
         )
-        if not small:
+        if self.scope.strict and not small:
             return Expr(f"{self.scope.use('_power')}({base.source}, {exponent.source})", _ATOM, NUMBER, False)
         plain = all(part.source.isidentifier() or part.source.isdigit() for part in (base, exponent))
         word = "**" if plain else " ** "
-        result = INT if kind(base.type) in ("integer", "boolean") else NUMBER
+        result = INT if small and kind(base.type) in ("integer", "boolean") else NUMBER
         # Powers outgrow what a variable may hold.
-        return Expr(f"{_held(base, _ATOM)}{word}{exponent.source}", _POWER, result, False)
+        return Expr(f"{_held(base, _ATOM)}{word}{_held(exponent, _SIGN)}", _POWER, result, False)
 
     def compare(self, node: ast.Compare) -> Expr:
         sides = [self.write(part) for part in (node.left, *node.comparators)]
@@ -397,7 +403,12 @@ class _Writer:
 
     def method(self, owner: Expr, name: str, arguments: list[Expr]) -> Expr:
         held = _held(owner, _ATOM)
-        if name in ("count", "index") and not owner.exact and kind(owner.type) not in ("string", "array"):
+        if (
+            self.scope.strict
+            and name in ("count", "index")
+            and not owner.exact
+            and kind(owner.type) not in ("string", "array")
+        ):
             held = f"{self.scope.use('_sequence')}({owner.source})"
         if owner.source.lstrip("-").isdigit():
             held = f"({owner.source})"

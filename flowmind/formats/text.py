@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.formats.pruning import readable
 from flowmind.formats.words import ENTRY, guesses, say_binding, say_map, say_over, say_step, say_test
 from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow
 from flowmind.workflow.graph import Flow, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, readable
 from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
