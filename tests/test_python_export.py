@@ -387,7 +387,7 @@ def test_a_model_is_asked_the_same(prompt: str, path: list[int]) -> None:
 
 HOSTILE = [
     '"+str(print("OWNED"))+"', "'+str(print('OWNED'))+'", '"""\nimport os\n"""', "\\", '\\" + x #', "\n    return 1\n",
-    "\r\n# \x0c\u2028", "); import os; (", "x = 1", "${ .secret }", "%s %(x)s", "\N{BULLET}", "lambda: 0", "''" "'",
+    "\r\n# \x0c\u2028", "); import os; (", "x = 1", "${ .secret }", "%s %(x)s", "\N{BULLET}", "lambda: 0", "'''",
 ]  # fmt: skip
 
 

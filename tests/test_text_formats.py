@@ -205,9 +205,8 @@ def sum_if_big(n):
     twice = double(n=n)
     if twice > 10:
         sum_ = total(items=[n, twice])
-        return {'sum': sum_}
-    else:
-        return 0
+        return {"sum": sum_}
+    return 0
 
 
 def double(n):
@@ -232,7 +231,7 @@ def test_code_of_everything_is_python() -> None:
     text, fidelity = to_flowbench_code(workflow(EVERYTHING), {})
     compile(text, "code", "exec")
     assert "    while i < len(rows):  # at most 9 times\n" in text
-    assert "    said = ask_model('Is {n} much?', n=n)\n" in text
+    assert '    said = llm("Is {n} much?".format(n=n))\n' in text
     assert ("next -> more", "its bound stands in a comment") in [(n.part, n.note) for n in fidelity.approximated]
 
 
