@@ -12,8 +12,10 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_random_workflows import SOURCES, SPECS, Maker, cases
 
 from flowmind.base.errors import InputError
-from flowmind.formats.pdl import from_pdl, preconditions, read_pdl, to_pdl, write_pdl
+from flowmind.formats.pdl_document import read_pdl, write_pdl
+from flowmind.formats.pdl_reader import from_pdl
 from flowmind.formats.pdl_types import read_type, write_type
+from flowmind.formats.pdl_writer import preconditions, to_pdl
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import Ran, arun, run, run_batch, run_many
 from flowmind.trace.events import Trace

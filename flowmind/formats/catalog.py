@@ -27,6 +27,8 @@ class Format(NamedTuple):
     """The name of the importer, where there is one."""
     suffix: str = ".txt"
     """How files of the format end."""
+    reader: str | None = None
+    """The module of the importer, if it is not that of the exporter."""
 
     @property
     def exporter(self) -> Exporter:
@@ -55,7 +57,7 @@ class Format(NamedTuple):
     @property
     def importer(self) -> Importer | None:
         """Reads a workflow back."""
-        return cast("Importer", getattr(import_module(self.module), self.reads)) if self.reads else None
+        return cast("Importer", getattr(import_module(self.reader or self.module), self.reads)) if self.reads else None
 
 
 FORMATS: dict[str, Format] = {
@@ -66,7 +68,14 @@ FORMATS: dict[str, Format] = {
         "to_serverless",
         suffix=".sw.json",
     ),
-    "pdl": Format("procedure description language", "flowmind.formats.pdl", "to_pdl", "from_pdl", ".pdl"),
+    "pdl": Format(
+        "procedure description language",
+        "flowmind.formats.pdl_writer",
+        "to_pdl",
+        "from_pdl",
+        ".pdl",
+        "flowmind.formats.pdl_reader",
+    ),
     "python": Format("Python source, standard library only", "flowmind.formats.python", "to_python", suffix=".py"),
     "langgraph": Format(
         "Python source of a LangGraph StateGraph", "flowmind.formats.langgraph", "to_langgraph_source", suffix=".py"
@@ -93,7 +102,7 @@ FORMATS: dict[str, Format] = {
         "to_mcp_tool",
         suffix=".json",
     ),
-    "svg": Format("drawing", "flowmind.formats.drawing", "to_drawing", suffix=".svg"),
+    "svg": Format("drawing", "flowmind.formats.svg", "to_drawing", suffix=".svg"),
     "json": Format("FlowMind's own document", "flowmind.formats.own", "to_own", "from_own", ".json"),
 }
 """By the name that `flowmind convert --to` takes."""

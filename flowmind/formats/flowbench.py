@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.formats.pycode import report, require_sound
+from flowmind.formats.fidelity import Export, Fidelity, Note, report
+from flowmind.formats.pycode import require_sound
 from flowmind.formats.python import PythonWriter
 from flowmind.formats.text import fidelity
 from flowmind.formats.words import guesses, listed, say_map, say_step, say_test
@@ -40,7 +40,7 @@ def to_flowbench_code(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Expo
     kinds = {"variable": writer.names.given, "tool": writer.tools}
     for kind, names in kinds.items():
         notes += [Note(part=f"{kind} {name}", note=f"is called {new}") for name, new in names.items() if name != new]
-    return Export(writer.module(), report(workflow, notes))
+    return Export(writer.module(), report([], workflow, notes))
 
 
 # Flowcharts

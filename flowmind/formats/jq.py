@@ -468,11 +468,3 @@ class _Writer:
                 return f"({text} | to_entries | map([.key, .value]))"
             case _:
                 raise NoJq(f".{name}() with these arguments has no form in jq")
-
-
-_TOKEN = re.compile(
-    r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<sign>==|!=|<=|>=|[-+*()<>|\[\],])'
-    r"|(?P<path>\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\]|\.?\[\"(?:[^\"\\]|\\.)*\"\])*"
-    r"|(?:\.[A-Za-z_]\w*|\.\[\"(?:[^\"\\]|\\.)*\"\])(?:\.[A-Za-z_]\w*|\[-?\d+\]|\.?\[\"(?:[^\"\\]|\\.)*\"\])*))"
-)
-_STEP = re.compile(r'\.?([A-Za-z_]\w*)|\.?\[(-?\d+)\]|\.?\[("(?:[^"\\]|\\.)*")\]')

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from flowmind.formats.notation import Misread, Reader, read_binding, write_binding
+from flowmind.formats.notation import Misread, Reader, outside_quotes, read_binding, shortened, write_binding
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -65,7 +65,7 @@ def write_label(node: Node, inputs: Iterable[str] = ()) -> str:
             text = f"end: {_shown(output)}"
         case _:
             text = _step(node)
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return shortened(text, MAX_LABEL)
 
 
 def _step(node: ToolNode | Assign | Map | LLMNode) -> str:
@@ -224,20 +224,11 @@ def _read_map(id: str, output: str, item: str, text: str) -> Map:
 def _cut(text: str, mark: str) -> tuple[str, str, str]:
     """`str.partition` at the first mark that stands in no string and in no bracket."""
     closing: list[str] = []
-    quote = ""
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if quote:
-            at += character == "\\"
-            quote = "" if character == quote else quote
-        elif not closing and text.startswith(mark, at):
+    for at, character in outside_quotes(text):
+        if not closing and text.startswith(mark, at):
             return text[:at], mark, text[at + len(mark) :]
-        elif character in "\"'":
-            quote = character
-        elif character in _OPENING:
+        if character in _OPENING:
             closing.append(_OPENING[character])
         elif closing and character == closing[-1]:
             closing.pop()
-        at += 1
     return text, "", ""

@@ -12,7 +12,7 @@ import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flowmind.formats.fidelity import Export, Note
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.pycode import (
     IMPORTED,
     Code,
@@ -29,7 +29,6 @@ from flowmind.formats.pycode import (
     outputs_of,
     paragraphs,
     read_in,
-    report,
     require_sound,
     required_of,
     shared_notes,
@@ -78,7 +77,7 @@ def to_langgraph_source(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Ex
     """
     require_sound(workflow, specs)
     writer = _Writer(workflow, specs)
-    return Export(writer.module(), report(workflow, writer.notes()))
+    return Export(writer.module(), report(["inputs"], workflow, writer.notes()))
 
 
 def to_langgraph(

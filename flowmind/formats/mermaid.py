@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import validate
-from flowmind.formats.fidelity import Export, Fidelity
+from flowmind.formats.fidelity import Export, report
 from flowmind.formats.flowchart import Arrow, Drawn, Flowchart, decode, read_flowchart
 from flowmind.formats.labels import read_condition, read_end, read_inputs, read_step, write_label
 from flowmind.formats.notation import Misread
@@ -55,8 +55,7 @@ def to_mermaid(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
             raise InputError(f"edge {edge.label}: there is no node {min(lost)!r}")
         text = _arrow_text(edge)
         lines.append(f"    {names[edge.source]} -->{f'|{text}|' if text else ''} {names[edge.target]}")
-    parts = ("name", "description", "inputs", *names, *(edge.label for edge in workflow.edges))
-    return Export("\n".join(lines) + "\n", Fidelity(kept=parts))
+    return Export("\n".join(lines) + "\n", report(["name", "description", "inputs"], workflow))
 
 
 def from_mermaid(text: str) -> Workflow:

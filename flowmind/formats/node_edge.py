@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from flowmind.base.errors import InputError
-from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.fidelity import Export, Note, report
+from flowmind.formats.notation import shortened
 from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
 from flowmind.formats.words import say_map, say_step
@@ -182,16 +183,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
             notes.append(Note(part="inputs", note="only the names of those that are used, without types"))
         else:
             lost.append(Note(part="inputs", note="only what the steps say of them"))
-    changed = {note.part for note in (*notes, *lost)}
-    kept = (*workflow.by_id, *(edge.label for edge in workflow.edges))
-    return Export(
-        to_text(["START", *nodes, "END"], edges) + "\n",
-        Fidelity(
-            kept=tuple(part for part in kept if part not in changed),
-            approximated=tuple(notes),
-            lost=tuple(lost),
-        ),
-    )
+    return Export(to_text(["START", *nodes, "END"], edges) + "\n", report([], workflow, notes, lost))
 
 
 def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
@@ -381,9 +373,8 @@ def _step_lines(text: str) -> Iterator[tuple[int, str]]:
 def _read_step(said: str, line: int) -> ToolNode | Assign | LLMNode:
     call = _CALL.fullmatch(said)
     if call is None and not re.match(r"[A-Za-z][A-Za-z0-9_]*\s*=(?!=)", said):
-        shown = said if len(said) <= 60 else f"{said[:59]}…"
         raise InputError(
-            f"line {line}: {shown!r} is no call such as 'evens = filter_even(items=numbers)'; "
+            f"line {line}: {shortened(said, 60)!r} is no call such as 'evens = filter_even(items=numbers)'; "
             "only steps that are can be read as a workflow"
         )
     return read_call(f"[{call[1]}] = API.{call[2]}({call[3]}" if call else said, line, "step")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flowmind.base.files import dump_json
@@ -32,23 +33,56 @@ class Misread(ValueError):
         self.at = at
 
 
-def write_binding(binding: Binding) -> str:
+def shortened(text: str, most: int) -> str:
+    """A text of at most some characters; the last of a longer one is `…`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def outside_quotes(text: str) -> Iterator[tuple[int, str]]:
+    """The characters outside of quotes, with their places; at the end the quote that is not closed."""
+    quote, escaped = "", False
+    for at, character in enumerate(text):
+        if quote and (escaped or character == "\\"):
+            escaped = not escaped
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            yield at, character
+    if quote:
+        yield len(text), quote
+
+
+def write_binding(
+    binding: Binding, variable: Callable[[Var], str] | None = None, key: Callable[[str], str] | None = None
+) -> str:
     """A binding as text; `read_binding` gives an equal one back.
+
+    Args:
+        binding: The binding.
+        variable: How another language writes a variable with its path.
+        key: How another language writes the key of an object.
 
     Raises:
         ValueError: If a variable is named like a constant of JSON.
     """
     match binding:
-        case Var(var=name, path=path):
-            if name in _CONSTANTS:
-                raise ValueError(f"a variable named {name!r} reads as a constant")
-            return name + "".join(map(_step, path))
+        case Var():
+            return (variable or _variable)(binding)
         case Literal_(value=value):
             return dump_json(value)
         case ListOf(list=parts):
-            return f"[{', '.join(map(write_binding, parts))}]"
+            return f"[{', '.join(write_binding(part, variable, key) for part in parts)}]"
         case ObjectOf(object=fields):
-            return f"{{{', '.join(f'{_key(name)}: {write_binding(part)}' for name, part in fields.items())}}}"
+            parts = [f"{(key or _key)(name)}: {write_binding(part, variable, key)}" for name, part in fields.items()]
+            return f"{{{', '.join(parts)}}}"
+
+
+def _variable(binding: Var) -> str:
+    if binding.var in _CONSTANTS:
+        raise ValueError(f"a variable named {binding.var!r} reads as a constant")
+    return binding.var + "".join(map(_step, binding.path))
 
 
 def _step(part: str | int) -> str:

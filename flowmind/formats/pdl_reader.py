@@ -20,17 +20,17 @@ step a:  goto a  goto a, at most 3 rounds   labels, outside of blocks
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from flowmind.formats.notation import Reader
+from flowmind.formats.notation import Reader, outside_quotes, shortened
 from flowmind.formats.pdl_document import Pdl, PdlApi, read_pdl, refuse
 from flowmind.formats.pdl_types import read_type
 from flowmind.formats.pdl_writer import CALL, CONSTANTS, inputs_of
-from flowmind.formats.renaming import rename
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -158,26 +158,10 @@ def _logical_lines(procedure: str, first: int) -> list[Line]:
     return lines
 
 
-def _outside_quotes(text: str) -> Iterator[tuple[int, str]]:
-    """The characters that stand outside of quotes, with their places; at the end the quote that is not closed."""
-    quote, escaped = "", False
-    for at, character in enumerate(text):
-        if quote and (escaped or character == "\\"):
-            escaped = not escaped
-        elif quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        else:
-            yield at, character
-    if quote:
-        yield len(text), quote
-
-
 def _uncommented(raw: str, number: int) -> tuple[str, int]:
     """A line without its comment, and how many more brackets it opens than it closes."""
     depth = 0
-    for at, character in _outside_quotes(raw):
+    for at, character in outside_quotes(raw):
         if character == "#":
             return raw[:at].rstrip(), depth
         if at == len(raw):
@@ -189,7 +173,7 @@ def _uncommented(raw: str, number: int) -> tuple[str, int]:
 def _closes_last(text: str) -> bool:
     """Whether the bracket that a text begins with is closed by its last character only."""
     depth = 0
-    for at, character in _outside_quotes(text):
+    for at, character in outside_quotes(text):
         depth += (character in "([{") - (character in ")]}")
         if depth == 0:
             return at == len(text) - 1
@@ -197,7 +181,7 @@ def _closes_last(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+    return repr(shortened(text, 60))
 
 
 # Parts of statements
@@ -293,11 +277,15 @@ def _bound_or_python(binding: Any, line: int) -> Any:
 
 
 def _expression(text: str, line: int) -> str:
-    """An expression; `true`, `false` and `null` are constants in it, too."""
+    """An expression; `true`, `false` and `null` are constants in it, too. With one of these, its layout is lost."""
     try:
-        return rename(text, CONSTANTS)
+        tree = expressions.parse(text)
     except expressions.ExpressionError as error:
         refuse(line, f"the expression {_cut(text)}: {error}")
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in CONSTANTS]
+    for node in constants:
+        node.id = CONSTANTS[node.id]
+    return ast.unparse(tree) if constants else text
 
 
 def _unwrapped(expr: str) -> str:

@@ -11,7 +11,7 @@ import networkx
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
-from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.fidelity import Export, Fidelity, Note, report
 from flowmind.formats.notation import Misread, read_binding, write_binding
 from flowmind.formats.pdl_document import Pdl, PdlAnswer, PdlApi, PdlSlot, write_pdl
 from flowmind.formats.pdl_types import write_type
@@ -33,7 +33,7 @@ from flowmind.workflow.document import (
     Workflow,
 )
 from flowmind.workflow.graph import Flow, Fork, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of, readable
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of, readable, rounds_of
 from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError
@@ -396,20 +396,6 @@ def _leaves(block: Block) -> bool:
     )
 
 
-def rounds_of(block: Block) -> list[Edge]:
-    """The back edges of a loop whose body this is, in their order; a copied one more than once."""
-    found: list[Edge] = []
-    for item in block:
-        match item:
-            case Again(edge=edge):
-                found.append(edge)
-            case If(then=then, otherwise=otherwise):
-                found += rounds_of(then) + rounds_of(otherwise)
-            case _:
-                pass
-    return found
-
-
 def _shared(edges: Sequence[Edge]) -> int | None:
     bounds = {edge.bound for edge in edges}
     return bounds.pop() if len(bounds) == 1 else None
@@ -498,27 +484,4 @@ def _fidelity(workflow: Workflow, flow: Flow, block: Block | None) -> Fidelity:
             for name, count in counts.items()
             if count > 1 and not isinstance(workflow.by_id[name], End)
         ]
-        rounds = Counter(edge.label for edge in _all_rounds(block))
-        notes += [
-            Note(part=label, note=f"stands {count} times, and each of them counts its rounds for itself")
-            for label, count in rounds.items()
-            if count > 1
-        ]
-    changed = {note.part for note in notes}
-    parts = ["inputs", *workflow.by_id, *(edge.label for edge in workflow.edges)]
-    return Fidelity(kept=tuple(part for part in parts if part not in changed), approximated=tuple(notes))
-
-
-def _all_rounds(block: Block) -> list[Edge]:
-    found: list[Edge] = []
-    for item in block:
-        match item:
-            case Again(edge=edge):
-                found.append(edge)
-            case If(then=then, otherwise=otherwise):
-                found += _all_rounds(then) + _all_rounds(otherwise)
-            case Loop(body=body):
-                found += _all_rounds(body)
-            case _:
-                pass
-    return found
+    return report(["inputs"], workflow, notes)

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.formats import pyruntime
-from flowmind.formats.fidelity import Fidelity, Note
+from flowmind.formats.fidelity import Note
 from flowmind.formats.pyexpr import (
     ANY,
     Scope,
@@ -466,15 +466,6 @@ def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> st
     text = "\n".join(lines) + "\n"
     ast.parse(text)
     return text
-
-
-def report(workflow: Workflow, approximated: Sequence[Note], lost: Sequence[Note] = ()) -> Fidelity:
-    """The report of an exporter that keeps every node and edge but for what the notes are about."""
-    noted = {note.part for note in (*approximated, *lost)}
-    parts = ["inputs", *(node.id for node in workflow.nodes), *(edge.label for edge in workflow.edges)]
-    return Fidelity(
-        kept=tuple(part for part in parts if part not in noted), approximated=tuple(approximated), lost=tuple(lost)
-    )
 
 
 def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:

@@ -11,7 +11,7 @@ import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from flowmind.formats.fidelity import Export, Note
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.pycode import (
     IMPORTED,
     Code,
@@ -29,7 +29,6 @@ from flowmind.formats.pycode import (
     outputs_of,
     paragraphs,
     read_in,
-    report,
     require_sound,
     required_of,
     shared_notes,
@@ -107,7 +106,7 @@ def to_python(workflow: Workflow, specs: Mapping[str, ToolSpec], strict: bool = 
     """
     require_sound(workflow, specs)
     writer = PythonWriter(workflow, specs, "strict" if strict else "clean")
-    return Export(writer.module(), report(workflow, writer.notes()))
+    return Export(writer.module(), report(["inputs"], workflow, writer.notes()))
 
 
 def to_function(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.layout import Box, Layout, Point, Route, lay_out
-from flowmind.workflow.describing import describe, describe_node
-from flowmind.workflow.document import Edge, Map, Node, Start, Workflow, show_binding
+from flowmind.workflow.describing import MAX_LITERAL, describe, describe_node
+from flowmind.workflow.document import Edge, Literal_, Map, Node, Start, Workflow, bindings, show_binding
+from tools_registry.specs.spec import ToolSpec
 
 _ADVANCE = 7.23
 """The width of a character of the fixed-width font at its size of 12."""
@@ -45,6 +47,19 @@ STYLE = (
 )
 """The style of a drawing: a page that shows many of them gives it once, and may set the variables --flow-ink,
 --flow-node, --flow-accent and --flow-ground."""
+
+
+def to_drawing(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+    """An SVG file, drawn from the graph edge for edge."""
+    cut = {
+        node.id
+        for node in workflow.nodes
+        for binding in bindings(node)
+        if isinstance(binding, Literal_) and len(show_binding(binding)) > MAX_LITERAL
+    }
+    notes = [Note(part=name, note="a long constant is cut") for name in sorted(cut)]
+    lost = [Note(part="inputs", note="only their names are drawn")]
+    return Export(to_svg(workflow), report([], workflow, notes, lost))
 
 
 def to_svg(workflow: Workflow, styled: bool = True) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from flowmind.base.errors import InputError
+from flowmind.formats.notation import shortened
 from flowmind.workflow.describing import describe_node
 from flowmind.workflow.document import Condition, Edge, End, LLMNode, Map, Node, Start, Workflow
 from flowmind.workflow.graph import analyse
@@ -43,9 +44,7 @@ def to_terminal(workflow: Workflow, width: int = 100) -> str:
         node = workflow.by_id[name]
         text = f"{_symbol(node)} {describe_node(node, workflow)}{_ways(workflow, node, rows)}"
         room = max(_MIN_TEXT, width - gutter)
-        lines.append(
-            _gutter(workflow, rows, rails, row, gutter) + (text if len(text) <= room else text[: room - 1] + "…")
-        )
+        lines.append(_gutter(workflow, rows, rails, row, gutter) + shortened(text, room))
         if row + 1 < len(rows):
             below = [edge for edge in workflow.after(name) if rows[edge.target] == row + 1 and edge not in rails]
             lines.append(_between(rows, rails, row, gutter) + ("│" if below else ""))

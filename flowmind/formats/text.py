@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.fidelity import Export, Fidelity, Note, report
 from flowmind.formats.words import ENTRY, guesses, say_binding, say_map, say_over, say_step, say_test
 from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow
 from flowmind.workflow.graph import Flow, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, readable
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, readable, rounds_of
 from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
@@ -36,10 +36,9 @@ def fidelity(workflow: Workflow, flow: Flow) -> Fidelity:
     for edge in flow.back_edges:
         if edge.bound is None:
             told[edge.label] = "its bound of 10000 rounds is not said"
-    parts = [*workflow.by_id, *(edge.label for edge in workflow.edges)]
     notes = [Note(part="inputs", note="their types are told in short")]
-    notes += [Note(part=part, note=told[part]) for part in parts if part in told]
-    return Fidelity(kept=tuple(part for part in parts if part not in told), approximated=tuple(notes))
+    parts = [*workflow.by_id, *(edge.label for edge in workflow.edges)]
+    return report([], workflow, [*notes, *(Note(part=part, note=told[part]) for part in parts if part in told)])
 
 
 def _head(workflow: Workflow) -> list[str]:
@@ -101,7 +100,8 @@ class _Instructions:
         return [*steps, f"{inner}{own}{len(steps) + 1}. Add {say_binding(node.collect)} to {node.output}."]
 
     def loop(self, body: Block, own: str, head: str, inner: str) -> list[str]:
-        bound = _bound(body)
+        bounds = {edge.bound for edge in rounds_of(body)}
+        bound = bounds.pop() if len(bounds) == 1 else None
         most = f" (at most {bound} more times after the first)" if bound is not None else ""
         match body:
             case (If(node=node, then=then, otherwise=(Leave(),)),):
@@ -140,21 +140,6 @@ class _Instructions:
     def told(self, block: Block, last: bool) -> Block:
         """An arm without what goes without saying at the end of a round."""
         return block[:-1] if last and block and isinstance(block[-1], Again) else block
-
-
-def _bound(block: Block) -> int | None:
-    """The bound of a loop's rounds, where all ways into the next one have the same."""
-    found: set[int | None] = set()
-    todo = [*block]
-    while todo:
-        match todo.pop():
-            case Again(edge=edge):
-                found.add(edge.bound)
-            case If(then=then, otherwise=otherwise):
-                todo += [*then, *otherwise]
-            case _:
-                pass
-    return found.pop() if len(found) == 1 else None
 
 
 def _listing(workflow: Workflow, flow: Flow, specs: Mapping[str, ToolSpec]) -> list[str]:
