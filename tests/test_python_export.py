@@ -351,6 +351,16 @@ def test_forks_run_one_path_after_the_other_and_early_ends_return() -> None:
     assert agree(document, [{"n": n} for n in (1, 5, 9)]) == [4, "big", "big"]
 
 
+def test_a_condition_that_decides_nothing_is_left_out_of_the_clean_form() -> None:
+    document = sketch(
+        [compute("r", "0"), condition("c", "n > 0"), compute("a", "1", "r"), condition("d", "1 / n > 0"), end("r")],
+        "start r c.true a end", "c.false d.true end", "d.false end", n="integer",
+    )  # fmt: skip
+    assert agree(document, [{"n": 1}, {"n": -1}]) == [1, 0]
+    assert isinstance(agree(document, [{"n": 0}])[0], ZeroDivisionError)
+    assert "1 / n" not in to_python(Workflow.model_validate(document), {}).text
+
+
 def test_a_yes_or_no_is_one_return() -> None:
     document = sketch(
         [condition("c", "n and n > 3"), end({"value": True}, "yes"), end({"value": False}, "no")],

@@ -20,6 +20,7 @@ from flowmind.formats.pycode import (
     about,
     asks_model,
     called_with,
+    comprehension,
     documented_tools,
     field_of,
     hint,
@@ -34,8 +35,8 @@ from flowmind.formats.pycode import (
     shared_notes,
     specs_for,
 )
-from flowmind.formats.pyexpr import as_truth, clause, test_of
-from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, named, statement
+from flowmind.formats.pyexpr import as_truth, test_of
+from flowmind.formats.pylayout import INDENT, Group, Source, constant, docstring, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.document import (
     Assign,
@@ -328,12 +329,8 @@ class _Writer:
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
         lines: list[str] = []
-        result: Source = Comprehension(
-            (flat(collect), f"for {item} in {over}", *([f"if {clause(where)}"] if where else []))
-        )
-        if where is None and collect == item and not node.body:
-            result = over if over.startswith(("_list(", "[")) else f"list({over})"
-        elif node.body:
+        result: Source = comprehension(collect, item, over, where)
+        if node.body:
             result = self.names.of(f"{node.id}.", "found")
             lines, depth = [*statement(2, "[]", f"{result} = "), *statement(2, over, f"for {item} in ", ":")], 3
             if where is not None:

@@ -18,8 +18,10 @@ from flowmind.formats import pyruntime
 from flowmind.formats.fidelity import Note
 from flowmind.formats.pyexpr import (
     ANY,
+    Expr,
     Scope,
     Type,
+    clause,
     join,
     kind,
     step_into,
@@ -27,7 +29,7 @@ from flowmind.formats.pyexpr import (
     type_of_value,
     value_of,
 )
-from flowmind.formats.pylayout import Group, Source, constant, docstring, flat, named, statement
+from flowmind.formats.pylayout import Comprehension, Group, Source, constant, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow import expressions
 from flowmind.workflow.checking import check
@@ -406,6 +408,14 @@ class Code:
     def imports(self) -> set[str]:
         """The imports that the functions below need."""
         return pyruntime.imports_of(pyruntime.needed(self.used))
+
+
+def comprehension(collected: Source, item: str, over: str, where: Expr | None) -> Source:
+    """A list of one value for each element of another: a comprehension, or the elements themselves."""
+    if where is None and collected == item:
+        return over if over.startswith(("_list(", "[")) else f"list({over})"
+    tests = () if where is None else (f"if {clause(where)}",)
+    return Comprehension((flat(collected), f"for {item} in {over}", *tests))
 
 
 def sorted_imports(lines: Iterable[str]) -> list[str]:

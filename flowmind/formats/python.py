@@ -19,6 +19,7 @@ from flowmind.formats.pycode import (
     about,
     asks_model,
     called_with,
+    comprehension,
     documented_tools,
     field_of,
     hint,
@@ -34,11 +35,10 @@ from flowmind.formats.pycode import (
     shared_notes,
     specs_for,
 )
-from flowmind.formats.pyexpr import Expr, as_truth, both, clause, test_of
+from flowmind.formats.pyexpr import Expr, as_truth, both, test_of
 from flowmind.formats.pylayout import (
     INDENT,
     WIDTH,
-    Comprehension,
     Group,
     Source,
     constant,
@@ -267,7 +267,7 @@ class PythonWriter:
 
     def opening(self) -> list[str]:
         """The docstring, and what is done with inputs and tools before the first node."""
-        found = self.strict_docstring() if self.strict else self.docstring()
+        found = self.docstring()
         required = required_of(self.workflow)
         for name in self.workflow.input_names:
             parameter = self.parameters[name]
@@ -293,30 +293,20 @@ class PythonWriter:
                 yield self.parameters[name], f"{note or 'An input.'}{other}"
 
     def docstring(self) -> list[str]:
-        """The description of the workflow and its inputs; nothing if there is none."""
+        """The description of the workflow and its inputs; in the strict form also the tools and the errors."""
         inputs = list(self.described_inputs())
         if not self.typed:
             lines = [*self.workflow.description.strip().splitlines(), *(f"{name}: {note}" for name, note in inputs)]
             return docstring(1, lines) if lines else []
-        lines = about(self.workflow)
-        lines += ["", "Args:"] if inputs else []
-        for name, note in inputs:
-            lines += paragraphs(f"    {name}: {note}", " " * 8)
-        return docstring(1, lines)
-
-    def strict_docstring(self) -> list[str]:
-        """As `docstring`, with the tools and what is raised."""
-        lines = about(self.workflow)
-        described = [
-            line for name, note in self.described_inputs() for line in paragraphs(f"    {name}: {note}", " " * 8)
-        ]
-        if self.tools:
-            described += ["    tools: Functions by name; each is called with named arguments:"]
-            described += documented_tools(self.workflow, self.specs, " " * 8)
-        if self.asks:
-            described += ["    llm: Answers a prompt with text."]
-        lines += ["", "Args:", *described] if described else []
-        return docstring(1, [*lines, "", "Raises:", *paragraphs(f"{INDENT}{_RAISES}", INDENT * 2)])
+        described = [line for name, note in inputs for line in paragraphs(f"{INDENT}{name}: {note}", INDENT * 2)]
+        if self.strict and self.tools:
+            described += [f"{INDENT}tools: Functions by name; each is called with named arguments:"]
+            described += documented_tools(self.workflow, self.specs, INDENT * 2)
+        if self.strict and self.asks:
+            described += [f"{INDENT}llm: Answers a prompt with text."]
+        lines = [*about(self.workflow), *(["", "Args:", *described] if described else [])]
+        raises = ["", "Raises:", *paragraphs(f"{INDENT}{_RAISES}", INDENT * 2)] if self.strict else []
+        return docstring(1, [*lines, *raises])
 
     def stubs(self) -> list[str]:
         """A function for each tool and for the model: what it takes and what it does, without a body."""
@@ -449,6 +439,8 @@ class PythonWriter:
             return lines + self.items(otherwise, depth, looping)
         if len(otherwise) == 1 and isinstance(otherwise[0], If):
             rest = self.branch(otherwise[0], depth, looping)
+            if not rest:
+                return lines
             if rest[0].startswith(f"{INDENT * depth}if ") and _one_statement(rest, depth):
                 return [*lines, f"{INDENT * depth}el{rest[0].lstrip()}", *rest[1:]]
         return [*lines, *self.otherwise(otherwise, depth, looping)]
@@ -478,17 +470,12 @@ class PythonWriter:
         item, over = self.names.of(node.item), self.code.list_of(node.over)
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
-        if not node.body:
-            if where is None and collect == item:
-                return self.set(node.output, over if over.startswith(("_list(", "[")) else f"list({over})", depth)
-            tests = () if where is None else (f"if {clause(where)}",)
-            clauses = (flat(collect), f"for {item} in {over}", *tests)
-            return self.set(node.output, Comprehension(clauses), depth)
         match node.body:
+            case ():
+                return self.set(node.output, comprehension(collect, item, over, where), depth)
             case (ToolNode(tool=tool, args=args, output=result),) if node.collect == Var(var=result):
-                tests = () if where is None else (f"if {clause(where)}",)
-                made = flat(self.code.call(self.tools[tool], args))
-                lines = self.set(node.output, Comprehension((made, f"for {item} in {over}", *tests)), depth)
+                call = self.code.call(self.tools[tool], args)
+                lines = self.set(node.output, comprehension(call, item, over, where), depth)
                 if all(len(line) <= WIDTH for line in lines):
                     return lines
             case _:
