@@ -35,19 +35,19 @@ from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
 Runner = Callable[[dict[str, Any]], Any]
-"""Gives the answer to an input; raises what it likes if there is none."""
+"""Returns the answer to an input; raises any exception if there is none."""
 
 
 class Certificate(Record):
-    """What came of a format."""
+    """The result for one format."""
 
     format: str
     workflows: int = 0
-    """That were written; a workflow that the format refuses is a difference."""
+    """The number of workflows that were written; one that the format refuses is a difference."""
     tests: int = 0
     agree: int = 0
     exact: int = 0
-    """Workflows of which everything was kept."""
+    """The number of workflows of which everything was kept."""
     approximated: int = 0
     """Parts of workflows that the exporter calls approximated."""
     lost: int = 0
@@ -68,7 +68,7 @@ class _Failed:
 
 
 FAILED = _Failed()
-"""In the place of an answer."""
+"""Stands for an answer if there is none."""
 
 
 def certified_formats() -> list[str]:
@@ -214,7 +214,7 @@ def table(certificates: Sequence[Certificate]) -> str:
 
 
 def notes(certificates: Sequence[Certificate]) -> Iterator[str]:
-    """What the exporters said was not kept, with how often, and every difference."""
+    """Lines with the notes of the exporters and their counts, and with every difference."""
     for one in certificates:
         for note, count in sorted(one.notes.items(), key=lambda item: (-item[1], item[0])):
             yield f"{one.format}: {count} times: {note}"

@@ -18,7 +18,7 @@ _UNCHECKED = ("json", "mermaid", "svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags, and the list of formats below them."""
+    """Adds the flags, and a list of the formats."""
     width = max(map(len, FORMATS))
     lines = [f"  {name:<{width}}  {form.about}{' (also read)' if form.reads else ''}" for name, form in FORMATS.items()]
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the workflow, and to standard error what the format does not keep."""
+    """Writes the workflow, and prints the parts that the format does not keep to standard error."""
     if options.strict and options.to != "python":
         raise InputError(f"--strict: {options.to} has no strict form; python has one")
     require_file("--out", options.out)

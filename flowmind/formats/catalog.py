@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
 
 
 class Format(NamedTuple):
-    """A format and where its functions are; they are loaded when they are asked for."""
+    """A format and the names of its functions; their modules are imported on use."""
 
     about: str
     module: str
@@ -109,7 +109,7 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(name: str) -> str | None:
-    """The format that a file's name speaks of, if it can be read and is not our own document's."""
+    """The format of a file by its name, if it can be read; None for our own document and unknown names."""
     lowered = name.lower()
     fitting = [key for key, form in FORMATS.items() if form.reads and key != "json" and lowered.endswith(form.suffix)]
     return next((key for key in fitting if FORMATS[key].suffix != ".txt"), None)

@@ -1,4 +1,4 @@
-"""What an exporter says beside its text: which parts of a workflow were kept, approximated or lost."""
+"""The report of an exporter: which parts of a workflow were kept, approximated or lost."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _LISTED = 5
 
 
 class Note(Record):
-    """A part of a workflow that another format does not hold as it is."""
+    """A part of a workflow that another format does not keep."""
 
     part: str
-    """A node's id, an edge as messages name it (`any -> mean (true)`), or what it is of the whole (`inputs`)."""
+    """A node's id, an edge (`any -> mean (true)`), or a part of the whole (`inputs`)."""
     note: str
-    """What became of it."""
+    """The difference."""
 
 
 class Fidelity(Record):
-    """What became of a workflow in another format.
+    """Which parts of a workflow another format keeps.
 
-    *Kept*: the reader of the format does the same, or reading it back gives the same. *Approximated*: there, but
-    not to the letter. *Lost*: not there.
+    *Kept*: the other form does the same, or reading it back gives the same. *Approximated*: present with a difference.
+    *Lost*: absent.
     """
 
     kept: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ def report(
     Args:
         parts: What is kept of the whole, such as `inputs`.
         workflow: The workflow, whose nodes and edges are parts, too.
-        approximated: Notes on parts that are there, but not to the letter.
-        lost: Notes on parts that are not there.
+        approximated: Notes on parts that are present with a difference.
+        lost: Notes on parts that are absent.
     """
     near, gone = tuple(approximated), tuple(lost)
     changed = {note.part for note in (*near, *gone)}

@@ -1,7 +1,7 @@
 """Workflow knowledge in the styles of FlowBench (Xiao et al.): as Python-like code, and as a Mermaid flowchart.
 
-In code every action is a function of its own, in a flowchart every state says what is done in it, and its edges say
-when they are taken. The third style, natural language, is `text.to_text`.
+In code, each tool is a function. In a flowchart, each state is labelled with its action and each edge with its
+condition. The third style, natural language, is `text.to_text`.
 """
 
 from __future__ import annotations
@@ -118,6 +118,6 @@ def _edge_label(edge: Edge, workflow: Workflow) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text between quotes; what Mermaid would read as its own goes in as an entity code."""
+    """Text between quotes; characters with a meaning in Mermaid become entity codes."""
     special = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": " "}
     return '"' + "".join(special.get(character, character) for character in text) + '"'

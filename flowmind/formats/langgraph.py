@@ -1,9 +1,9 @@
 """Workflows as LangGraph graphs: a `StateGraph` with a node for each node, as source and as a compiled graph.
 
 The variables are the keys of the state. A condition notes which of its edges is taken, and a conditional edge follows
-it; a back edge is an edge. Forked paths follow one another in the order of their edges, which is what defines a run:
-LangGraph would merge what parallel branches write, and start the join anew for each of them. Whoever takes a
-back edge counts, so that bounds are kept. This module needs LangGraph only when a graph is compiled.
+it; a back edge is an edge. Forked paths follow one another in the order of their edges, as in a run: LangGraph would
+merge the writes of parallel branches, and run the join once for each of them. The node at the source of a back edge
+counts the rounds, so bounds are kept. LangGraph is imported only when a graph is compiled.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class _Writer:
         return string(self.titles[after])
 
     def arms(self, node: Condition) -> dict[bool, str]:
-        """Where the edges of a condition lead to, forks laid out."""
+        """The targets of a condition's edges, forks laid out."""
         back = {(edge.source, edge.target) for edge in self.flow.back_edges}
         found: dict[bool, str] = {}
         for edge in self.workflow.after(node.id):
@@ -256,7 +256,7 @@ class _Writer:
         return found
 
     def function(self, node: Node) -> list[str]:
-        """The function of a node: it gives what changes in the state."""
+        """The function of a node, which returns the changes of the state."""
         lines = [f"{INDENT}def {self.functions[node.id]}(state: State) -> State:"]
         match node:
             case Start():
@@ -280,12 +280,12 @@ class _Writer:
         return statement(depth, Group("{", parts, "}"), "return ")
 
     def goes(self, node: Node) -> dict[str, Source]:
-        """What changes when the only edge out of a node is taken."""
+        """The changes of the state when the only edge out of a node is taken."""
         (after,) = self.flow.order.successors(node.id)
         return self.taking(node.id, after)
 
     def taking(self, source: str, target: str) -> dict[str, Source]:
-        """What changes when an edge is taken: a back edge counts, a loop that is entered begins to count."""
+        """The changes of the state when an edge is taken: a back edge counts, an entered loop starts from zero."""
         for edge, (number, head, bound, inner) in self.loops.items():
             if (edge.source, edge.target) == (source, target):
                 counter = self.counters[number]
@@ -322,7 +322,7 @@ class _Writer:
         ]
 
     def map(self, node: Map) -> tuple[list[str], Source]:
-        """What comes before a map's result, and the result."""
+        """The lines before a map's result, and the result."""
         over = self.code.list_of(node.over)
         self.code.local = frozenset({node.item, *(step.output for step in node.body)})
         item = self.names.of(node.item, node.item if node.item in self.read else f"_{node.item}")
@@ -344,7 +344,7 @@ class _Writer:
         return lines, result
 
     def step(self, step: BodyStep) -> Source:
-        """What a step of a map's body sets its variable to."""
+        """The value of a step in a map's body."""
         if isinstance(step, ToolNode):
             return self.code.call(self.tools[step.tool], step.args)
         return self.code.value(step)

@@ -38,7 +38,7 @@ class NodeEdge(NamedTuple):
     edges: tuple[tuple[int, int], ...]
     """Index pairs into `nodes`."""
     issues: tuple[str, ...]
-    """What is not as it should be, though it can be read."""
+    """Defects that do not keep the text from being read."""
 
 
 def parse(text: str) -> NodeEdge:
@@ -65,7 +65,9 @@ def parse(text: str) -> NodeEdge:
             end = {"START": 0, "END": last}.get(name.upper())
             end = place.get(int(name)) if end is None else end
             if end is None:
-                raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} names step {name}, which is not")
+                raise ValueError(
+                    f"line {_line(text, match.start())}: edge {match[0]} names step {name}, which is not"
+                )
             ends.append(end)
         if ends[0] == last or ends[1] == 0:
             raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} leaves END or leads to START")
@@ -162,7 +164,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     step gives is one more; `from_node_edge` reads that back. With them, the tool steps are told in words.
 
     Raises:
-        InputError: If a tool, a parameter or a variable has a name that a call cannot hold.
+        InputError: If the notation has no form for the name of a tool, parameter or variable.
     """
     flow = analyse(workflow)
     exact = not any(isinstance(node, Condition | Map) for node in workflow.nodes)
@@ -213,7 +215,7 @@ def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
 
 
 def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Edges between steps, led past all that is no step; behind the last step of a loop comes what comes behind it."""
+    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop."""
     place = {name: number for number, name in enumerate(names, 1)}
     graph: Any = nx.DiGraph([(edge.source, edge.target) for edge in workflow.edges])
     exits: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -245,7 +247,7 @@ def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[i
 
 
 def _answer(workflow: Workflow, steps: Sequence[Step], edges: Sequence[tuple[int, int]]) -> tuple[str, Assign] | None:
-    """The end's id and a step that makes its answer, unless the only step that leads to it gives just that."""
+    """The end's id and an additional step that makes the answer; None if the last step gives the answer."""
     end = next(node for node in workflow.nodes if isinstance(node, End))
     leading = [one for one, other in edges if other == len(steps) + 1]
     if leading and leading != [0] and len(leading) == 1 and end.output == Var(var=steps[leading[0] - 1].output):
@@ -264,7 +266,7 @@ def _names(stem: str) -> Iterator[str]:
 
 
 def _given_up(workflow: Workflow, flow: Flow, told: set[str]) -> tuple[list[Note], list[Note]]:
-    """What words without conditions and loops tell in part, and what they do not tell."""
+    """Notes on the parts that words without conditions and loops express in part, and not at all."""
     partly: list[Note] = []
     lost: list[Note] = []
     back = {edge.label for edge in flow.back_edges}
@@ -325,7 +327,7 @@ def from_node_edge(text: str) -> Workflow:
     for fork in flow.forks:
         if fork.problem:
             raise InputError(
-                f"line {edge_line}: the edges out of {_called(fork.node, ids)} are no fork: {fork.problem}"
+                f"line {edge_line}: the edges out of {_called(fork.node, ids)} are not a fork: {fork.problem}"
             )
     defined = definitions(bare, flow)
     if lost := [name for name in ids if name not in defined]:
@@ -338,7 +340,7 @@ def _any(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _unset(workflow: Workflow, defined: Mapping[str, frozenset[str]]) -> list[str]:
-    """The variables that are read where they may not be set, in the order of the steps."""
+    """The variables that are read before they are certain to be set, in the order of the steps."""
     found: dict[str, None] = {}
     for node in workflow.nodes:
         names = reads(node.output) if isinstance(node, End) else _ordered(node)
@@ -374,7 +376,7 @@ def _read_step(said: str, line: int) -> ToolNode | Assign | LLMNode:
     call = _CALL.fullmatch(said)
     if call is None and not re.match(r"[A-Za-z][A-Za-z0-9_]*\s*=(?!=)", said):
         raise InputError(
-            f"line {line}: {shortened(said, 60)!r} is no call such as 'evens = filter_even(items=numbers)'; "
+            f"line {line}: {shortened(said, 60)!r} is not a call such as 'evens = filter_even(items=numbers)'; "
             "only steps that are can be read as a workflow"
         )
     return read_call(f"[{call[1]}] = API.{call[2]}({call[3]}" if call else said, line, "step")

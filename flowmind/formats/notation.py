@@ -1,8 +1,8 @@
 """Bindings as text that can be read back: `order.items[0].price`, `0.2`, `"x"`, `[a, 1]`, `{total: t, "a b": 2}`.
 
-A bare word is a variable; what follows it by `.name`, `["any key"]` or `[0]` is a path. Everything else is JSON, where
-`true`, `false` and `null` are constants and never variables, and a variable may stand in the place of any value.
-The grammar is small, so the reader below is, too: positions of mistakes are counted in characters from 1.
+A bare word is a variable; `.name`, `["any key"]` and `[0]` behind it are a path. Everything else is JSON, in which a
+variable may take the place of any value. `true`, `false` and `null` are constants, never variables. Errors have the
+column, counted in characters from 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_DEPTH = 60
 
 
 class Misread(ValueError):
-    """Text that is no binding."""
+    """The text is not a binding."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(f"column {at + 1}: {message}")
@@ -96,10 +96,10 @@ def _key(name: str) -> str:
 
 
 def read_binding(text: str) -> Binding:
-    """The binding that a text stands for. A list or object without a variable in it is one constant.
+    """Reads a binding. A list or object without a variable in it is one constant.
 
     Raises:
-        Misread: If it is none, with the column.
+        Misread: If the text is not a binding, with the column.
     """
     reader = Reader(text)
     found = reader.binding()
@@ -116,20 +116,20 @@ class Reader:
         self.depth = 0
 
     def skip(self) -> None:
-        """Goes past white space."""
+        """Skips white space."""
         match = _SPACE.match(self.text, self.at)
         self.at = match.end() if match else self.at
 
     def peek(self) -> str:
-        """The next character that is no white space; empty at the end."""
+        """The next character that is not white space; empty at the end."""
         self.skip()
         return self.text[self.at : self.at + 1]
 
     def take(self, wanted: str) -> None:
-        """Goes past a text that must come next.
+        """Consumes a text.
 
         Raises:
-            Misread: If it does not.
+            Misread: If the text does not come next.
         """
         self.skip()
         if not self.text.startswith(wanted, self.at):
@@ -137,17 +137,17 @@ class Reader:
         self.at += len(wanted)
 
     def taken(self, wanted: str) -> bool:
-        """Goes past a text if it comes next, and says whether it did."""
+        """Consumes a text if it comes next, and returns whether it did."""
         self.skip()
         found = self.text.startswith(wanted, self.at)
         self.at += len(wanted) if found else 0
         return found
 
     def word(self) -> str:
-        """A name.
+        """Reads a name.
 
         Raises:
-            Misread: If none comes next.
+            Misread: If no name comes next.
         """
         self.skip()
         match = _WORD.match(self.text, self.at)
@@ -157,19 +157,19 @@ class Reader:
         return match[0]
 
     def end(self) -> None:
-        """Checks that nothing is left.
+        """Checks that the end of the text is reached.
 
         Raises:
-            Misread: If there is.
+            Misread: If more text follows.
         """
         if self.peek():
             raise Misread(f"unexpected {self.text[self.at : self.at + 20]!r}", self.at)
 
     def arguments(self, closing: str = ")") -> dict[str, Binding]:
-        """`name=binding, …` up to a closing text, which is taken, too.
+        """Reads `name=binding, …` up to a closing text, and consumes that.
 
         Raises:
-            Misread: If they are not so, or one comes twice.
+            Misread: If the text has another form, or a name comes twice.
         """
         found: dict[str, Binding] = {}
         while not self.taken(closing):
@@ -185,10 +185,10 @@ class Reader:
         return found
 
     def binding(self) -> Binding:
-        """The binding that comes next.
+        """Reads a binding.
 
         Raises:
-            Misread: If none does.
+            Misread: If no binding comes next.
         """
         self.skip()
         begins = self.at
@@ -262,10 +262,10 @@ class Reader:
                 return Var(var=name, path=tuple(path))
 
     def constant(self) -> Any:
-        """The JSON value that comes next, within the limits of values.
+        """Reads a JSON value within the limits of values.
 
         Raises:
-            Misread: If none does.
+            Misread: If no value comes next.
         """
         self.skip()
         try:

@@ -40,7 +40,7 @@ from tools_registry.specs.values import CaseError
 
 nx = cast(Any, networkx)
 CONSTANTS = {"true": "True", "false": "False", "null": "None"}
-"""What bindings call a constant, and what expressions call it: no variable has any of these names."""
+"""The constants of bindings, with their names in expressions; a variable cannot have any of these names."""
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]*")
 CALL = re.compile(r"(?:API\.([A-Za-z_][A-Za-z0-9_.:/-]*)|LLM\.ask)\s*\(")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -50,7 +50,7 @@ def to_pdl(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow that passes `check` as a PDL document; `from_pdl` gives one back that does the same.
 
     Raises:
-        InputError: If a tool, a parameter or a variable has a name that the procedure cannot hold.
+        InputError: If the notation has no form for the name of a tool, parameter or variable.
     """
     check_names(workflow)
     block = readable(workflow)
@@ -72,7 +72,7 @@ def to_pdl(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def statement(node: ToolNode | Assign | LLMNode) -> str:
-    """What a node does, as a line of the procedure."""
+    """Writes a node as a line of the procedure."""
     match node:
         case ToolNode(tool=tool, args=args, output=output):
             return f"[{output}] = API.{tool}({_arguments(args)})"
@@ -83,7 +83,7 @@ def statement(node: ToolNode | Assign | LLMNode) -> str:
 
 
 def expression(expr: str) -> str:
-    """An expression such that it cannot be taken for a binding, or for a call."""
+    """Writes an expression; brackets distinguish it from a binding or a call."""
     expr = expr.strip()
     if CALL.match(expr):
         return f"({expr})"
@@ -105,12 +105,12 @@ def expression(expr: str) -> str:
 
 
 def inputs_of(slots: Sequence[PdlSlot], others: bool, types: Mapping[str, JSONSchema] | None = None) -> JSONSchema:
-    """The schema of the inputs that slots describe; all slots, if none says where it comes from.
+    """The schema of the inputs, from the slots whose source is `input`.
 
     Args:
         slots: The slots of a document.
-        others: Whether other inputs are let in.
-        types: The schemas of the slots' types; without them each type is taken for written by `write_type`.
+        others: Whether other inputs are accepted.
+        types: The schemas of the slots' types; without them the schema has the types as text.
     """
     given = [slot for slot in slots if "input" in slot.source]
     properties: dict[str, JSONSchema] = {}
@@ -123,7 +123,7 @@ def inputs_of(slots: Sequence[PdlSlot], others: bool, types: Mapping[str, JSONSc
 
 
 def _plain_inputs(inputs: JSONSchema) -> JSONSchema:
-    """The inputs as `inputs_of` gives them without types; what it cannot say makes a difference."""
+    """The inputs in the form of `inputs_of` without types; the two differ if slots cannot express the inputs."""
     properties: dict[str, JSONSchema] = {}
     for name, field in inputs.get("properties", {}).items():
         rest = {key: value for key, value in field.items() if key != "description"}
@@ -139,7 +139,7 @@ def _open(inputs: JSONSchema) -> bool:
 
 
 def check_names(workflow: Workflow) -> None:
-    """Refuses names that statements cannot hold.
+    """Refuses names that the notation has no form for.
 
     Raises:
         InputError: With the node and the name.
@@ -159,7 +159,7 @@ def check_names(workflow: Workflow) -> None:
 
 
 def _written(workflow: Workflow) -> Iterator[tuple[str, ToolNode | Assign | Map | LLMNode]]:
-    """The variables that nodes set, those inside maps before the map's own."""
+    """The variables that nodes set, and the nodes; those inside a map come before the map's own."""
     for node in workflow.nodes:
         match node:
             case Map(body=body, output=output):
@@ -231,7 +231,7 @@ def _answers(workflow: Workflow) -> Iterator[PdlAnswer]:
 
 
 def _dollars(binding: Binding) -> str:
-    """A binding with `$` before its variables, as answers name slots."""
+    """Writes a binding with `$` before its variables, as answers refer to slots."""
     match binding:
         case Literal_(value=value):
             text = dump_json(value)
@@ -244,14 +244,14 @@ def _dollars(binding: Binding) -> str:
             return f"${write_binding(binding)}"
 
 
-# What must have been called before
+# Preconditions
 
 
 def preconditions(workflow: Workflow) -> dict[str, tuple[str, ...]]:
     """For each tool, and for each end as `ANSWER.<id>`, the tools that every run has called before.
 
-    Tool b is a precondition of a if no run comes to a call of a without a call of b; of preconditions of
-    preconditions only the nearest are given. A call in a map that may have no element is none.
+    Tool b is a precondition of tool a if every run calls b before a. Only direct preconditions are listed, not those of
+    preconditions. A call inside a map does not count, because the list may be empty.
     """
     graph: Any = nx.DiGraph()
     calls: dict[str, set[str]] = {}
@@ -281,9 +281,9 @@ def preconditions(workflow: Workflow) -> dict[str, tuple[str, ...]]:
 
 
 def _reached(graph: Any, flow: Flow, without: set[str]) -> set[str]:
-    """The nodes that a run can come to without finishing one of some nodes; those themselves may be come to.
+    """The nodes that a run can reach without finishing any of the nodes `without`.
 
-    A join is come to when all of its paths are.
+    A join is reached when all paths of its fork have reached it.
     """
     assert flow.start is not None
     reached = {flow.start}
@@ -297,7 +297,7 @@ def _reached(graph: Any, flow: Flow, without: set[str]) -> set[str]:
 
 
 def _waits(fork: Fork, source: str, target: str, live: set[tuple[str, str]]) -> bool:
-    """Whether an edge leads to a join while another of its fork's paths has not come there."""
+    """Whether an edge leads to a join that another path of the fork has not reached."""
     if target != fork.join or not (source == fork.node or any(source in path for path in fork.paths)):
         return False
     return not all(any((name, target) in live for name in path or (fork.node,)) for path in fork.paths)
@@ -307,19 +307,19 @@ def _waits(fork: Fork, source: str, target: str, live: set[tuple[str, str]]) -> 
 
 
 class _Procedure:
-    """Nested code as lines."""
+    """Writes nested code as lines of the procedure."""
 
     def __init__(self, block: Block) -> None:
         self.lines: list[str] = []
         self.bound: int | None = None
-        """How many rounds the innermost loop's first line allows."""
+        """The bound on the first line of the innermost loop."""
         self.write(block, 0, False)
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
 
     def write(self, block: Block, depth: int, rounds: bool) -> None:
-        """Writes a block; `rounds`: its end is the end of the loop's round."""
+        """Writes a block; `rounds` is true if its end is the end of a round."""
         if not block:
             self.emit(depth, "pass")
         for place, item in enumerate(block):
@@ -345,7 +345,7 @@ class _Procedure:
                 self.emit(depth, answer(node))
 
     def arm(self, block: Block, last: bool) -> Block:
-        """An arm without what goes without saying at the end of a round."""
+        """An arm without a `continue` that the end of the round makes superfluous."""
         match block[-1:]:
             case (Again(edge=edge),) if last and edge.bound == self.bound:
                 return block[:-1]
@@ -390,7 +390,7 @@ def _test(expr: str) -> str:
 
 
 def _leaves(block: Block) -> bool:
-    """Whether a block is short and goes elsewhere at its end."""
+    """Whether a block is short and ends with a jump."""
     return (
         0 < len(block) <= 2 and isinstance(block[-1], Leave | Return) and all(isinstance(one, Do) for one in block[:-1])
     )
@@ -410,7 +410,7 @@ def _arguments(args: Mapping[str, Binding]) -> str:
 
 
 def answer(node: End) -> str:
-    """An end as a line of the procedure."""
+    """Writes an end as a line of the procedure."""
     return f"ANSWER.{node.id}({write_binding(node.output)})"
 
 
@@ -424,7 +424,7 @@ def _each(node: Map) -> list[str]:
 
 
 class _Steps:
-    """A graph without a nested form as labelled steps, forks laid out."""
+    """Writes a graph without a nested form as labelled steps; forks are laid out."""
 
     def __init__(self, workflow: Workflow, flow: Flow) -> None:
         self.workflow = workflow
@@ -435,7 +435,7 @@ class _Steps:
         self.names = [name for name in forward.lexicographic() if name != flow.start]
 
     def lines(self) -> list[str]:
-        """The steps in an order in which jumps lead down but for those that close a loop."""
+        """The lines of the steps; only the jumps that close a loop lead up."""
         lines: list[str] = []
         assert self.flow.start is not None
         first = next(iter(self.flow.order.successors(self.flow.start)))
@@ -469,7 +469,7 @@ class _Steps:
         return f"goto {self.flow.jumps.get((source, target), target)}"
 
 
-# What became of the parts
+# Fidelity
 
 
 def _fidelity(workflow: Workflow, flow: Flow, block: Block | None) -> Fidelity:

@@ -1,4 +1,4 @@
-"""What the exporters to Python share: names, type hints, bindings, calls, and the module around the code."""
+"""Shared by the exporters to Python: names, type hints, bindings, calls, and the layout of the module."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _DOCUMENTED = 84
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
-    """Refuses a workflow that does not pass `check`; tools without a spec are let pass.
+    """Refuses a workflow that does not pass `check`; unknown tools are allowed.
 
     Raises:
         InvalidWorkflow: With all problems.
@@ -74,14 +74,14 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
 
 
 class Names:
-    """Python names for what a workflow names, all different, none of them a keyword, a builtin or reserved."""
+    """Python names for variables and tools: all different, and never a keyword, a builtin or reserved."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self.taken = {*_BUILTINS, *pyruntime.NAMES, *reserved}
         self.given: dict[str, str] = {}
 
     def fresh(self, wanted: str) -> str:
-        """A name that is still free: as wanted, if it can be."""
+        """Reserves a free name: the wanted one if possible."""
         name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "value"
         name = f"n{name}" if name[0].isdigit() else name
         while name in self.taken:
@@ -102,7 +102,7 @@ def specs_for(
     llm: Callable[[str], str] | None,
     specs: Mapping[str, ToolSpec] | None,
 ) -> Mapping[str, ToolSpec]:
-    """The specs of the functions that a workflow is to be run with, unless they are given.
+    """The specs of the functions that a workflow calls, or `specs` if given.
 
     Raises:
         InputError: If a tool is missing or a coroutine function, or `llm` is missing and the workflow has `llm` nodes.
@@ -120,7 +120,7 @@ def specs_for(
 def called_with(
     workflow: Workflow, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """What a written function takes beside the inputs: tools and a model, if the workflow needs them."""
+    """The arguments of an exported function other than the inputs: tools and model, if the workflow needs them."""
     return ({"tools": tools} if workflow.tool_names else {}) | ({"llm": llm} if asks_model(workflow) else {})
 
 
@@ -130,7 +130,7 @@ def asks_model(workflow: Workflow) -> bool:
 
 
 def read_in(workflow: Workflow) -> frozenset[str]:
-    """The variables that anything reads, those of maps and comprehensions included."""
+    """All variables that are read, including those inside maps and comprehensions."""
     found: set[str] = set()
     for step in workflow.every_node:
         if isinstance(step, Assign) and step.value == Var(var=step.output):
@@ -146,7 +146,7 @@ def read_in(workflow: Workflow) -> frozenset[str]:
 
 
 def outputs_of(node: Node) -> list[str]:
-    """The variables that a node sets, those of a map's rounds first."""
+    """The variables that a node sets; for a map, those of a round come first."""
     match node:
         case Map(item=item, body=body, output=output):
             return [item, *(step.output for step in body), output]
@@ -157,7 +157,7 @@ def outputs_of(node: Node) -> list[str]:
 
 
 def in_order(flow: Flow) -> list[str]:
-    """The nodes that a run may visit, each behind all that lead to it without a back edge."""
+    """The reachable nodes in topological order, without back edges."""
     back = {(edge.source, edge.target) for edge in flow.back_edges}
     found: list[str] = []
     seen: set[str] = set()
@@ -174,12 +174,12 @@ def in_order(flow: Flow) -> list[str]:
 
 
 def module_name(workflow: Workflow) -> str:
-    """The workflow's name in letters that Python has: a name for a function or a module."""
+    """The workflow's name as a Python identifier."""
     return re.sub(r"\W+", "_", workflow.name, flags=re.ASCII).strip("_") or "workflow"
 
 
 def required_of(workflow: Workflow) -> list[str]:
-    """The inputs that are variables."""
+    """The names of the required inputs."""
     required = workflow.inputs.get("required", [])
     return [name for name in workflow.input_names if name in required]
 
@@ -218,14 +218,14 @@ def _union(hints: Iterable[str]) -> str:
 
 
 def imports_of_hints(lines: Iterable[str]) -> set[str]:
-    """The import lines that the type hints in some lines need, but for `Any`."""
+    """The import lines for the type hints in some lines, without `Any`."""
     homes = {"collections.abc": ("Callable", "Mapping"), "typing": ("Literal", "NotRequired")}
     code = "\n".join(lines)
     return {f"from {home} import {name}" for home, names in homes.items() for name in names if f"{name}[" in code}
 
 
 def checked_part(schema: Any) -> Any:
-    """A schema without what is there for readers only."""
+    """A schema without titles, descriptions and other keys that no check uses."""
     if isinstance(schema, list):
         return [checked_part(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -242,7 +242,7 @@ def checked_part(schema: Any) -> Any:
 
 
 class Code:
-    """Writes parts of a workflow as Python expressions, and notes what they need."""
+    """Writes parts of a workflow as Python expressions, and records the functions that they use."""
 
     def __init__(self, workflow: Workflow, names: Names, strict: bool = True) -> None:
         self.workflow = workflow
@@ -254,7 +254,7 @@ class Code:
         self.used = set()
 
     def use(self, function: str) -> str:
-        """Notes that a function of `pyruntime` is used, and gives its name."""
+        """Records that a function of `pyruntime` is used, and returns its name."""
         self.used.add(function)
         return function
 
@@ -264,11 +264,11 @@ class Code:
 
     @property
     def scope(self) -> Scope:
-        """What expressions are written with."""
+        """The context in which expressions are written."""
         return Scope(self.variable, self.names.of, self.types, self.use, self.strict)
 
     def _types(self) -> dict[str, Type]:
-        """What is known of each variable: of all values that it is ever given."""
+        """The type of each variable, over all values that it is set to."""
         rounds = 0
         while True:
             found = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
@@ -284,7 +284,7 @@ class Code:
             self.types = found
 
     def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
-        """The variables that a step sets, with what is known of them."""
+        """The variables that a step sets, with their types."""
         match step:
             case Assign(value=value, expr=expr, output=output):
                 if expr is not None:
@@ -302,7 +302,7 @@ class Code:
                 pass
 
     def type_of(self, binding: Binding) -> Type | None:
-        """The type of a binding; None if it reads a variable of which nothing is known yet."""
+        """The type of a binding; None if it reads a variable without a type yet."""
         match binding:
             case Var(var=name, path=path):
                 found = self.types.get(name)
@@ -337,7 +337,7 @@ class Code:
                 return Group("{", tuple(parts), "}")
 
     def path(self, name: str, path: Sequence[str | int]) -> Source:
-        """A path into a variable: plain subscripts, unless an index could go into a text."""
+        """A path into a variable; strict code checks an index that might be applied to a text."""
         steps = [flat(constant(step)) for step in path]
         type = self.types.get(name, ANY)
         for step in path:
@@ -347,14 +347,14 @@ class Code:
         return self.variable(name) + "".join(f"[{step}]" for step in steps)
 
     def value(self, node: Assign) -> Source:
-        """What an assign node sets its variable to."""
+        """The value of an assign node."""
         if node.expr is not None:
             return value_of(node.expr, self.scope).source
         assert node.value is not None
         return self.binding(node.value)
 
     def list_of(self, binding: Binding) -> str:
-        """A binding that must be a list."""
+        """A binding that must be a list; strict code checks that it is."""
         source = flat(self.binding(binding))
         if not self.strict or kind(self.type_of(binding) or ANY) == "array":
             return source
@@ -369,10 +369,10 @@ class Code:
         return Group(f"{function}(", (named("**", Group("{", fields, "}")),), ")")
 
     def prompt(self, node: LLMNode, function: str) -> Source:
-        """The question to a language model: the prompt as a string, filled in by `str.format`."""
+        """A call of the language model; `str.format` puts the arguments into the prompt, which stays a constant."""
         parts = list(Formatter().parse(node.prompt))
         asked = {name for _, name, _, _ in parts if name is not None}
-        # What is not asked for is read only where that can fail.
+        # An argument that the prompt does not use is evaluated only if that can fail.
         args = {
             name: binding
             for name, binding in node.args.items()
@@ -396,7 +396,7 @@ class Code:
         return lines
 
     def helpers(self, specs: Mapping[str, ToolSpec]) -> list[str]:
-        """What stands below the code: schemas and functions, as lines."""
+        """The lines below the code: schemas and functions."""
         needed = pyruntime.needed(self.used)
         lines = self.constants(specs)
         if lines or needed:
@@ -468,7 +468,7 @@ def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> st
     """A module of its parts.
 
     Raises:
-        SyntaxError: Never for what the exporters write; it would be their mistake.
+        SyntaxError: If the code is not Python, which is a defect of the exporter.
     """
     opened = [*docstring(0, [opening]), ""] if opening else []
     imported = sorted_imports(imports)
@@ -479,7 +479,7 @@ def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> st
 
 
 def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:
-    """What generated Python does not do to the letter."""
+    """Notes on the checks that the generated code leaves out."""
     notes: list[Note] = []
     for step in workflow.every_node:
         if isinstance(step, ToolNode) and step.tool not in specs and workflow.by_id.get(step.id) is step:

@@ -1,6 +1,6 @@
 """The functions that exported Python needs to do what the executor does, as source: standard library only.
 
-A module gets those that it uses. Where an operator of Python does the same, none is used.
+A module contains the functions that it uses.
 """
 
 from __future__ import annotations

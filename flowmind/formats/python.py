@@ -1,8 +1,8 @@
 """Workflows as Python: a function with ifs and loops as a person would write it, and a stub for each tool.
 
-Where a run gives an answer, the function gives the same. The strict form fails where a run fails, too: it checks
-inputs and arguments against their schemas, gives tools copies, takes plain JSON from them, and counts rounds. A third
-form has no type hints: the code style of FlowBench.
+The function gives the same answers as a run. The strict form also fails where a run fails: it checks inputs and
+arguments against their schemas, passes copies to tools, takes plain JSON from them, and counts rounds. A third form is
+the code style of FlowBench, which has no type hints.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class PythonWriter:
         self.block = readable(workflow)
 
     def line(self, depth: int, source: Source, head: str = "", tail: str = "") -> list[str]:
-        """A statement: in FlowBench's style on one line, however long it is."""
+        """Writes a statement; FlowBench's style keeps it on one line."""
         return statement(depth, source, head, tail) if self.typed else [INDENT * depth + head + flat(source) + tail]
 
     def name_all(self) -> None:
@@ -191,11 +191,11 @@ class PythonWriter:
             }
 
     def notes(self) -> list[Note]:
-        """What the strict or the clean form does not do to the letter."""
+        """Notes on what the strict or the clean form does not keep."""
         notes = shared_notes(self.workflow, self.specs) if self.strict else []
         if self.block is None:
             notes += [
-                Note(part=edge.label, note="the graph is no nested code: a loop goes from node to node by name")
+                Note(part=edge.label, note="the graph has no nested form: a loop goes from node to node by name")
                 for edge in self.workflow.edges
             ]
         if renamed := [f"{name} is {new}" for name, new in self.parameters.items() if name != new]:
@@ -330,7 +330,7 @@ class PythonWriter:
         return lines
 
     def unknown(self, tool: str) -> ToolSpec:
-        """What calls say of a tool without a spec."""
+        """A spec for a tool without one, from the arguments of its calls."""
         calls = [step for step in self.workflow.every_node if isinstance(step, ToolNode) and step.tool == tool]
         names = list(dict.fromkeys(name for step in calls for name in step.args))
         return ToolSpec(name=tool, parameters={"properties": {name: {} for name in names}, "required": names})
@@ -382,7 +382,7 @@ class PythonWriter:
                 return self.branch(item, depth, looping)
 
     def count(self, edge: Edge, depth: int) -> list[str]:
-        """What the strict form does for a back edge: it counts, and loops inside begin anew."""
+        """The strict form counts the round of a back edge, and sets the counters of inner loops to zero."""
         if not self.strict:
             return []
         number, head, bound, inner = self.loops[edge]
@@ -393,7 +393,7 @@ class PythonWriter:
         return lines + [f"{margin}{self.counters[other]} = 0" for other in inner]
 
     def begin(self, head: str, depth: int) -> list[str]:
-        """Loops that are entered count from zero."""
+        """The strict form sets the counters of a loop to zero where it is entered."""
         numbers = sorted({loop.number for loop in self.loops.values() if loop.head == head and self.strict})
         return [f"{INDENT * depth}{self.counters[number]} = 0" for number in numbers]
 
@@ -415,7 +415,7 @@ class PythonWriter:
         return test_of(node.expr, self.code.scope, negated)
 
     def branch(self, item: If, depth: int, looping: bool) -> list[str]:
-        """An if, with `and` for one inside another, `elif`, and no `else` behind what has left."""
+        """Writes an `if`: nested ones become `and` or `elif`, and an arm that leaves needs no `else`."""
         match item:
             case If(node=node, then=(Return(node=End(output=Literal_(value=bool(yes)))),),
                     otherwise=(Return(node=End(output=Literal_(value=bool(no)))),)) if yes is not no:  # fmt: skip
@@ -495,7 +495,7 @@ class PythonWriter:
         return lines if found == output else [*lines, f"{INDENT * depth}{output} = {found}"]
 
     def states(self) -> list[str]:
-        """The graph as it is: one loop, in which each node says which comes next."""
+        """Writes a graph without a nested form: a loop over the name of the next node."""
         assert self.flow.start is not None
         lines = self.enter(self.flow.start, *self.flow.order.successors(self.flow.start), depth=1)
         lines += [f"{INDENT}while True:", f"{INDENT * 2}match {self.step}:"]
@@ -520,7 +520,7 @@ class PythonWriter:
         return [*self.node(node, 4), *self.enter(node.id, *self.flow.order.successors(node.id), depth=4)]
 
     def enter(self, source: str, target: str, depth: int) -> list[str]:
-        """The step from a node to the next."""
+        """Writes the step from a node to the next."""
         for edge in self.flow.back_edges:
             if (edge.source, edge.target) == (source, target):
                 return [*self.count(edge, depth), f"{INDENT * depth}{self.step} = {string(target)}"]

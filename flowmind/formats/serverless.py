@@ -86,7 +86,7 @@ class _Writer:
         return {"document": head, "input": {"schema": {"document": workflow.inputs}}, "do": tasks}
 
     def way(self, node: Node) -> Task:
-        """Where a task goes on, if not by its cases."""
+        """The `then` of a task that is not a switch."""
         if isinstance(node, Condition):
             return {}
         edges = self.workflow.after(node.id)
@@ -95,14 +95,14 @@ class _Writer:
         return {"then": self.names[self.following(node.id, edges[0].target)]}
 
     def following(self, source: str, target: str) -> str:
-        """Where an edge really leads: a fork's paths stand one after the other."""
+        """The target of an edge when the paths of forks run one after the other."""
         for fork in self.flow.forks:
             if fork.node == source and not fork.problem and fork.join is not None:
                 return next((head for head in fork.heads if head != fork.join), fork.join)
         return self.flow.jumps.get((source, target), target)
 
     def body(self, node: Node) -> Task:
-        """What a task does."""
+        """The body of a task."""
         match node:
             case Start():
                 fields = {name: f"${{ .{name} }}" for name in self.workflow.bound_inputs}
@@ -179,14 +179,14 @@ class _Writer:
 
 
 def _named(name: str, description: str) -> dict[str, str]:
-    """How a document of the DSL says its name and what it is about; names there are of small letters and '-'."""
+    """The name, title and summary of a document; the DSL allows only small letters, digits and `-` in names."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].strip("-") or "workflow"
     title = {"title": name} if name != slug else {}
     return {"name": slug, **title, **({"summary": description} if description else {})}
 
 
 def _in_order(workflow: Workflow) -> list[Node]:
-    """The nodes with the start first: a workflow begins at its first task."""
+    """The nodes with the start first, because a run begins with the first task."""
     return sorted(workflow.nodes, key=lambda node: not isinstance(node, Start))
 
 
@@ -204,7 +204,7 @@ def _task_names(workflow: Workflow) -> dict[str, str]:
 
 
 def _kinds_of(workflow: Workflow) -> dict[str, str]:
-    """The JSON types of the variables whose values all are of one."""
+    """The JSON type of each variable whose values all have one type."""
     found: dict[str, set[str]] = {}
 
     def add(name: str, schema: Any) -> None:
@@ -248,7 +248,7 @@ def _data(binding: Binding, places: Mapping[str, str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A constant; text that would be taken for an expression becomes one that gives it."""
+    """A constant; a text with `${` is written as an expression, so that a runtime does not evaluate it."""
     if isinstance(value, str):
         return f"${{ {dump_json(value)} }}" if "${" in value else value
     if isinstance(value, list):

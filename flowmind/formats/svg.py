@@ -24,9 +24,9 @@ _MOST_LINES = 7
 _CORNER = 6.0
 _TIP = 7.0
 _NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document can hold."""
+"""Characters that XML does not allow."""
 _NAMES = {"condition": "if", "assign": "set", "llm": "model"}
-"""What a drawing calls a kind of node, if not by its name."""
+"""The kinds of nodes that a drawing gives another name."""
 
 STYLE = (
     ".flow{color:CanvasText;color:var(--flow-ink,CanvasText);font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"
@@ -110,7 +110,7 @@ def _head(workflow: Workflow, placed: Layout, styled: bool) -> list[str]:
 
 
 class _Card:
-    """A node as it is drawn: a box with its name and its text; without a node, a name that no node has."""
+    """The box of a node with its name and text, or of an id that an edge has and no node."""
 
     def __init__(self, id: str, node: Node | None, workflow: Workflow) -> None:
         self.id = id
@@ -196,7 +196,7 @@ def _edge(edge: Edge, route: Route, source: Box) -> str:
 
 
 def _label(text: str, start: Point, source: Box) -> str:
-    """What stands beside an edge, on the side away from the others that leave its source."""
+    """The label of an edge, on the side away from the other edges of its source."""
     x, y = start
     left = x < source.x + source.width / 2 - 1
     place = f'x="{_n(x - 5)}" text-anchor="end"' if left else f'x="{_n(x + 5)}"'
@@ -238,7 +238,7 @@ def _lines(lines: Sequence[str], x: float, y: float, kind: str = "") -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A text in a few lines; what is too long is cut, and stands whole in the node's title."""
+    """Wraps a text into a few lines; a longer text is cut here, and complete in the node's title."""
     lines = textwrap.wrap(text, _COLUMNS, break_on_hyphens=False) or [""]
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1]} …"]
 

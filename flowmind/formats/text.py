@@ -28,7 +28,7 @@ def to_text(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def fidelity(workflow: Workflow, flow: Flow) -> Fidelity:
-    """What becomes of a workflow that is told in words."""
+    """The fidelity report of a workflow in words."""
     told = guesses(workflow)
     for fork in flow.forks:
         note = "its forked paths stand one after the other"
@@ -62,8 +62,8 @@ class _Instructions:
 
         Args:
             block: The items.
-            number: What the numbers begin with: `2.` inside of step 2.
-            indent: What the lines begin with.
+            number: The prefix of the numbers: `2.` inside step 2.
+            indent: The indentation of the lines.
             begin: The first item's number.
             last: Whether the end of the block is the end of a round.
         """
@@ -138,12 +138,12 @@ class _Instructions:
         return lines
 
     def told(self, block: Block, last: bool) -> Block:
-        """An arm without what goes without saying at the end of a round."""
+        """An arm without a jump to the next round that the end of the round makes superfluous."""
         return block[:-1] if last and block and isinstance(block[-1], Again) else block
 
 
 def _listing(workflow: Workflow, flow: Flow, specs: Mapping[str, ToolSpec]) -> list[str]:
-    """A graph without a nested form: a step a node, with the number of the next."""
+    """The steps of a graph without a nested form, one for each node, with the number of the next."""
     forward = flow.order.copy()
     forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
     names = [name for name in forward.lexicographic() if name != flow.start]

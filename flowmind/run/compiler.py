@@ -1,8 +1,8 @@
 """Compiles a checked workflow to one Python function with a step budget and a full trace.
 
-A graph that is nested code becomes `if` and `while` as a person would write them. Where that would copy a node, nodes
-that always follow one another become blocks, and the function dispatches on a block number: so every reducible graph
-has a translation of its own size.
+A graph with a nested form becomes `if` and `while`. If the nested form would copy a node, nodes that always follow one
+another become blocks, and the function dispatches on a block number. So the size of the translation is linear in the
+size of the graph.
 """
 
 from __future__ import annotations

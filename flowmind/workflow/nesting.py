@@ -1,9 +1,9 @@
-"""A workflow's graph as nested code: sequences, ifs and loops, for whatever is written as text.
+"""The nested form of a workflow's graph: sequences, ifs and loops.
 
 The graph of a checked workflow is reducible, but not every reducible graph is nested code: two arms may share a part
-of what follows, a loop may be left to several places. Such parts are copied into each arm (node splitting, as
-compilers do), up to a limit; what is beyond it has no structure here. Forked paths stand one after the other, in the
-order that defines a run.
+of the code that follows, and a loop may have several exits. Such parts are copied into each arm (node splitting, as in
+compilers), up to a limit; a graph beyond the limit has no nested form. Forked paths follow one another, in the order
+that defines a run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Do:
 
 @dataclass(frozen=True)
 class If:
-    """A condition with both its arms; what follows stands behind it."""
+    """A condition with its two arms; the next item follows both."""
 
     node: Condition
     then: Block
@@ -102,7 +102,7 @@ def rounds_of(block: Block) -> list[Edge]:
 
 
 class LoopCounter(NamedTuple):
-    """What counts the rounds of a loop."""
+    """A counter of the rounds of a loop."""
 
     number: int
     """Its place among the counters of the workflow."""
@@ -111,7 +111,7 @@ class LoopCounter(NamedTuple):
     bound: int
     """The most rounds that follow the first one."""
     inner: tuple[int, ...]
-    """The counters of the loops inside, which a round sets to zero."""
+    """The counters of inner loops; each round sets them to zero."""
 
 
 def loop_counters(flow: Flow) -> dict[Edge, LoopCounter]:
@@ -150,12 +150,12 @@ def nodes_of(block: Block) -> list[str]:
 
 
 class _Unstructured(Exception):
-    """The choice that was made does not lead to nested code."""
+    """The choice of a place to join does not give nested code."""
 
 
 @dataclass(frozen=True)
 class _Region:
-    """Where a walk stands."""
+    """The context of a walk over the graph."""
 
     follow: str | None = None
     """The node that comes behind the block."""
@@ -164,7 +164,7 @@ class _Region:
     leave: str | None = None
     """The node behind the innermost loop."""
     outside: frozenset[str] = frozenset()
-    """What can no longer be gone to: loops and places behind blocks farther out."""
+    """Nodes that cannot be reached by a jump: loops and places behind outer blocks."""
 
     def arm(self, follow: str | None) -> _Region:
         """An arm of a condition with another node behind it."""
@@ -204,7 +204,7 @@ class _Structurer:
         return places
 
     def go(self, source: str, target: str, region: _Region) -> Block:
-        """What comes after an edge."""
+        """The code after an edge."""
         if (edge := self.back.get((source, target))) is not None:
             if target == region.head:
                 return (Again(edge),)
@@ -221,7 +221,7 @@ class _Structurer:
         return self.walk(target, region)
 
     def walk(self, name: str, region: _Region) -> Block:
-        """The code from a node on, up to what follows the block."""
+        """The code from a node to the end of the block."""
         found: list[Item] = []
         while True:
             self.budget -= 1
@@ -248,7 +248,7 @@ class _Structurer:
         return name in (region.follow, region.leave) or name in region.outside
 
     def condition(self, node: Condition, region: _Region) -> Block:
-        """A condition and what comes behind both arms: the last node in which they meet, if that works out."""
+        """A condition and the code behind it, which begins at the last node where both arms can meet."""
         arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
         for meet in [*self.meets.get(node.id, ()), None]:
             inner = region if meet is None else region.arm(meet)
@@ -264,7 +264,7 @@ class _Structurer:
         raise AssertionError("unreachable")
 
     def loop(self, head: str, region: _Region) -> Block:
-        """A loop and what comes behind it."""
+        """A loop and the code behind it."""
         inside = self.loops[head]
         for place in [*self.places(inside), None]:
             try:
@@ -278,7 +278,7 @@ class _Structurer:
         raise AssertionError("unreachable")
 
     def behind(self, inside: frozenset[str], place: str, region: _Region) -> Block:
-        """What comes behind a loop that is left to a place: a node, or the next round of the loop around it."""
+        """The code behind a loop that is left to a place: a node, or the next round of the outer loop."""
         rounds = [edge for (name, target), edge in self.back.items() if name in inside and target == place]
         if not rounds:
             return self.go("", place, region)
@@ -287,7 +287,7 @@ class _Structurer:
         return (Again(rounds[0]),)
 
     def places(self, inside: frozenset[str]) -> list[str]:
-        """Where what comes behind a loop may begin: first where the most of its exits lead to."""
+        """The nodes at which the code behind a loop may begin; those that most exits lead to come first."""
         exits = {
             self.target(name, target)
             for name in inside
@@ -304,7 +304,7 @@ class _Structurer:
         return sorted(exits | joins, key=worth)
 
     def target(self, source: str, target: str) -> str:
-        """Where an edge leads to, forks laid out."""
+        """The target of an edge, forks laid out."""
         return target if (source, target) in self.back else self.flow.jumps.get((source, target), target)
 
 
@@ -337,7 +337,7 @@ def _pruned(block: Block) -> Block:
 
 
 def _goes_on(item: Item) -> bool:
-    """Whether what comes behind an item may be reached; its parts are pruned."""
+    """Whether the code behind an item can be reached; the parts of the item are pruned."""
     match item:
         case Do():
             return True
@@ -350,7 +350,7 @@ def _goes_on(item: Item) -> bool:
 
 
 def _is_left(body: Block) -> bool:
-    """Whether a loop with this body is left to what comes behind it."""
+    """Whether a loop with this body has an exit to the code behind it."""
     match body[-1:]:
         case (Leave(),):
             return True
