@@ -729,7 +729,7 @@ def test_a_free_document_is_read_as_a_record_and_refused_as_a_workflow() -> None
         ("APIs:\n- name: x\n  url: y", "line 3: expected one of the fields name, desc, request, "),
         ("APIs:\n- name: x\n  desc: y\n  desc: z", "line 4: the field 'desc' comes twice in one item"),
         ("APIs:\n- name: x\n  pre: [y z]", "line 3: expected a list of names such as [a, b], found '[y z]'"),
-        ("APIs:\n- name: x\n  pre: [y]\nProcedure: |\n  x", "line 2: 'x' has the precondition 'y', but the document has no such API"),
+        ("APIs:\n- name: x\n  pre: [y]\nProcedure: |\n  x", "line 2: 'x' has the precondition 'y', but the"),
         ("Name: |x", "line 1: '|' has a meaning in YAML that is not read here"),
         ('Name: "x', "line 1: a text in double quotes is written as in JSON"),
         ("Name: 'it's'", "line 1: a quote is not closed"),

@@ -65,9 +65,7 @@ def parse(text: str) -> NodeEdge:
             end = {"START": 0, "END": last}.get(name.upper())
             end = place.get(int(name)) if end is None else end
             if end is None:
-                raise ValueError(
-                    f"line {_line(text, match.start())}: edge {match[0]} names step {name}, which is not"
-                )
+                raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} names step {name}, which is not")
             ends.append(end)
         if ends[0] == last or ends[1] == 0:
             raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} leaves END or leads to START")

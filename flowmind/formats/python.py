@@ -267,7 +267,7 @@ class PythonWriter:
 
     def opening(self) -> list[str]:
         """The docstring, and what is done with inputs and tools before the first node."""
-        found = self.docstring()
+        lines = self.docstring()
         required = required_of(self.workflow)
         for name in self.workflow.input_names:
             parameter = self.parameters[name]
@@ -275,14 +275,14 @@ class PythonWriter:
             preset = name in self.workflow.input_defaults and (self.strict or isinstance(default, list | dict))
             checked = Group(f"{self.code.use('_input')}(", (string(name), parameter), ")") if self.strict else parameter
             if preset:
-                found += [f"{INDENT}if {parameter} is None:", *self.line(2, constant(default), f"{parameter} = ")]
+                lines += [f"{INDENT}if {parameter} is None:", *self.line(2, constant(default), f"{parameter} = ")]
             if self.strict and not preset and name not in required:
-                found += [f"{INDENT}if {parameter} is not None:", *self.line(2, checked)]
+                lines += [f"{INDENT}if {parameter} is not None:", *self.line(2, checked)]
             elif self.strict:
-                found += self.line(1, checked, f"{parameter} = " if name in self.read else "")
+                lines += self.line(1, checked, f"{parameter} = " if name in self.read else "")
         for tool, name in self.tools.items() if self.strict else ():
-            found += self.line(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
-        return [*found, ""] if self.strict and (self.parameters or self.tools) else found
+            lines += self.line(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
+        return [*lines, ""] if self.strict and (self.parameters or self.tools) else lines
 
     def described_inputs(self) -> Iterable[tuple[str, str]]:
         """The parameters that have a description, with it."""
@@ -482,8 +482,8 @@ class PythonWriter:
                 pass
         output = self.names.of(node.output)
         # The list may be read under the name that the result gets.
-        found = self.names.fresh(f"{output}_found") if node.output in node_reads(node) else output
-        lines = self.line(depth, "[]", f"{found} = ")
+        rows = self.names.fresh(f"{output}_found") if node.output in node_reads(node) else output
+        lines = self.line(depth, "[]", f"{rows} = ")
         lines += self.line(depth, over, f"for {item} in ", ":")
         inner = depth + 1
         if where is not None:
@@ -491,8 +491,8 @@ class PythonWriter:
             inner += 1
         for step in node.body:
             lines += self.node(step, inner)
-        lines += self.line(inner, Group(f"{found}.append(", (collect,), ")"))
-        return lines if found == output else [*lines, f"{INDENT * depth}{output} = {found}"]
+        lines += self.line(inner, Group(f"{rows}.append(", (collect,), ")"))
+        return lines if rows == output else [*lines, f"{INDENT * depth}{output} = {rows}"]
 
     def states(self) -> list[str]:
         """Writes a graph without a nested form: a loop over the name of the next node."""
