@@ -196,6 +196,23 @@ def test_a_loop_is_a_while_with_its_bound() -> None:
     assert str(found[2]) == "the loop at more ran more than 3 rounds"
 
 
+def test_the_clean_form_of_a_loop_has_its_bound_in_a_comment_and_no_jump_at_its_end() -> None:
+    nodes = [compute("i", "0"), condition("more", "i < n"), compute("j", "i + 1", "i"), condition("odd", "i % 2 == 1"),
+             call("twice", "double", "k", n="i"), end("i")]  # fmt: skip
+    paths = ["start i more.true j odd.true twice more:9", "odd.false more:9", "more.false end"]
+    document = sketch(nodes, *paths, n="integer")
+    text = to_python(Workflow.model_validate(document), SANDBOX.specs).text
+    body = text.partition("    i = 0\n")[2].partition("\n\n\n")[0]
+    assert body.splitlines() == [
+        "    while i < n:  # at most 9 times",
+        "        i = i + 1",
+        "        if i % 2 == 1:",
+        "            _k = double(n=i)",
+        "    return i",
+    ]
+    assert agree(document, [{"n": n} for n in (0, 5, 9)]) == [0, 5, 9]
+
+
 def test_nested_loops_count_anew_in_each_round() -> None:
     nodes = [
         compute("i", "0"), compute("sum", "0"), condition("outer", "i < n"), compute("j", "0"),

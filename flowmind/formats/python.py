@@ -416,6 +416,8 @@ class PythonWriter:
 
     def branch(self, item: If, depth: int, looping: bool) -> list[str]:
         """Writes an `if`: nested ones become `and` or `elif`, and an arm that leaves needs no `else`."""
+        if looping and not self.strict:
+            item = If(item.node, _without_again(item.then), _without_again(item.otherwise))
         match item:
             case If(node=node, then=(Return(node=End(output=Literal_(value=bool(yes)))),),
                     otherwise=(Return(node=End(output=Literal_(value=bool(no)))),)) if yes is not no:  # fmt: skip
@@ -530,6 +532,11 @@ class PythonWriter:
 def _plain(item: If) -> bool:
     """Whether an if has one arm only and can become part of the one around it."""
     return bool(item.then) != bool(item.otherwise)
+
+
+def _without_again(block: Block) -> Block:
+    """A block at the end of a loop's body without the jump to the next round, which follows anyway."""
+    return block[:-1] if block and isinstance(block[-1], Again) else block
 
 
 def _leaves(block: Block) -> bool:
