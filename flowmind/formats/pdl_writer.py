@@ -33,7 +33,20 @@ from flowmind.workflow.document import (
     Workflow,
 )
 from flowmind.workflow.graph import Flow, Fork, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of, readable, rounds_of
+from flowmind.workflow.nesting import (
+    Again,
+    Block,
+    Do,
+    If,
+    Item,
+    Leave,
+    Loop,
+    Return,
+    guard_of,
+    nodes_of,
+    readable,
+    rounds_of,
+)
 from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError
@@ -372,13 +385,9 @@ class _Procedure:
     def loop(self, item: Loop, depth: int) -> None:
         outer, self.bound = self.bound, _shared(rounds_of(item.body))
         test, body = "true", item.body
-        match body:
-            case (If(node=node, then=then, otherwise=(Leave(),)),):
-                test, body = _test(node.expr), then
-            case (If(node=node, then=(Leave(),), otherwise=otherwise),):
-                test, body = f"not ({node.expr.strip()})", otherwise
-            case _:
-                pass
+        if len(item.body) == 1 and (guard := guard_of(item.body)):
+            test = f"not ({guard.node.expr.strip()})" if guard.negated else _test(guard.node.expr)
+            body = guard.body
         self.emit(depth, f"while {test}{_at_most(self.bound)}:")
         self.write(self.arm(body, True), depth + 1, True)
         self.bound = outer

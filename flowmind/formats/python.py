@@ -72,6 +72,7 @@ from flowmind.workflow.nesting import (
     Leave,
     Loop,
     Return,
+    guard_of,
     loop_counters,
     readable,
     rounds_of,
@@ -399,13 +400,9 @@ class PythonWriter:
 
     def loop(self, loop: Loop, depth: int) -> list[str]:
         lines = self.begin(loop.head, depth)
-        match loop.body:
-            case (If(node=node, then=then, otherwise=(Leave(),)), *rest):
-                head, body = self.test(node), (*then, *rest)
-            case (If(node=node, then=(Leave(),), otherwise=otherwise), *rest):
-                head, body = self.test(node, True), (*otherwise, *rest)
-            case body:
-                head = Expr("True")
+        guard = guard_of(loop.body)
+        head = self.test(guard.node, guard.negated) if guard else Expr("True")
+        body = guard.body if guard else loop.body
         lines += self.line(depth, head.source, "while ", ":")
         if not self.strict and len(bounds := {edge.bound for edge in rounds_of(loop.body)} - {None}) == 1:
             lines = _commented(lines, f"at most {bounds.pop()} times", INDENT * depth)

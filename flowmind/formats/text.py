@@ -9,7 +9,7 @@ from flowmind.formats.fidelity import Export, Fidelity, Note, report
 from flowmind.formats.words import ENTRY, guesses, say_binding, say_map, say_over, say_step, say_test
 from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow
 from flowmind.workflow.graph import Flow, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, readable, rounds_of
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, guard_of, readable, rounds_of
 from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
@@ -102,22 +102,13 @@ class _Instructions:
     def loop(self, body: Block, own: str, head: str, inner: str) -> list[str]:
         bounds = {edge.bound for edge in rounds_of(body)}
         bound = bounds.pop() if len(bounds) == 1 else None
+        if len(body) == 1 and (guard := guard_of(body)):
+            most = f" (at most {bound} times)" if bound is not None else ""
+            word = "Until" if guard.negated else "As long as"
+            line = f"{head}{word} {say_test(guard.node.expr).text}, repeat{most}:"
+            return [line, *self.steps(guard.body, own, inner, last=True)]
         most = f" (at most {bound} more times after the first)" if bound is not None else ""
-        match body:
-            case (If(node=node, then=then, otherwise=(Leave(),)),):
-                most = f" (at most {bound} times)" if bound is not None else ""
-                return [
-                    f"{head}As long as {say_test(node.expr).text}, repeat{most}:",
-                    *self.steps(then, own, inner, last=True),
-                ]
-            case (If(node=node, then=(Leave(),), otherwise=otherwise),):
-                most = f" (at most {bound} times)" if bound is not None else ""
-                return [
-                    f"{head}Until {say_test(node.expr).text}, repeat{most}:",
-                    *self.steps(otherwise, own, inner, last=True),
-                ]
-            case _:
-                return [f"{head}Repeat{most}, until told to stop:", *self.steps(body, own, inner, last=True)]
+        return [f"{head}Repeat{most}, until told to stop:", *self.steps(body, own, inner, last=True)]
 
     def choice(self, item: If, own: str, head: str, indent: str, inner: str, last: bool) -> list[str]:
         lines: list[str] = []

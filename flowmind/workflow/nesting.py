@@ -101,6 +101,27 @@ def rounds_of(block: Block) -> list[Edge]:
     return found
 
 
+class Guard(NamedTuple):
+    """The condition that a loop tests at the beginning of each round."""
+
+    node: Condition
+    negated: bool
+    """Whether the loop goes on while the condition is false."""
+    body: Block
+    """The rest of a round."""
+
+
+def guard_of(body: Block) -> Guard | None:
+    """The guard of a loop with this body; None if its rounds do not begin with a test."""
+    match body:
+        case (If(node=node, then=then, otherwise=(Leave(),)), *rest):
+            return Guard(node, False, (*then, *rest))
+        case (If(node=node, then=(Leave(),), otherwise=otherwise), *rest):
+            return Guard(node, True, (*otherwise, *rest))
+        case _:
+            return None
+
+
 class LoopCounter(NamedTuple):
     """A counter of the rounds of a loop."""
 
