@@ -188,7 +188,8 @@ CHECKED: dict[str, tuple[bytes, str]] = {
         changed(lambda d, n, e: d["inputs"]["properties"].update({"\u0456tem": {}})), "cannot be a variable"
     ),
     "forks by the hundred": (
-        changed(lambda d, n, e: e.extend({"from": "box", "to": to} for to in ["one", "end", "ask"] * 70)), "forked paths"
+        changed(lambda d, n, e: e.extend({"from": "box", "to": to} for to in ["one", "end", "ask"] * 70)),
+        "forked paths"
     ),
 }  # fmt: skip
 
