@@ -24,8 +24,7 @@ from experiments.together import Count, run_to_end, work_through
 from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import dump_json, write_text
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.evaluation.black_box import ExactMatch

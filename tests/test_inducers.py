@@ -21,12 +21,11 @@ from test_verified import branching_benchmark
 from experiments import runner
 from experiments.runner import RunOptions, replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Given, Induced, drafts
+from flowmind.build.induction.evidence import evidence, questions
 from flowmind.build.induction.planning import variants
-from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, run_of
-from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.induction.search import Given, Induced, Inducers, drafts
+from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment

@@ -18,10 +18,9 @@ from flowmind.agents.replies import read_action, read_object, read_plan
 from flowmind.agents.turns import Budget
 from flowmind.base.files import parse_json
 from flowmind.build.brief import summarize_brief
-from flowmind.build.draft import DraftEnvironment
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.build.executions import execute_brief
 from flowmind.build.executions import without_example as shown
-from flowmind.build.joint import Joint
 from flowmind.llm.testing import ScriptedChat, plan
 from flowmind.protocols import Brief, Message, Stage
 from flowmind.trace.events import Trace

@@ -20,10 +20,9 @@ from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.executions import AgentExecutions, Demonstrate
-from flowmind.build.induction.inducing import induce
+from flowmind.build.induction.search import induce
 from flowmind.build.settings import Settings
-from flowmind.build.verification.checks import influence, leaks
-from flowmind.build.verification.work import Work
+from flowmind.build.verification.trials import Work, influence, leaks
 from flowmind.evaluation.record import Derivation
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply

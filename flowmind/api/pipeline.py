@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flowmind.base.errors import InputError
 from flowmind.build.building import Built, build
-from flowmind.build.draft import DraftEnvironment
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.build.executions import (
     AgentExecutions,
     Demonstrate,
@@ -16,8 +16,7 @@ from flowmind.build.executions import (
     is_complete,
     make_agent,
 )
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.joint import Joint
+from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, require_consistent, rounds_of, summarizer_of
 from flowmind.evaluation.metrics import mixed_tool_invocation
 from flowmind.evaluation.record import Derivation

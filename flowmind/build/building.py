@@ -11,20 +11,14 @@ from typing import Any
 from flowmind.build.brief import summarize_brief
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Executions, is_complete, make_agent, without_example
-from flowmind.build.induction.explaining import with_plan
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.induction.reading import read
-from flowmind.build.induction.replaying import straight
+from flowmind.build.induction.evidence import evidence, questions, with_plan
 from flowmind.build.induction.runs import run_of
-from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
+from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings, rounds_of
-from flowmind.build.verification.arms import ask_arms
-from flowmind.build.verification.asking import ask
-from flowmind.build.verification.candidates import Best, choose
-from flowmind.build.verification.checks import influence, leaks
-from flowmind.build.verification.editing import edit
-from flowmind.build.verification.trying import probe
-from flowmind.build.verification.work import Work
+from flowmind.build.verification.probes import probe
+from flowmind.build.verification.repair import ask, ask_arms, edit
+from flowmind.build.verification.trials import Best, Work, choose, influence, leaks
 from flowmind.evaluation.record import Derivation
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace

@@ -3,6 +3,8 @@
 Ids and output names come from the system, the start is given, an edge is implied by `after`. What a model writes
 is coerced rather than rejected, and counted. An edit that could never be right (an unknown tool, a variable that
 some path does not set) is refused with the JSON that would work; what is still missing is listed each time.
+
+Business tools and graph tools at once: the world of the single-stage baselines.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from flowmind.workflow.expressions import ExpressionError
 from flowmind.workflow.expressions import names as names_in
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
@@ -597,3 +599,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in cast(list[Any], value)]
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+class Joint:
+    """B and G exposed together. `finish` is left to the agent: it ends the stage whatever the draft looks like."""
+
+    def __init__(self, business: Environment, draft: DraftEnvironment) -> None:
+        self.business = business
+        self.draft = draft
+        graph = {name: spec for name, spec in draft.specs.items() if name != FINISH}
+        self.specs: Mapping[str, ToolSpec] = {**business.specs, **graph}
+        self.awaited: Collection[str] = business.awaited
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls a tool of either set."""
+        return await (self.business if call.tool in self.business.specs else self.draft).call(call)
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs a compiled workflow with the business tools."""
+        return self.business.run(program, cases, budget)

@@ -3,6 +3,8 @@
 Atoms are comparisons of terms with constants and with each other, truth values, and membership. Candidates are atoms
 and pairs of atoms that agree with every visit. They are ranked by size, by what the task's text says about their
 constants, and by whether they read a result that nothing else reads, which probably serves a decision.
+
+Finds the conditions of a plan, also those that decide in several places.
 """
 
 from __future__ import annotations
@@ -14,10 +16,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
 
-from flowmind.build.induction.pool import Pool
+from flowmind.build.induction.control_flow import ROUND, VISITS
 from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.terms import Term, is_number, key_of
-from flowmind.build.induction.walking import ROUND, VISITS
+from flowmind.build.induction.terms import Pool, Term, is_number, key_of
 
 MOST = 24
 """Candidates returned at most."""

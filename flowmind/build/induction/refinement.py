@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from flowmind.build.induction.control_flow import END, Event, Key, Layout, Sample, Walk, inside, junction
+from flowmind.build.induction.expressions import explain
 from flowmind.build.induction.planning import Plan, Set
 from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.structure import END, Event, Key, Layout, junction
 from flowmind.build.induction.terms import Term, same
-from flowmind.build.induction.walking import Sample, Walk, inside
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError
@@ -70,7 +70,7 @@ def _cut(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[
     If two terms agree at a visit, either arm may have been taken there, and both layouts are returned.
     """
     binder = plan.bound.binder
-    if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
+    if len(targets) < 2 or explain(binder.pool(samples), targets, 1):
         return []
     everything = tuple(range(len(targets)))
     first_way = _two(plan, samples, targets, everything)
@@ -107,7 +107,7 @@ def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: 
         if not explained or not rest or tried > CUTS:
             continue
         tried += 1
-        others = binder.pool([samples[place] for place in rest]).explain([targets[place] for place in rest], 1)
+        others = explain(binder.pool([samples[place] for place in rest]), [targets[place] for place in rest], 1)
         if others and (best is None or term.cost + others[0].cost < best[0]):
             best = (term.cost + others[0].cost, [(frozenset(explained), term), (frozenset(rest), others[0])])
     return best[1] if best else None
@@ -124,7 +124,7 @@ def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> li
         pieces: list[Piece] = []
         for side in dict.fromkeys(sides):
             places = tuple(place for place, value in enumerate(sides) if value == side)
-            whole = binder.pool([samples[place] for place in places]).explain([targets[place] for place in places], 1)
+            whole = explain(binder.pool([samples[place] for place in places]), [targets[place] for place in places], 1)
             split = None if whole else _two(plan, samples, targets, places)
             if not whole and split is None:
                 break

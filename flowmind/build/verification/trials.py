@@ -1,4 +1,9 @@
-"""What one derivation has at hand: executions, what they came to, and the examples to try a workflow on."""
+"""What one derivation has at hand: executions, what they came to, and the examples to try a workflow on.
+
+Drafts, and their conditions exchanged, tried on the examples.
+
+What can be said against a workflow without knowing any answer.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +16,21 @@ from flowmind.agents.turns import Budget
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
-from flowmind.build.induction.inducing import Given, Induced, Inducer, Loops, drafts_in_thread
-from flowmind.build.induction.reading import Reading
+from flowmind.build.induction.conditions import negated
+from flowmind.build.induction.control_flow import Key
+from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.runs import Run, run_of
-from flowmind.build.induction.structure import Key
-from flowmind.build.settings import Settings
+from flowmind.build.induction.search import Given, Induced, Inducer, Loops, drafts_in_thread
+from flowmind.build.induction.wording import Reading, read
+from flowmind.build.settings import Settings, rounds_of
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.origins import has_holes, with_origins
 from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Task
-from flowmind.workflow.document import Workflow
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Literal_, ToolNode, Workflow, variables
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record, ToolError
@@ -258,3 +266,162 @@ class Work:
             if place >= len(calls) or calls[place] != step.call:
                 return step.node or ""
         return "end" if len(calls) == len(run.calls) else ""
+
+
+MENDED = 4
+"""Drafts whose conditions are varied."""
+VARIED = 5
+"""Other candidates of a condition that are tried."""
+SOLVED = (0, 0)
+"""The rank of a workflow that solves everything it is tried on."""
+
+
+@dataclass
+class Best:
+    """The workflow that solves most examples so far."""
+
+    workflow: Workflow
+    failures: list[CounterExample]
+    draft: Induced | None = None
+    """What it was induced as; None if an agent built or changed it."""
+    emitter: Emitter | None = None
+    mend: str = ""
+    first: int = 0
+    """Examples that the likeliest draft solved."""
+    missed: list[int] = field(default_factory=list[int])
+    """Traces of probes to whose answers it does not come."""
+    loops: Sequence[Loops] = ()
+    """Of the likeliest drafts."""
+    read: tuple[str, ...] = ()
+    """The calls behind which a model read a way in the task that no trace took."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The less, the better: examples first, which are known to be right."""
+        return len(self.failures), len(self.missed)
+
+
+LIKELY = 3
+"""Drafts of the derivation before whose loops are looked at first."""
+
+
+async def choose(work: Work, before: Best | None = None) -> Best | None:
+    """The draft that solves most examples, other candidates of its conditions included.
+
+    Args:
+        work: The task and its traces.
+        before: What was derived from fewer traces: its loops are looked at first, and others if that is no better.
+    """
+    if before is not None and before.loops:
+        found = await _chosen(work, before.loops)
+        if found is not None and found.rank < before.rank:
+            return found
+    return await _chosen(work, None)
+
+
+async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
+    work.built_from = len(work.runs())
+    if not work.built_from:
+        return None
+    made = await work.drafts(among)
+    likely = tuple(dict.fromkeys(draft.plan.loops for draft in made[:LIKELY]))
+    best: Best | None = None
+    first: int | None = None
+    sound = [draft for draft in made if draft.sound]
+    for draft in sound:
+        failures = await work.failures(draft.workflow)
+        first = len(work.task.examples) - len(failures) if first is None else first
+        missed = await work.missed(draft.workflow)
+        found = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
+        if best is None or found.rank < best.rank:
+            best = found
+        if best.rank == SOLVED:
+            return best
+    for draft in sound[:MENDED]:
+        if rounds_of(work.settings):
+            better = await vary(work, draft)
+            if better is not None and (best is None or better.rank < best.rank):
+                better.first, better.loops = first or 0, likely
+                best = better
+                if best.rank == SOLVED:
+                    break
+    if best is not None and best.mend:
+        work.mends.append(best.mend)
+    return best
+
+
+async def vary(work: Work, draft: Induced) -> Best | None:
+    """The draft with one condition changed: its negation, or the next candidates."""
+    best: Best | None = None
+    for place, decision in draft.plan.decisions.items():
+        for number, (found, _) in enumerate(decision.ways):
+            options = [(negated(found[0].expr), "negation")] if found else []
+            options += [(one.expr, "candidate") for one in found[1 : 1 + VARIED]]
+            for expr, mend in options:
+                changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
+                if changed is not None and (best is None or changed.rank < best.rank):
+                    best = changed
+                    if best.rank == SOLVED:
+                        return best
+    return best
+
+
+async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, int], str], mend: str) -> Best | None:
+    """The draft with other conditions; None if it is not sound then."""
+    emitter = Emitter(draft.plan, work.task.inputs, work.task.id, choice)
+    workflow = emitter.write()
+    if check(workflow, work.environment.specs):
+        return None
+    failures, missed = await work.failures(workflow), await work.missed(workflow)
+    return Best(workflow, failures, draft, emitter, mend, missed=missed)
+
+
+NAMED = 0.9
+"""How far the text must name a constant (`Reading.said`) for it to be the task's own."""
+
+
+def leaks(workflow: Workflow, task: Task) -> tuple[str, ...]:
+    """The constants of a workflow that equal a whole input of an example and that the task does not name.
+
+    Truth values and small whole numbers are too common to tell.
+    """
+    reading = read(task.query)
+    values = [value for example in task.examples for value in example.input.values()]
+    found: list[str] = []
+    for node in workflow.nodes:
+        if not isinstance(node, ToolNode):
+            continue
+        for name, binding in node.args.items():
+            if not isinstance(binding, Literal_):
+                continue
+            held: Any = binding.value
+            if held is None or isinstance(held, bool) or held in (0, 1, 2):
+                continue
+            named = not isinstance(held, list | dict) and reading.said(held) >= NAMED
+            if not named and any(json_equal(held, value) for value in values):
+                found.append(f"{node.id}.{name}: {dump_json(held)}")
+    return tuple(found)
+
+
+async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The inputs that never change the output, and those of them that the workflow reads all the same.
+
+    Each input is exchanged with that of another example, and with values near it.
+    """
+    if work.writing(workflow):  # other inputs would change something
+        return (), ()
+    idle: list[str] = []
+    examples = [example.input for example in work.task.examples]
+    for name in work.task.inputs.get("properties", {}):
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        for case in examples:
+            for other in examples:
+                if name in case and name in other and not json_equal(case[name], other[name]):
+                    pairs.append((case, {**case, name: other[name]}))
+        if not pairs:
+            continue
+        cases = [case for pair in pairs for case in pair]
+        answers = [dump_json(run.answer) if run.error is None else "error" for run in await work.ran(workflow, cases)]
+        if all(one == other for one, other in zip(answers[::2], answers[1::2], strict=True)):
+            idle.append(name)
+    return tuple(idle), tuple(name for name in idle if name in variables(workflow))

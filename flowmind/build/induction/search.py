@@ -1,4 +1,11 @@
-"""Searches for the workflow behind traces: binds layouts, plans the cheapest, and ranks the results by cost."""
+"""Searches for the workflow behind traces: binds layouts, plans the cheapest, and ranks the results by cost.
+
+Replay: the calls of one trace, one after the other, with their data flow, as a trace compiler writes them.
+
+The workflow has no branches and no loops. It is the baseline for induction.
+
+Runs induction in separate processes, because the search is pure Python and holds the interpreter lock.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +13,20 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from flowmind.build.induction.binding import Bound, bind
-from flowmind.build.induction.deciding import decide
-from flowmind.build.induction.emitting import Emitter
-from flowmind.build.induction.planning import Plan, fill, outlay, simulate
-from flowmind.build.induction.reading import Reading, read
-from flowmind.build.induction.refining import refined
+from flowmind.base.processes import HelperEnded, Helpers, answer_questions
+from flowmind.build.induction.control_flow import Key, Layout, layouts, walk
+from flowmind.build.induction.emission import Emitter
+from flowmind.build.induction.planning import Plan, decide, fill, outlay, simulate
+from flowmind.build.induction.provenance import Bound, bind
+from flowmind.build.induction.refinement import refined
 from flowmind.build.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
-from flowmind.build.induction.structure import Key, Layout, layouts
-from flowmind.build.induction.walking import walk
+from flowmind.build.induction.wording import Reading, read
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
@@ -238,3 +246,54 @@ def induce(
     """
     runs = [run_of(trace, number) for number, trace in enumerate(traces)]
     return drafts(Given(runs, specs, inputs, read(query), name)) if runs else []
+
+
+def straight(run: Run, inputs: JSONSchema, name: str, query: str = "") -> Workflow:
+    """The workflow that repeats the calls of a trace in order.
+
+    Args:
+        run: The trace.
+        inputs: JSON Schema of the inputs.
+        name: The workflow's name.
+        query: The task's text, which distinguishes constants from inputs.
+    """
+    reading = read(query)
+    layout = next(layouts([run]))
+    bound = bind(walk([run], layout, list(inputs.get("properties", {}))), reading.said, reading.constants)
+    assert bound is not None, "without a limit every layout is bound"
+    return Emitter(fill(bound), inputs, name).write()
+
+
+class Inducers(Helpers):
+    """Processes that induce workflows. One starts when it is first needed.
+
+    Args:
+        count: How many processes.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(__name__, None, count)
+        # threads of our own: who waits for a process must not keep the loop's others from running tools
+        self._threads = ThreadPoolExecutor(count)
+
+    async def drafts(self, given: Given) -> list[Induced]:
+        """As `inducing.drafts`, in one of the processes.
+
+        Raises:
+            RuntimeError: If the process has ended, or the induction raised something.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, given)
+        except HelperEnded as ended:
+            raise RuntimeError(f"induction: its process has ended ({ended})") from None
+
+    def close(self) -> None:
+        """Kills the processes."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        super().close()
+        self._threads.shutdown()
+
+
+def main() -> None:
+    """Runs the inductions that arrive on standard input until it is closed."""
+    answer_questions(lambda _: nullcontext(drafts))

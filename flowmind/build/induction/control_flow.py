@@ -3,17 +3,20 @@
 A layout gives each run a path of events: `start`, visits to sites and to the junctions of loops, `end`. A site is named
 by tool and occurrence within a part of the run: before a loop, in one round of it, or behind it. Several layouts fit
 the same runs; the right one leaves the least unexplained.
+
+The variables at each event of a layout's paths: inputs, results so far, counters and elements of loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from flowmind.build.induction.runs import Run
+from flowmind.build.induction.runs import UNSET, Run, tool_of
 
 Key = tuple[str, ...]
 START: Key = ("start",)
@@ -92,7 +95,7 @@ def layouts(runs: Sequence[Run]) -> Iterator[Layout]:
     """The layouts of runs, each once; the one without loops first."""
     spans = [(number, 0, len(run.calls)) for number, run in enumerate(runs)]
     seen: set[tuple[tuple[Event, ...], ...]] = set()
-    for count, (parts, loops) in enumerate(_parts(runs, spans, "", 2)):
+    for count, (parts, loops) in enumerate(_part_layouts(runs, spans, "", 2)):
         if count > 40 * MAX_LAYOUTS or len(seen) > MAX_LAYOUTS:
             return
         paths = [[Event(START), *part, Event(END)] for part in parts]
@@ -121,7 +124,7 @@ def _acyclic(paths: Sequence[Sequence[Event]]) -> bool:
 Parts = tuple[list[list[Event]], tuple[str, ...]]
 
 
-def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
+def _part_layouts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) -> Iterator[Parts]:
     """The layouts of parts of runs: without a loop, and with each possible loop."""
     yield _straight(runs, spans, region), ()
     if _several(runs, spans):
@@ -135,7 +138,7 @@ def _parts(runs: Sequence[Run], spans: Sequence[Span], region: str, depth: int) 
 
 def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, depth: int) -> Iterator[Parts]:
     """The layouts with a loop whose rounds begin with this header."""
-    for ends in _ends(runs, spans, header):
+    for ends in _loop_ends(runs, spans, header):
         yield from _looped(runs, spans, region, header, ends, depth)
 
 
@@ -197,7 +200,7 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     repeated = sorted((tool for tool, count in often.items() if count > 1), key=lambda tool: (first[tool], tool))
     single = [Header(frozenset([tool])) for tool in repeated]
     double = [Header(frozenset([tool]), True) for tool in repeated]
-    double = [header for header in double if max(len(_places(runs, span, header)) for span in spans) > 1]
+    double = [header for header in double if max(len(_header_places(runs, span, header)) for span in spans) > 1]
     ahead = [Header(frozenset([tool]), ahead=True) for tool in repeated[:4] if _led(runs, spans, tool)]
     rows = [Header(frozenset([tool]), led_by=row) for tool in repeated[:4] for row in _rows(runs, spans, tool)]
     pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
@@ -243,29 +246,29 @@ def _times(runs: Sequence[Run], spans: Sequence[Span], first: str, second: str) 
     return sum(pair == (first, second) for tools in parts for pair in pairwise(tools))
 
 
-def _places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
+def _header_places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
     number, begin, end = span
     tools = runs[number].tools
     places = [place for place in range(begin, end) if tools[place] in header.tools]
     if header.ahead:
         return [place - 1 for place in places]
     if header.led_by:
-        return [_back(tools, place, begin, header.led_by) for place in places]
+        return [_row_begin(tools, place, begin, header.led_by) for place in places]
     if not header.twice:
         return places
     return [place for place in places if place + 1 in places and place - 1 not in places]
 
 
-def _back(tools: Sequence[str], place: int, begin: int, row: str) -> int:
+def _row_begin(tools: Sequence[str], place: int, begin: int, row: str) -> int:
     """The begin of the consecutive calls of a tool that end at a place; the place itself if there are none."""
     while place > begin and tools[place - 1] == row:
         place -= 1
     return place
 
 
-def _ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
+def _loop_ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
     """The end of the loop in each run, None for runs that do not enter it. Each combination once."""
-    placed = [_places(runs, span, header) for span in spans]
+    placed = [_header_places(runs, span, header) for span in spans]
     body = {
         runs[span[0]].tools[place]
         for span, places in zip(spans, placed, strict=True)
@@ -315,12 +318,14 @@ def _looped(
     before: list[Span] = []
     rounds: list[list[Span]] = []
     after: list[Span] = []
-    leading = [runs[span[0]].tools[span[1] : places[0]] for span in spans if (places := _places(runs, span, header))]
+    leading = [
+        runs[span[0]].tools[span[1] : places[0]] for span in spans if (places := _header_places(runs, span, header))
+    ]
     for span, stop in zip(spans, ends, strict=True):
         number, begin, end = span
-        places = _places(runs, span, header)
+        places = _header_places(runs, span, header)
         if stop is None:
-            split = begin + _common(runs[number].tools[begin:end], leading)
+            split = begin + _common_prefix(runs[number].tools[begin:end], leading)
             before.append((number, begin, split))
             rounds.append([])
             after.append((number, split, end))
@@ -335,7 +340,7 @@ def _looped(
     heads = [_straight(runs, before, f"{region}<")]
     if region and _several(runs, before):
         heads.append(_straight(runs, before, f"{region}<", apart=1))
-    for body, inner in _parts(runs, every, name, depth - 1):
+    for body, inner in _part_layouts(runs, every, name, depth - 1):
         laps = iter(body)
         held = [[next(laps) for _ in spans_] for spans_ in rounds]
         final = {lap[-1].key for laps_ in held for lap in laps_[:-1] if lap}
@@ -347,13 +352,13 @@ def _looped(
             if not laps_ or (laps_[-1] and laps_[-1][-1].key in final):
                 path.append(Event(junction(name)))
             middle.append(path)
-        for tail, later in _parts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
+        for tail, later in _part_layouts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
             for head in heads:
                 paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
                 yield paths, (name, *inner, *later)
 
 
-def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
+def _common_prefix(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
     """The number of calls before the loop, in a run that does not enter it."""
     most = 0
     for other in leading:
@@ -362,3 +367,168 @@ def _common(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
             count += 1
         most = max(most, count)
     return most
+
+
+VISITS = "visits_to_"
+"""Prefix of variables that count the visits of a site in a loop."""
+ELEMENT = "element_of_"
+"""Prefix of variables with a round's element of a list."""
+LATER = f"{ELEMENT}later_"
+"""Prefix of variables with a round's element of a list without its first element."""
+ALL = "all_of_"
+"""Prefix of variables with all results of a site in a loop, for a later loop."""
+ROUND = "round_no"
+"""Prefix of variables that count the rounds of a loop, from 0."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A visit: the number of the run, and the event in its path."""
+
+    run: int
+    event: int
+
+
+@dataclass
+class Walk:
+    """A layout with the variables at every event."""
+
+    runs: Sequence[Run]
+    layout: Layout
+    names: dict[Key, str]
+    """The variable that each site sets."""
+    lists: dict[str, dict[str, str]]
+    """For each loop its element variables, with the expression of the list."""
+    before: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
+    after: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
+    visits: dict[Key, list[Sample]] = field(default_factory=dict[Key, list[Sample]])
+
+    def key(self, sample: Sample) -> Key:
+        """The place."""
+        return self.layout.paths[sample.run][sample.event].key
+
+    def target(self, sample: Sample) -> Key:
+        """The place that follows."""
+        return self.layout.paths[sample.run][sample.event + 1].key
+
+    def previous(self, sample: Sample) -> Sample:
+        """The visit before."""
+        return Sample(sample.run, sample.event - 1)
+
+
+def index_name(layout: Layout, loop: str) -> str:
+    """The variable that counts the rounds of a loop, from 0."""
+    place = layout.loops.index(loop)
+    return ROUND if place == 0 else f"{ROUND}_{place + 1}"
+
+
+def walk(runs: Sequence[Run], layout: Layout, taken: Sequence[str]) -> Walk:
+    """Computes the variables along all paths.
+
+    Args:
+        runs, layout: The runs and their layout.
+        taken: Names of inputs.
+    """
+    names = _site_names(layout, taken)
+    result = Walk(runs, layout, names, {loop: {} for loop in layout.loops})
+    for number, path in enumerate(layout.paths):
+        run = runs[number]
+        env: dict[str, Any] = dict(run.inputs)
+        for key in layout.sites:
+            if key[1].endswith("/"):
+                env[f"{VISITS}{names[key]}"] = 0
+        rounds: dict[str, int] = {}
+        results: dict[str, list[Any]] = {f"{ALL}{names[key]}": [] for key in layout.sites if key[1].endswith("/")}
+        elements: dict[str, dict[str, list[Any]]] = {}
+        befores: list[dict[str, Any]] = []
+        afters: list[dict[str, Any]] = []
+        for place, event in enumerate(path):
+            befores.append(env)
+            result.visits.setdefault(event.key, []).append(Sample(number, place))
+            if event.key[0] == "loop":
+                env = dict(env)
+                _begin_round(result, event.key[1], env, rounds, elements, path[place - 1].key, results)
+            elif event.call is not None:
+                env = dict(env)
+                env[names[event.key]] = run.calls[event.call].value
+                if (every := f"{ALL}{names[event.key]}") in results:
+                    results[every].append(run.calls[event.call].value)
+                if (count := f"{VISITS}{names[event.key]}") in env:
+                    env[count] += 1
+            afters.append(env)
+        result.before.append(befores)
+        result.after.append(afters)
+    return result
+
+
+def _begin_round(
+    result: Walk,
+    loop: str,
+    env: dict[str, Any],
+    rounds: dict[str, int],
+    elements: dict[str, dict[str, list[Any]]],
+    came_from: Key,
+    results: dict[str, list[Any]],
+) -> None:
+    """Passes a junction: begins the next round, or the first one if the loop is entered."""
+    entered = not inside(came_from, loop)
+    rounds[loop] = 0 if entered else rounds[loop] + 1
+    index = index_name(result.layout, loop)
+    if entered:
+        elements[loop] = {}
+        env.update({name: list(value) for name, value in results.items() if value})
+        for expr, value in [*(lists := _lists_in(env)), *_without_first(lists, result.runs[0].inputs)]:
+            prefix = LATER if expr.endswith("[1:]") else ELEMENT
+            name = prefix + re.sub(r"\W+", "_", expr.removeprefix(ELEMENT).removesuffix("[1:]")).strip("_")[:40]
+            if result.layout.loops.index(loop):
+                name = f"{name}_{result.layout.loops.index(loop) + 1}"
+            elements[loop][name] = value
+            result.lists[loop][name] = expr
+    env[index] = rounds[loop]
+    for name, value in elements[loop].items():
+        env[name] = value[rounds[loop]] if rounds[loop] < len(value) else UNSET
+        if env[name] is UNSET:
+            del env[name]
+
+
+def inside(key: Key, loop: str) -> bool:
+    """Whether a place belongs to a loop, its own junction included."""
+    return len(key) > 1 and key[1].startswith(loop)
+
+
+def _lists_in(env: dict[str, Any]) -> list[tuple[str, list[Any]]]:
+    """The lists that a loop may iterate over."""
+    lists: list[tuple[str, list[Any]]] = []
+    for name, value in env.items():
+        if isinstance(value, list):
+            lists.append((name, cast(list[Any], value)))
+        elif isinstance(value, dict):
+            for key, part in cast(dict[str, Any], value).items():
+                if isinstance(part, list):
+                    lists.append((f"{name}[{key!r}]", cast(list[Any], part)))
+    return lists[:12]
+
+
+def _without_first(lists: Sequence[tuple[str, list[Any]]], inputs: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    """The input lists without their first element, which may be handled before the loop."""
+    return [(f"{name}[1:]", value[1:]) for name, value in lists if name in inputs]
+
+
+def _site_names(layout: Layout, taken: Sequence[str]) -> dict[Key, str]:
+    used = set(taken)
+    names: dict[Key, str] = {}
+    for key in layout.sites:
+        base = re.sub(r"\W", "_", tool_of(key[2]))[:40]
+        reserved = base.startswith((VISITS, ELEMENT, ROUND, ALL))
+        name = base if base[:1].isalpha() and not reserved else f"r_{base}"
+        if name in used or name in _RESERVED:
+            number = next(number for number in range(2, 10_000) if f"{name}_{number}" not in used)
+            name = f"{name}_{number}"
+        used.add(name)
+        names[key] = name
+    return names
+
+
+_RESERVED = frozenset(
+    ["and", "or", "not", "in", "is", "if", "else", "for", "len", "max", "min", "sum", "sorted", "round"]
+)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from flowmind.build.induction.control_flow import Key, Sample, Walk, inside, junction
 from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.structure import Key, junction
 from flowmind.build.induction.terms import Term
-from flowmind.build.induction.walking import Sample, Walk, inside
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError

@@ -7,12 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from flowmind.build.induction.keeping import Edge, Kept, Summed, kept, summed, value_of
-from flowmind.build.induction.pool import Index, Pool
+from flowmind.build.induction.control_flow import (
+    ALL,
+    ELEMENT,
+    END,
+    LATER,
+    ROUND,
+    START,
+    VISITS,
+    Key,
+    Sample,
+    Walk,
+    inside,
+)
+from flowmind.build.induction.expressions import explain
+from flowmind.build.induction.loops import Edge, Kept, Summed, kept, summed, value_of
 from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.structure import END, START, Key
-from flowmind.build.induction.terms import Term, is_number, same, variable
-from flowmind.build.induction.walking import ALL, ELEMENT, LATER, ROUND, VISITS, Sample, Walk, inside
+from flowmind.build.induction.terms import Index, Pool, Term, is_number, same, variable
 from flowmind.workflow.document import Var
 from tools_registry.specs.schema import json_equal
 
@@ -160,7 +171,7 @@ class Binder:
     def _at(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot:
         pool = self.pool(samples)
         self._work -= len(samples)
-        terms = pool.explain(targets, deep=self._work > 0)
+        terms = explain(pool, targets, deep=self._work > 0)
         terms += self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
         cheapest = terms[0].cost if terms else UNEXPLAINED
@@ -205,7 +216,7 @@ class Binder:
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
         """The likeliest term for the values at some visits."""
         self._work -= len(samples)
-        terms = self.pool(samples).explain(targets, 1, deep=deep and self._work > 0, initial=initial)
+        terms = explain(self.pool(samples), targets, 1, deep=deep and self._work > 0, initial=initial)
         return terms[0] if terms else None
 
     def _numbers(self, samples: Sequence[Sample]) -> list[Term]:
@@ -230,7 +241,7 @@ class Binder:
             term = variable(name, tuple(values), pool.order.get(name, 1.0))
             loop = next(loop for loop in self.walk.layout.loops if inside(key, loop))
             firsts = self.pool([samples[place] for place in unset])
-            for begin in firsts.explain([targets[place] for place in unset], 3, initial=True):
+            for begin in explain(firsts, [targets[place] for place in unset], 3, initial=True):
                 if not any(self._set_in(name, loop) for name in begin.uses):
                     cost = term.cost + begin.cost + 0.3
                     terms.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
@@ -301,7 +312,7 @@ class Binder:
             if len(groups) > 1:
                 chosen = [samples[place] for place in places]
                 outside = here[0] == "loop" and not inside(key, here[1])
-                terms = self.pool(chosen).explain(values, initial=outside)
+                terms = explain(self.pool(chosen), values, initial=outside)
                 if terms:
                     direct = Slot(terms, terms[0].cost, support=tuple(origins))
             if direct is None and key != START:
