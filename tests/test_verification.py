@@ -17,7 +17,8 @@ from tiny import FIRST_TEST, Row, called, records
 from experiments import runner
 from flowmind.agents.turns import Budget
 from flowmind.api.pipeline import Solution, solve
-from flowmind.base.errors import InputError, ModelFailure
+from flowmind.api.summarizing import summarize
+from flowmind.base.errors import InputError, InvalidWorkflow, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.executions import AgentExecutions, Demonstrate
 from flowmind.build.induction.search import induce
@@ -27,14 +28,14 @@ from flowmind.evaluation.record import Derivation
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
-from flowmind.trace.events import Trace, Turn
+from flowmind.trace.events import Called, Trace, Turn
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import tool
+from tools_registry.specs.spec import Observation, ToolCall, tool
 
 # Held-out tests
 
@@ -769,6 +770,63 @@ def test_a_tool_that_writes_is_called_by_executions_alone(mode: str, replies: li
     assert posted == SENT
     assert how(solution).right == len(executed), "what no trace recorded counts as unsolved"
     assert gives(solution, post, {"name": "Zoe"}) == ["Hello Zoe"] and SENT[-1] == "Zoe: Hello Zoe"
+
+
+ISSUED: list[int] = []
+
+
+@tool(effect="write")
+def refund(order: str, cents: int = 0) -> str:
+    """Refund an order."""
+    ISSUED.append(cents)
+    return f"{order} is refunded"
+
+
+def refunding(order: str, cents: Any) -> Trace:
+    calls = [Called(call=ToolCall(tool="refund", args={"order": order, "cents": cents}), observation=refunded(order))]
+    return Trace(inputs={"order": order}, stop="finish", answer=f"{order} is refunded", events=tuple(calls))
+
+
+def refunded(order: str) -> Observation:
+    return Observation(value=f"{order} is refunded")
+
+
+GUESS = "refund, cents: 731 comes from no input and no tool result"
+
+
+@pytest.mark.parametrize(
+    ("cents", "query", "reason"),
+    [
+        ([731, 212], "Refund it.", GUESS),  # no term explains it: the node would run without it
+        ([731], "Refund it.", GUESS),  # a constant that one trace shows
+        ([731, 731], "Refund it.", ""),  # a constant that several traces show
+        ([731], "Refund 731 cents.", ""),
+        ([1], "Refund it.", ""),
+    ],
+)
+def test_no_workflow_writes_a_value_that_nothing_explains(cents: list[int], query: str, reason: str) -> None:
+    ISSUED.clear()
+    traces = [refunding(order, value) for order, value in zip(("A1", "B2"), cents, strict=False)]
+    summarized = summarize(traces, [refund], query=query)
+    assert summarized.ok is not bool(reason) and ISSUED == []
+    if reason:
+        assert f"no sound workflow gives these traces: {reason}" in (summarized.problem or "")
+        with pytest.raises(InvalidWorkflow, match=reason):
+            _ = summarized.workflow
+    else:
+        assert summarized.workflow({"order": "C3"}) == "C3 is refunded" and cents[:1] == ISSUED
+
+
+def test_induction_says_which_argument_of_a_writing_tool_is_missing() -> None:
+    examples = tuple(Example(input={"order": order}, output=f"{order} is refunded") for order in ("A1", "B2"))
+    inputs = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+    task = Task(id="refund", query="Refund it.", inputs=inputs, examples=examples)
+    replies: list[str] = []
+    for order, cents in (("A1", 731), ("B2", 212)):
+        replies += [action("refund", order=order, cents=cents), action("finish", answer=f"{order} is refunded")]
+    solution = solved(task, FunctionEnvironment([refund]), ScriptedChat(replies), "induction")
+    assert solution.workflow is None and not solution.graph_valid
+    assert how(solution).open == (GUESS, GUESS.replace("731", "212"))
 
 
 # Settings that do not go together

@@ -242,7 +242,7 @@ def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> li
 async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> Built:
     """The result, with what can be checked without a reference answer."""
     workflow = best.workflow if best else None
-    checks: dict[str, Any] = {}
+    checks: dict[str, Any] = {} if best is not None else {"open": work.refused}
     if best is not None and best.emitter is not None and workflow is not None:
         parts = (*evidence(best.emitter, workflow), *workflow.evidence)
         workflow = workflow.model_copy(update={"evidence": parts})

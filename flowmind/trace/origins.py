@@ -82,9 +82,9 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
         case "output":
             return f"{_step_name(trace, origin.step or 0)}{_dotted(origin.path)}"
         case "text":
-            return "text" if value is _ABSENT else f"text: {_short(value)}"
+            return "text" if value is _ABSENT else f"text: {short(value)}"
         case "literal":
-            return "literal" if value is _ABSENT else f"literal {_short(value)}"
+            return "literal" if value is _ABSENT else f"literal {short(value)}"
         case "made":
             return f"made of {_described_parts(origin, trace, value)}"
         case "computed":
@@ -104,10 +104,10 @@ def unexplained(trace: Trace) -> list[str]:
         for name, origin in step.origins.items():
             for path, value in _holes(origin, step.call.args.get(name)):
                 place = f"{_step_name(trace, index)}, {name}{_dotted(path)}"
-                lines.append(f"{place}: {_short(value)} comes from no input and no tool result")
+                lines.append(f"{place}: {short(value)} comes from no input and no tool result")
     if trace.origin is not None:
         for path, value in _holes(trace.origin, trace.answer):
-            lines.append(f"the answer{_dotted(path)}: {_short(value)} comes from no input and no tool result")
+            lines.append(f"the answer{_dotted(path)}: {short(value)} comes from no input and no tool result")
     return lines
 
 
@@ -163,7 +163,8 @@ def _dotted(path: _Path) -> str:
     return "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
 

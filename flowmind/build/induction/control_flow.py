@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise, product
 from typing import Any, NamedTuple, cast
 
-from flowmind.build.induction.runs import UNSET, Run, tool_of
+from flowmind.build.induction.runs import UNSET, Call, Run, tool_of
 
 Key = tuple[str, ...]
 START: Key = ("start",)
@@ -410,6 +410,12 @@ class Walk:
     def target(self, sample: Sample) -> Key:
         """The place that follows."""
         return self.layout.paths[sample.run][sample.event + 1].key
+
+    def call(self, sample: Sample) -> Call:
+        """The call of a visit to a site."""
+        index = self.layout.paths[sample.run][sample.event].call
+        assert index is not None, "only sites have calls"
+        return self.runs[sample.run].calls[index]
 
     def previous(self, sample: Sample) -> Sample:
         """The visit before."""

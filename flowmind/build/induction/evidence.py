@@ -9,7 +9,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal, cast
 
 from flowmind.build.induction.control_flow import END, Key, Sample
 from flowmind.build.induction.emission import Emitter
@@ -17,9 +17,23 @@ from flowmind.build.induction.planning import Plan
 from flowmind.build.induction.provenance import Slot
 from flowmind.build.induction.runs import UNSET, tool_of
 from flowmind.build.induction.terms import Term, is_number
+from flowmind.build.induction.wording import NAMED
 from flowmind.trace.events import Called, Event, Origin, Trace
-from flowmind.trace.origins import has_holes
-from flowmind.workflow.document import Condition, End, Evidence, Map, ToolNode, Var, Workflow, show_binding
+from flowmind.trace.origins import has_holes, short
+from flowmind.workflow.document import (
+    Binding,
+    Condition,
+    End,
+    Evidence,
+    ListOf,
+    Literal_,
+    Map,
+    ObjectOf,
+    ToolNode,
+    Var,
+    Workflow,
+    show_binding,
+)
 from tools_registry.specs.spec import Record
 
 CHOSEN = "several conditions agree with the traces: a model's answer or the other examples chose this one"
@@ -207,6 +221,76 @@ def with_plan(traces: Sequence[Trace], plan: Plan) -> tuple[Trace, ...]:
     return tuple(
         _with(trace, arguments[number], answers.get(number, trace.origin)) for number, trace in enumerate(traces)
     )
+
+
+def guesses(plan: Plan, writing: Collection[str]) -> tuple[str, ...]:
+    """A line for each value in an argument of a writing tool that comes from no input and no tool result.
+
+    A constant is a guess if only one trace shows it and the text does not name it. Empty values, truth values, 0 and 1
+    are none.
+
+    Args:
+        plan: Of the workflow.
+        writing: The tools that change something.
+    """
+    walk = plan.bound.walk
+    lines: dict[str, None] = {}
+    for key, slots in plan.bound.slots.items():
+        for name, slot in slots.items() if tool_of(key[2]) in writing else ():
+            runs = _guessing_runs(slot, plan, {sample.run for sample in walk.visits[key]})
+            for sample in walk.visits[key]:
+                call = walk.call(sample)
+                if sample.run in runs and name in call.args:
+                    lines[f"{call.tool}, {name}: {short(call.args[name])} comes from no input and no tool result"] = (
+                        None
+                    )
+    return tuple(lines)
+
+
+def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
+    """The runs in which a slot has a value that is a guess.
+
+    Args:
+        slot: Of an argument, or a part of it.
+        plan: Of the workflow.
+        runs: The runs that show the slot.
+    """
+    inner = [*(part for _, part in slot.ways), *(slot.part or {}).values(), *(slot.listed or ())]
+    inner += [slot.collected[2]] if slot.collected is not None else []
+    if inner:
+        return set[int]().union(*(_guessing_runs(part, plan, {at.run for at in part.support}) for part in inner))
+    if slot.kept is not None:
+        terms = slot.kept.shown_terms
+        return set[int]().union(*({at.run for at in points} for term, points in terms if _is_guess(term, plan, points)))
+    return runs if not slot.terms or _is_guess(slot.terms[0], plan, slot.support) else set()
+
+
+def _is_guess(term: Term, plan: Plan, support: Sequence[Sample]) -> bool:
+    constants = _constants(term.binding) if term.binding is not None else []
+    unnamed = not all(_is_named(constant, plan) for constant in constants)
+    return _invents(term, plan) or (unnamed and len({sample.run for sample in support}) == 1)
+
+
+def _constants(binding: Binding) -> list[Any]:
+    """The constants in a binding."""
+    match binding:
+        case Literal_(value=value):
+            return [value]
+        case Var():
+            return []
+        case ListOf(list=parts):
+            return [constant for part in parts for constant in _constants(part)]
+        case ObjectOf(object=fields):
+            return [constant for part in fields.values() for constant in _constants(part)]
+
+
+def _is_named(value: Any, plan: Plan) -> bool:
+    """Whether the text names a constant and all its parts, or it is too common to be a guess."""
+    if isinstance(value, list | dict):
+        parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
+        return all(_is_named(part, plan) for part in parts)
+    common = value is None or isinstance(value, bool) or value in (0, 1, "")
+    return common or plan.bound.binder.said(value) >= NAMED
 
 
 def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin | None) -> Trace:

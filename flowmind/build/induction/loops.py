@@ -41,7 +41,12 @@ class Kept:
     @property
     def terms(self) -> list[Term]:
         """All terms that it reads."""
-        return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
+        return [term for term, _ in self.shown_terms]
+
+    @property
+    def shown_terms(self) -> list[tuple[Term, Sequence[Sample]]]:
+        """All terms that it reads, with the visits that show them."""
+        return [*((term, points) for _, term, points in self.sets), *([self.first] if self.first else [])]
 
     @property
     def told(self) -> str:
@@ -69,6 +74,11 @@ class Summed:
     def terms(self) -> list[Term]:
         """All terms that it reads."""
         return [self.first, self.term]
+
+    @property
+    def shown_terms(self) -> list[tuple[Term, Sequence[Sample]]]:
+        """All terms that it reads, with the visits that show them."""
+        return [(self.first, self.begins), (self.term, self.points)]
 
     @property
     def told(self) -> str:

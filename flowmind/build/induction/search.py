@@ -22,13 +22,14 @@ from typing import Any
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
 from flowmind.build.induction.control_flow import Key, Layout, layouts, walk
 from flowmind.build.induction.emission import Emitter
+from flowmind.build.induction.evidence import guesses
 from flowmind.build.induction.planning import Plan, decide, fill, outlay, simulate
 from flowmind.build.induction.provenance import Bound, bind
 from flowmind.build.induction.refinement import refined
 from flowmind.build.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
 from flowmind.build.induction.wording import Reading, read
 from flowmind.trace.events import Trace
-from flowmind.workflow.checking import check
+from flowmind.workflow.checking import Problem, check
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import ToolSpec
@@ -64,7 +65,15 @@ class Induced:
     workflow: Workflow
     plan: Plan
     emitter: Emitter
-    sound: bool
+    problems: tuple[Problem, ...]
+    """The problems that `check` finds."""
+    guesses: tuple[str, ...] = ()
+    """The values that writing tools would be given without a source."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether the workflow passes `check`, and no tool writes a guessed value."""
+        return not self.problems and not self.guesses
 
     def scope(self, place: Key) -> list[dict[str, Any]]:
         """The variables at every visit of a place with a decision."""
@@ -191,7 +200,8 @@ def drafts(given: Given) -> list[Induced]:
     for plan in sorted(every, key=lambda plan: plan.cost)[: 2 * PLANNED]:
         emitter = Emitter(plan, inputs, given.name)
         workflow = emitter.write()
-        by_document.setdefault(workflow.document, Induced(workflow, plan, emitter, not check(workflow, specs)))
+        problems = tuple(check(workflow, specs))
+        by_document.setdefault(workflow.document, Induced(workflow, plan, emitter, problems, guesses(plan, writing)))
     return sorted(by_document.values(), key=lambda draft: draft.cost)
 
 

@@ -359,6 +359,10 @@ def _equal(first: int | float | str, second: int | float | str) -> bool:
     return first == second and not isinstance(second, bool)
 
 
+NAMED = 0.9
+"""The degree from which on a text names a constant (`Reading.said`)."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """The constants, comparisons and word stems of a text."""

@@ -21,7 +21,7 @@ from flowmind.build.induction.control_flow import Key
 from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.induction.search import Given, Induced, Inducer, Loops, drafts_in_thread
-from flowmind.build.induction.wording import Reading, read
+from flowmind.build.induction.wording import NAMED, Reading, read
 from flowmind.build.settings import Settings, rounds_of
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
@@ -89,6 +89,8 @@ class Work:
     failure: str | None = None
     """The failure of the model's endpoint, if there was one: it is not asked again."""
     built_from: int = 0
+    refused: tuple[str, ...] = ()
+    """Why no draft is sound: the values that writing tools would be given by a guess."""
     answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
 
     @property
@@ -328,6 +330,7 @@ async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
     best: Best | None = None
     first: int | None = None
     sound = [draft for draft in made if draft.sound]
+    work.refused = () if sound else next((draft.guesses for draft in made if draft.guesses), ())
     for draft in sound:
         failures = await work.failures(draft.workflow)
         first = len(work.task.examples) - len(failures) if first is None else first
@@ -374,10 +377,6 @@ async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, in
         return None
     failures, missed = await work.failures(workflow), await work.missed(workflow)
     return Best(workflow, failures, draft, emitter, mend, missed=missed)
-
-
-NAMED = 0.9
-"""How far the text must name a constant (`Reading.said`) for it to be the task's own."""
 
 
 def leaks(workflow: Workflow, task: Task) -> tuple[str, ...]:
