@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from flowmind.build.induction.search import induce
 from flowmind.build.settings import Settings
 from flowmind.build.verification.trials import Work, influence, leaks
 from flowmind.evaluation.record import Derivation
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action
+from flowmind.llm.testing import Fault, FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace, Turn
@@ -717,6 +718,102 @@ def test_an_input_that_never_changes_the_output_is_idle(
 ) -> None:
     work = Work(SCALED, NUMBERS)
     assert asyncio.run(influence(work, workflow)) == (idle, unsettled)
+
+
+# Nodes and questions that need the model
+
+WORDED = {
+    "id": "word", "query": "Add 2 to n and write the sum as a word.", "inputs": NUMBER, "tools": ["add"],
+    "category": "one", "difficulty": "easy", "control_flow": "linear",
+}  # fmt: skip
+
+
+def word(n: int) -> str:
+    return f"the number {n}"
+
+
+def worded_benchmark(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    examples, tests = ([{"input": {"n": n}, "output": word(n + 2)} for n in inputs] for inputs in (SHOWN, HELD))
+    (folder / "instances.jsonl").write_text(dump_json({**WORDED, "examples": examples}) + "\n")
+    (folder / "tests.jsonl").write_text(dump_json({"id": "word", "tests": tests}) + "\n")
+    (folder / "manifest.json").write_text(dump_json({"name": "b", "seed": 0, "sha256": {"instances.jsonl": "0" * 64}}))
+    return folder
+
+
+def wording(body: Row) -> str:
+    """A model that adds by the tool, builds a graph with an `llm` node, and writes numbers as words."""
+    text = body["messages"][-1]["content"]
+    if in_a_node := re.fullmatch(r"Write (\d+) as a word.", text):
+        return word(int(in_a_node[1]))
+    if "This workflow was derived" in text:
+        return said("finish", {})
+    turn = sum(message["role"] == "assistant" for message in body["messages"])
+    whole = "\n".join(message["content"] for message in body["messages"])
+    turn -= sum(message["role"] == "assistant" for message in body["messages"][: whole_task(body)])
+    if given := re.findall(r"^Work on this input: \{\"n\":(-?\d+)\}$", whole, re.MULTILINE):
+        n = int(given[-1])
+        script: list[tuple[str, Row]] = [("add", {"first": n, "second": 2}), ("finish", {"answer": word(n + 2)})]
+    else:
+        prompt = {"prompt": "Write {sum} as a word.", "args": {"sum": "s"}, "output": "w"}
+        script = [("add_function_node", {"tool": "add", "args": {"first": "n", "second": 2}, "output": "s"})]
+        script += [("add_llm_node", prompt), ("add_end_node", {"output": "w"}), ("finish", {})]
+    return said(*script[min(turn, len(script) - 1)])
+
+
+def whole_task(body: Row) -> int:
+    """The place of the message with the task; worked examples stand before it."""
+    return max(place for place, message in enumerate(body["messages"]) if "Task:\n" in message["content"])
+
+
+@pytest.mark.parametrize("verify", [0, 1])
+def test_a_workflow_with_an_llm_node_is_judged_with_the_model_of_the_run(verify: int, tmp_path: Path) -> None:
+    bench, run = worded_benchmark(tmp_path / "bench"), tmp_path / "run"
+    ill, asked = threading.Event(), list[int]()
+    ill.set()
+
+    def answers(number: int, body: Row) -> Fault | str:
+        in_a_node = body["messages"][-1]["content"].startswith("Write ")
+        return Fault(400, '{"error": {"message": "no room"}}') if in_a_node and ill.is_set() else wording(body)
+
+    with FaultyServer(answers) as server:
+        words = ["exp", "--mode", "es-react", "--verify", verify, "--model", "m", "--base-url", server.url]
+        words += ["--bench", bench, "--out", run, "--concurrency", 1]
+        first = called(*words)
+        (failed,) = records(run)
+        ill.clear()
+        asked.append(len(server.requests))
+        second = called(*words)
+        again = server.requests[asked[0] :]
+    assert "Traceback" not in first.stderr and second.returncode == 0, first.stderr + second.stderr
+    assert "no room" in failed["error"] and not failed["passed"]
+    (record,) = records(run)
+    assert record["error"] is None and record["passed"], "the case was tried again"
+    nodes = [body["messages"][0]["content"] for body in again if len(body["messages"]) == 1]
+    tried = (*(SHOWN if verify else ()), *HELD)
+    assert sorted({*nodes}) == sorted({f"Write {n + 2} as a word." for n in tried})
+
+
+def test_a_question_that_the_endpoint_fails_is_a_failed_case_that_is_tried_again(tmp_path: Path) -> None:
+    bench, run = benchmark(tmp_path / "bench", ["branch"]), tmp_path / "run"
+    ill = threading.Event()
+    ill.set()
+
+    def answers(number: int, body: Row) -> Fault | str:
+        question = "Under which condition" in body["messages"][-1]["content"]
+        return Fault(400, '{"error": {"message": "no room"}}') if question and ill.is_set() else able(body)
+
+    with FaultyServer(answers) as server:
+        words = ["exp", "--mode", "es-react+verify", "--model", "m", "--base-url", server.url]
+        words += ["--bench", bench, "--out", run, "--concurrency", 1]
+        first = called(*words)
+        (failed,) = records(run)
+        ill.clear()
+        second = called(*words)
+    assert "Traceback" not in first.stderr and second.returncode == 0, first.stderr + second.stderr
+    assert "no room" in failed["error"]
+    (record,) = records(run)
+    assert record["error"] is None and record["passed"]
 
 
 # Tools that change something
