@@ -255,13 +255,11 @@ def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
         plan: Of the workflow.
         runs: The runs that show the slot.
     """
-    inner = [*(part for _, part in slot.ways), *(slot.part or {}).values(), *(slot.listed or ())]
-    inner += [slot.collected[2]] if slot.collected is not None else []
-    if inner:
-        return set[int]().union(*(_guessing_runs(part, plan, {at.run for at in part.support}) for part in inner))
-    if slot.kept is not None:
-        terms = slot.kept.shown_terms
-        return set[int]().union(*({at.run for at in points} for term, points in terms if _is_guess(term, plan, points)))
+    if slot.inner:
+        return set[int]().union(*(_guessing_runs(part, plan, {at.run for at in part.support}) for part in slot.inner))
+    if slot.carried is not None:
+        shown = slot.carried.shown
+        return set[int]().union(*({at.run for at in points} for term, points in shown if _is_guess(term, plan, points)))
     return runs if not slot.terms or _is_guess(slot.terms[0], plan, slot.support) else set()
 
 
@@ -307,7 +305,7 @@ def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin 
 
 def _corrected(origin: Origin, slot: Slot, plan: Plan, sample: Sample) -> Origin:
     """The plan's origin of a value that is unexplained, or taken for a constant that the plan reads from a variable."""
-    if not slot.explained or any(_invents(term, plan) for term in _terms(slot)):
+    if not slot.explained or any(_invents(term, plan) for term in slot.likeliest):
         return origin
     parts = _parts(slot)
     if origin.kind == "made" and parts is not None and parts.keys() == origin.parts.keys():
@@ -315,14 +313,6 @@ def _corrected(origin: Origin, slot: Slot, plan: Plan, sample: Sample) -> Origin
         return origin.model_copy(update={"parts": corrected})
     constant = origin.kind in CONSTANT and bool(slot.used())
     return _origin(slot, plan, sample) if constant or has_holes(origin) else origin
-
-
-def _terms(slot: Slot) -> list[Term]:
-    """The likeliest terms of a slot and its parts."""
-    inner = [*(part for _, part in slot.ways), *(slot.part or {}).values(), *(slot.listed or ())]
-    inner += [slot.collected[2]] if slot.collected is not None else []
-    own = [*slot.terms[:1], *(slot.kept.terms if slot.kept is not None else ())]
-    return [*own, *(term for part in inner for term in _terms(part))]
 
 
 def _invents(term: Term, plan: Plan) -> bool:

@@ -1,4 +1,4 @@
-"""Makes a plan of a bound layout: the arguments of each site, assignments on the edges, and decisions."""
+"""Plans: the arguments of each site of a layout, the assignments on its edges, and its decisions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ from flowmind.build.induction.control_flow import (
     inside,
     junction,
 )
-from flowmind.build.induction.loops import Edge, Kept, Summed
-from flowmind.build.induction.provenance import Bound, Slot, finish
+from flowmind.build.induction.loops import Edge
+from flowmind.build.induction.provenance import Bound, Rows, Slot, finish
 from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.terms import Pool, Term
+from flowmind.build.induction.terms import Pool, Term, evaluated
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
-from flowmind.workflow.expressions import ExpressionError, evaluate
-from tools_registry.specs.values import CaseError
 
 UNDECIDED = 16.0
 """Cost of a place whose ways no condition separates."""
@@ -54,10 +52,7 @@ class Set:
         """The assigned value; UNSET if it cannot be computed with these variables."""
         if self.binding is not None:
             return resolve(self.binding, env)
-        try:
-            return evaluate(self.expr, env)
-        except (ExpressionError, CaseError, KeyError, TypeError):
-            return UNSET
+        return evaluated(self.expr, env)
 
 
 @dataclass
@@ -134,11 +129,14 @@ def resolve(binding: Binding, env: Mapping[str, Any]) -> Any:
 
 
 class _Planner:
+    """Makes the plan of a bound layout, without its conditions."""
+
     def __init__(self, bound: Bound) -> None:
         self.bound = bound
         self.plan = Plan(bound)
         self.layout = bound.walk.layout
-        self._made: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
+        """The variables that assignments set, by the text that identifies the value."""
         self._names = {name for rows in bound.walk.after for env in rows for name in env}
         self._names |= set(bound.walk.names.values())
 
@@ -149,7 +147,7 @@ class _Planner:
             finish(self.bound, simulate(self.plan))
             self._sites()
         if self.bound.answer is not None and self.bound.answer.explained:
-            self.plan.answer = self.realise(self.bound.answer, END, "answer")
+            self.plan.answer = self._binding(self.bound.answer, END, "answer")
         elif self.bound.answer is not None:
             self.plan.open.append((END, "answer"))
         return self.plan
@@ -161,107 +159,90 @@ class _Planner:
             self.plan.args[key] = {}
             for name, slot in slots.items():
                 if slot.explained:
-                    self.plan.args[key][name] = self.realise(slot, key, name)
+                    self.plan.args[key][name] = self._binding(slot, key, name)
                 else:
                     self.plan.open.append((key, name))
 
-    def realise(self, slot: Slot, key: Key, hint: str) -> Binding:
-        """The binding of a slot. Assignments that it needs are added to the plan."""
+    def _binding(self, slot: Slot, key: Key, hint: str) -> Binding:
+        """The binding of a slot. Assignments that it needs are added to the plan.
+
+        Args:
+            slot: An explained slot.
+            key: The place that reads it.
+            hint: Of the name, if a variable has to be set.
+        """
         if slot.part is not None:
-            return ObjectOf(object={name: self.realise(part, key, name) for name, part in slot.part.items()})
+            return ObjectOf(object={name: self._binding(part, key, name) for name, part in slot.part.items()})
         if slot.listed is not None:
-            return ListOf(list=tuple(self.realise(part, key, hint) for part in slot.listed))
+            return ListOf(list=tuple(self._binding(part, key, hint) for part in slot.listed))
+        if slot.terms and slot.terms[0].binding is not None:
+            self._begin(slot.terms[0])
+            return slot.terms[0].binding
+        text = f"{key} {slot.terms[0].expr}" if slot.terms else _text_of(slot)
+        if text not in self._variables:
+            self._variables[text] = self._name(hint)
+            self._assign(slot, key, self._variables[text])
+        return Var(var=self._variables[text])
+
+    def _assign(self, slot: Slot, key: Key, name: str) -> None:
+        """Adds the assignments of a slot to a variable."""
         if slot.collected is not None:
-            edges, loop, inner = slot.collected
-            return Var(var=self._collect(edges, loop, inner, hint))
-        if slot.kept is not None:
-            return Var(var=self._keep(slot.kept, hint))
-        if slot.ways:
-            return Var(var=self._on_ways(slot.ways, hint))
-        term = slot.terms[0]
-        self._begin(term)
-        if term.binding is not None:
-            return term.binding
-        return Var(var=self._computed(term, key, hint, slot))
+            edges, loop, element = slot.collected
+            self._enter(loop, Set(name, Literal_(value=[])))
+            for edge, part in element.ways or [(edge, element) for edge in edges]:
+                expr = self._expression(part, edge[1], f"{name}_item")
+                self.plan.on_way.setdefault(edge, []).append(Set(name, None, f"{name} + [{expr}]", part.support))
+        elif slot.carried is not None:
+            carried = slot.carried
+            if carried.first is not None:
+                term, points = carried.first
+                self._begin(term)
+                self._enter(carried.loop, _set(name, term, points))
+            for edge, term, points in carried.sets:
+                if carried.sign:
+                    assignment = Set(name, None, f"{name} {carried.sign} {term.expr}", points)
+                    self.plan.on_way.setdefault(edge, []).append(assignment)
+                else:
+                    self._put(edge, name, Slot([term], term.cost, support=points))
+        elif slot.ways:
+            for edge, part in slot.ways:
+                self._put(edge, name, part)
+        else:
+            self._begin(slot.terms[0])
+            self.plan.before.setdefault(key, []).append(Set(name, None, slot.terms[0].expr, slot.support))
 
     def _begin(self, term: Term) -> None:
+        """Sets the initial values that a term needs before the loops that change them."""
         for name, first in term.initial:
             loop = next(
                 loop for loop in self.layout.loops
                 for key, variable_name in self.bound.walk.names.items() if variable_name == name and inside(key, loop)
             )  # fmt: skip
-            self._enter(loop, Set(name, first.binding, "" if first.binding is not None else first.expr))
+            self._enter(loop, _set(name, first))
 
     def _enter(self, loop: str, assignment: Set) -> None:
         assignments = self.plan.entering.setdefault(loop, [])
         if assignment not in assignments:
             assignments.append(assignment)
 
-    def _computed(self, term: Term, key: Key, hint: str, slot: Slot) -> str:
-        memo = f"{key} {term.expr}"
-        if memo not in self._made:
-            self._made[memo] = self._name(hint)
-            self.plan.before.setdefault(key, []).append(Set(self._made[memo], None, term.expr, slot.support))
-        return self._made[memo]
-
-    def _on_ways(self, ways: Sequence[tuple[Edge, Slot]], hint: str) -> str:
-        memo = "; ".join(f"{edge}: {_told(slot)}" for edge, slot in ways)
-        if memo not in self._made:
-            name = self._made[memo] = self._name(hint)
-            for edge, slot in ways:
-                self._put(edge, name, slot)
-        return self._made[memo]
-
-    def _keep(self, kept_value: Kept | Summed, hint: str) -> str:
-        if kept_value.told in self._made:
-            return self._made[kept_value.told]
-        name = self._made[kept_value.told] = self._name(hint)
-        if isinstance(kept_value, Summed):
-            self._start(kept_value.loop, name, kept_value.first, kept_value.begins)
-            assignment = Set(name, None, f"{name} {kept_value.sign} {kept_value.term.expr}", kept_value.points)
-            self.plan.on_way.setdefault(kept_value.edge, []).append(assignment)
-            return name
-        if kept_value.first is not None:
-            self._start(kept_value.loop, name, *kept_value.first)
-        for edge, term, points in kept_value.sets:
-            self._put(edge, name, Slot([term], term.cost, support=points))
-        return name
-
-    def _start(self, loop: str, name: str, term: Term, points: tuple[Sample, ...]) -> None:
-        """Sets a variable before the first round of a loop."""
-        self._begin(term)
-        self._enter(loop, Set(name, term.binding, "" if term.binding is not None else term.expr, points))
-
     def _put(self, edge: Edge, name: str, slot: Slot) -> None:
+        """Sets a variable on an edge."""
         if slot.terms and slot.terms[0].binding is None:
             self._begin(slot.terms[0])
-            assignment = Set(name, None, slot.terms[0].expr, slot.support)
+            assignment = _set(name, slot.terms[0], slot.support)
         else:
-            assignment = Set(name, self.realise(slot, edge[1], name), "", slot.support)
+            assignment = Set(name, self._binding(slot, edge[1], name), "", slot.support)
         self.plan.on_way.setdefault(edge, []).append(assignment)
-        for term in _close(slot):
-            other = Set(name, term.binding, "" if term.binding is not None else term.expr, slot.support)
-            self.plan.others.append((edge, assignment, other))
-
-    def _collect(self, edges: Sequence[Edge], loop: str, inner: Slot, hint: str) -> str:
-        memo = f"{edges} all {_told(inner)}"
-        if memo not in self._made:
-            name = self._made[memo] = self._name(hint)
-            self._enter(loop, Set(name, Literal_(value=[])))
-            ways = inner.ways or [(edge, inner) for edge in edges]
-            for edge, slot in ways:
-                expr = self._expression(slot, edge[1], f"{name}_item")
-                self.plan.on_way.setdefault(edge, []).append(Set(name, None, f"{name} + [{expr}]", slot.support))
-        return self._made[memo]
+        self.plan.others += [(edge, assignment, _set(name, term, slot.support)) for term in _alternatives(slot)]
 
     def _expression(self, slot: Slot, key: Key, hint: str) -> str:
         """A slot as an expression."""
         if slot.terms:
             self._begin(slot.terms[0])
             return slot.terms[0].expr
-        value = self.realise(slot, key, hint)
-        assert isinstance(value, Var), "what no term explains becomes a variable"
-        return value.var
+        binding = self._binding(slot, key, hint)
+        assert isinstance(binding, Var), "what no term explains becomes a variable"
+        return binding.var
 
     def _name(self, hint: str) -> str:
         base = re.sub(r"\W", "_", hint) or "value"
@@ -276,41 +257,47 @@ class _Planner:
         return name
 
 
-def _told(slot: Slot) -> str:
+def _set(name: str, term: Term, support: tuple[Sample, ...] = ()) -> Set:
+    """The assignment of a term."""
+    return Set(name, term.binding, "" if term.binding is not None else term.expr, support)
+
+
+def _text_of(slot: Slot) -> str:
+    """A text that identifies the value of a slot."""
     if slot.terms:
         return slot.terms[0].expr
     if slot.part is not None:
-        return str({name: _told(part) for name, part in slot.part.items()})
+        return str({name: _text_of(part) for name, part in slot.part.items()})
     if slot.collected is not None:
-        return f"{slot.collected[0]} {_told(slot.collected[2])}"
-    if slot.kept is not None:
-        return slot.kept.told
-    return "; ".join(f"{edge} {_told(part)}" for edge, part in slot.ways)
+        return f"{slot.collected[0]} all {_text_of(slot.collected[2])}"
+    if slot.carried is not None:
+        return slot.carried.key
+    return "; ".join(f"{edge}: {_text_of(part)}" for edge, part in slot.ways)
 
 
-def _close(slot: Slot | None) -> list[Term]:
+def _alternatives(slot: Slot) -> list[Term]:
     """The alternatives to the likeliest term of a slot."""
-    terms = slot.terms if slot is not None else []
-    return [term for term in terms[1:4] if not term.initial and term.cost <= terms[0].cost + CLOSE]
+    return [term for term in slot.terms[1:4] if not term.initial and term.cost <= slot.terms[0].cost + CLOSE]
 
 
 def variants(plan: Plan) -> Iterator[Plan]:
     """The plan with one value replaced by an alternative that the traces support as well."""
     for key, slots in plan.bound.slots.items():
         for name, slot in slots.items():
-            for term in _close(slot):
+            for term in _alternatives(slot):
                 if term.binding is not None and name in plan.args.get(key, {}):
                     yield replace(plan, args={**plan.args, key: {**plan.args[key], name: term.binding}})
     for edge, assignment, other in plan.others:
         sets = [other if own is assignment else own for own in plan.on_way[edge]]
         yield replace(plan, on_way={**plan.on_way, edge: sets})
-    for term in _close(plan.bound.answer):
+    if (answer := plan.bound.answer) is None:
+        return
+    for term in _alternatives(answer):
         if term.binding is not None:
             yield replace(plan, answer=term.binding)
-    parts = plan.bound.answer.part if plan.bound.answer is not None else None
-    if parts is not None and isinstance(plan.answer, ObjectOf):
-        for name, slot in parts.items():
-            for term in _close(slot):
+    if answer.part is not None and isinstance(plan.answer, ObjectOf):
+        for name, slot in answer.part.items():
+            for term in _alternatives(slot):
                 if term.binding is not None:
                     yield replace(plan, answer=ObjectOf(object={**plan.answer.object, name: term.binding}))
 
@@ -332,9 +319,8 @@ def _regular(bound: Bound) -> float:
     cost = 0.0
     loops = bound.walk.layout.loops
     for loop in loops:
-        within = any(loop != other and loop.startswith(other) for other in loops)
-        entered = [_rounds(path, loop) or ([] if within else [0]) for path in bound.walk.layout.paths]
-        counts = [count for one in entered for count in one]
+        nested = any(loop != other and loop.startswith(other) for other in loops)
+        counts = [count for path in bound.walk.layout.paths for count in _rounds(path, loop) or ([] if nested else [0])]
         if len(set(counts)) == 1 and len(counts) > 1:
             cost += 5.0
     return cost
@@ -352,44 +338,37 @@ def _rounds(path: Sequence[Event], loop: str) -> list[int]:
     return counts
 
 
-Rows = list[list[dict[str, Any]]]
-
-
 def simulate(plan: Plan) -> tuple[Rows, Rows]:
     """The variables before and after every event, including everything that the plan sets."""
     walk = plan.bound.walk
     befores: Rows = []
     afters: Rows = []
     for number, path in enumerate(walk.layout.paths):
-        kept: dict[str, Any] = {}
-        before: list[dict[str, Any]] = []
-        after: list[dict[str, Any]] = []
+        own: dict[str, Any] = {}
+        """What the plan has set so far."""
+        befores.append([])
+        afters.append([])
         for place, event in enumerate(path):
-            env = {**kept, **walk.before[number][place]}
-
-            def put(sets: Sequence[Set], env: dict[str, Any] = env, kept: dict[str, Any] = kept) -> None:
-                for assignment in sets:
-                    value = assignment.value(env)
-                    for scope in (kept, env):
-                        if value is UNSET:
-                            scope.pop(assignment.name, None)  # a list with it in it would be no value either
-                        else:
-                            scope[assignment.name] = value
-
+            env = {**own, **walk.before[number][place]}
+            sets: list[Set] = []
             if place:
                 edge = (path[place - 1].key, event.key)
-                put(plan.on_way.get(edge, ()))
+                sets += plan.on_way.get(edge, ())
                 if event.key[0] == "loop" and not inside(edge[0], event.key[1]):
-                    put(plan.entering.get(event.key[1], ()))
-            put(plan.before.get(event.key, ()))
-            before.append({name: value for name, value in env.items() if value is not UNSET})
+                    sets += plan.entering.get(event.key[1], ())
+            for assignment in (*sets, *plan.before.get(event.key, ())):
+                value = assignment.value(env)
+                for scope in (own, env):
+                    if value is UNSET:
+                        scope.pop(assignment.name, None)  # a list with an unset element has no value either
+                    else:
+                        scope[assignment.name] = value
+            befores[-1].append({name: value for name, value in env.items() if value is not UNSET})
             if event.call is not None:
-                kept.pop(walk.names[event.key], None)
+                own.pop(walk.names[event.key], None)
             env = {**env, **walk.after[number][place]}
             gone = [name for name in env if name.startswith(ELEMENT) and name not in walk.after[number][place]]
-            after.append({name: value for name, value in env.items() if value is not UNSET and name not in gone})
-        befores.append(before)
-        afters.append(after)
+            afters[-1].append({name: value for name, value in env.items() if value is not UNSET and name not in gone})
     return befores, afters
 
 

@@ -1,11 +1,11 @@
-"""Binds the slots of a layout: for each argument and the answer, one term for all visits, or one for each path."""
+"""The sources of arguments and of the answer: one term for all visits of a place, or one for each path to it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from flowmind.build.induction.control_flow import (
     ALL,
@@ -20,12 +20,11 @@ from flowmind.build.induction.control_flow import (
     Walk,
     inside,
 )
-from flowmind.build.induction.expressions import explain
-from flowmind.build.induction.loops import Edge, Kept, Summed, kept, summed, value_of
+from flowmind.build.induction.expressions import MAX_PARTS, columns_of, explain
+from flowmind.build.induction.loops import Carried, Edge, carried_values, running_totals, value_of
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.terms import Index, Pool, Term, is_number, same, variable
 from flowmind.workflow.document import Var
-from tools_registry.specs.schema import json_equal
 
 UNEXPLAINED = 14.0
 """Cost of a value without an explanation."""
@@ -35,65 +34,70 @@ WORK = 4_000
 """Samples a binder examines before it leaves out computations."""
 GATHERED = 8
 """Recursion depth at which the elements of a gathered list are explained."""
+MAX_DEPTH = 10
+"""Recursion depth at which no more paths are told apart."""
 SHARED = 1.2
-"""Cost of reading a value that a loop already keeps for another argument."""
+"""Cost of reading a value that a loop already carries for another argument."""
 ADDED = 12
 """Terms tried as the summand of a loop."""
 DEAR = 6.0
 """Above this cost an explanation is poor, and another one is searched."""
 ENOUGH = 3.2
 """A term of at most this cost is accepted without searching further."""
+NEAR = 1.3
+"""Extra cost allowed for a term that reads a result which nothing else reads."""
+
+Rows = list[list[dict[str, Any]]]
+"""The variables at each event of each run."""
 
 
 @dataclass
 class Slot:
-    """The source of an argument: a term, or a variable that is set on the paths to the site."""
+    """The source of a value: terms, or other slots that it is composed of."""
 
     terms: list[Term]
-    """The likeliest first; empty if the variable is set on the paths."""
+    """The likeliest first; empty if the value has another source."""
     cost: float
     ways: list[tuple[Edge, Slot]] = field(default_factory=list[tuple[Edge, "Slot"]])
+    """A variable that is set on the paths to the place."""
     collected: tuple[tuple[Edge, ...], str, Slot] | None = None
     """A list that gains one value each time the loop passes one of these edges."""
     support: tuple[Sample, ...] = ()
+    """The visits that show the value."""
     part: Mapping[str, Slot] | None = None
     """The fields of an object, each with its own source."""
     listed: Sequence[Slot] | None = None
     """The elements of a list, each with its own source."""
-    kept: Kept | Summed | None = None
-    """A value that a loop keeps or adds up."""
+    carried: Carried | None = None
+    """A value that a loop carries from round to round."""
+
+    @property
+    def inner(self) -> list[Slot]:
+        """The slots that it is composed of."""
+        slots = [slot for _, slot in self.ways]
+        slots += [self.collected[2]] if self.collected else []
+        slots += [*self.part.values()] if self.part else []
+        return [*slots, *self.listed] if self.listed else slots
 
     @property
     def explained(self) -> bool:
         """Whether the slot has a source for every visit."""
-        if self.collected is not None:
-            return self.collected[2].explained
-        if self.part is not None:
-            return all(slot.explained for slot in self.part.values())
-        if self.listed is not None:
-            return all(slot.explained for slot in self.listed)
-        return (
-            bool(self.terms)
-            or self.kept is not None
-            or (bool(self.ways) and all(slot.explained for _, slot in self.ways))
-        )
+        if self.inner:
+            return all(slot.explained for slot in self.inner)
+        return bool(self.terms) or self.carried is not None
+
+    @property
+    def likeliest(self) -> list[Term]:
+        """The likeliest terms of the slot and of those that it is composed of."""
+        carried = [term for term, _ in self.carried.shown] if self.carried is not None else []
+        return [*self.terms[:1], *carried, *(term for slot in self.inner for term in slot.likeliest)]
 
     def used(self) -> set[str]:
         """The variables that the slot reads."""
-        names = set[str]()
-        if self.terms:
-            names |= self.terms[0].uses
-            for _, term in self.terms[0].initial:
-                names |= term.uses
-        if self.kept is not None:
-            names = names.union(*(term.uses for term in self.kept.terms))
-        inner = [slot for _, slot in self.ways]
-        inner += [self.collected[2]] if self.collected else []
-        inner += [*self.part.values()] if self.part else []
-        inner += [*self.listed] if self.listed else []
-        for slot in inner:
-            names |= slot.used()
-        return names
+        terms = self.likeliest
+        return set[str]().union(
+            *(term.uses for term in [*terms, *(first for term in terms for _, first in term.initial)])
+        )
 
 
 @dataclass
@@ -103,14 +107,14 @@ class Binder:
     walk: Walk
     said: Callable[[Any], float]
     constants: Sequence[Any]
-    rows: tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]] | None = None
+    rows: tuple[Rows, Rows] | None = None
     """The variables before and after each event, if a plan sets more than the walk has."""
     wanted: frozenset[str] = frozenset()
     """Results that nothing reads so far."""
     thorough: bool = True
-    """Whether to search for values that a loop keeps. This is slow, so only likely layouts do it."""
-    held: list[Kept] = field(default_factory=list[Kept])
-    """Values that loops keep for the arguments explained so far."""
+    """Whether to search for values that a loop carries. This is slow, so only likely layouts do it."""
+    carried: list[Carried] = field(default_factory=list[Carried])
+    """Values that loops carry for the arguments explained so far."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
     _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
@@ -121,30 +125,27 @@ class Binder:
         """Drops the caches: they are keyed by object identity and are larger than everything else."""
         return {**vars(self), "_indexes": {}, "_pools": {}}
 
-    def pool(self, samples: Sequence[Sample], after: bool = False) -> Pool:
-        """The terms before (or after) some visits."""
-        key = (tuple(samples), after)
+    def pool(self, samples: Sequence[Sample]) -> Pool:
+        """The terms before some visits."""
+        key = tuple(samples)
         if key not in self._pools:
-            before, behind = self.rows or (self.walk.before, self.walk.after)
-            rows = behind if after else before
-            envs = [rows[sample.run][sample.event] for sample in samples]
-            self._pools[key] = Pool(
-                envs,
-                self.said,
-                self._order(samples, envs),
-                self.constants,
-                self.wanted,
-                len({sample.run for sample in samples}) == 1 < len(self.walk.runs),
-                indexes=self._indexes,
-            )
+            envs = [self._before[sample.run][sample.event] for sample in samples]
+            alone = len({sample.run for sample in samples}) == 1 < len(self.walk.runs)
+            order = self._order(samples[0], envs)
+            self._pools[key] = Pool(envs, self.said, order, self.constants, self.wanted, alone, self._indexes)
         return self._pools[key]
 
-    def _order(self, samples: Sequence[Sample], envs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    @property
+    def _before(self) -> Rows:
+        return self.rows[0] if self.rows is not None else self.walk.before
+
+    def _order(self, sample: Sample, envs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """The cost of each variable: inputs 1, later results less than earlier ones, counters more."""
+        path = self.walk.layout.paths[sample.run][: sample.event]
+        results = [self.walk.names[event.key] for event in path if event.key in self.walk.names]
+        latest = list(dict.fromkeys(reversed(results)))
         order: dict[str, float] = {}
-        names = list(envs[0]) if envs else []
-        latest = list(dict.fromkeys(reversed(self._recent(samples[0]))))
-        for place, name in enumerate(names):
+        for place, name in enumerate(envs[0]):
             if name in self.wanted:
                 order[name] = 0.2 + 0.001 * place
             elif name in latest:
@@ -159,58 +160,45 @@ class Binder:
                 order[name] = 1.0
         return order
 
-    def _recent(self, sample: Sample) -> list[str]:
-        """The results before a visit, in this round and earlier; the earliest first."""
-        path = self.walk.layout.paths[sample.run][: sample.event]
-        return [self.walk.names[event.key] for event in path if event.key in self.walk.names]
+    def explain(self, samples: Sequence[Sample], targets: Sequence[Any], depth: int = 0) -> Slot:
+        """The slot for these values at these visits.
 
-    def explain(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Slot:
-        """The slot for these values at these visits."""
-        return self._at(list(samples), list(targets), list(samples), 0)
-
-    def _at(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot:
-        pool = self.pool(samples)
+        Args:
+            samples: The visits.
+            targets: The value at each.
+            depth: Of the recursion. Only the first level looks for objects, lists and shared values.
+        """
+        pool, support = self.pool(samples), tuple(samples)
         self._work -= len(samples)
-        terms = explain(pool, targets, deep=self._work > 0)
-        terms += self._registers(samples, targets, pool)
+        terms = explain(pool, targets, deep=self._work > 0) + self._registers(samples, targets, pool)
         terms.sort(key=lambda term: term.cost)
         cheapest = terms[0].cost if terms else UNEXPLAINED
         if depth == 0 and cheapest > SHARED and (shared := self._shared(samples, targets)) is not None:
-            return Slot([], SHARED, support=tuple(origin), kept=shared)
+            return Slot([], SHARED, support=support, carried=shared)
         if cheapest <= ENOUGH:
-            return Slot(terms, cheapest, support=tuple(origin))
-        options = [Slot(terms, terms[0].cost, support=tuple(origin))] if terms else []
-        if (gathered := self._collected(samples, targets, origin)) is not None:
-            options.append(gathered)
-        if depth < 10 and self._work > -WORK and (split := self._split(samples, targets, origin, depth)) is not None:
-            options.append(split)
+            return Slot(terms, cheapest, support=support)
+        options = [Slot(terms, terms[0].cost, support=support)] if terms else []
+        options += self._collected(samples, targets)
+        if depth < MAX_DEPTH and self._work > -WORK:
+            options += self._split(samples, targets, samples, depth)
         if self.thorough and depth in (0, GATHERED) and self._work > -WORK:
-            options += [
-                Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
-                for part in kept(self.walk, samples, targets, self._term, self._settled)
-            ]
+            values = [*carried_values(self.walk, samples, targets, self._term, self._settled)]
             if depth == 0 and all(map(is_number, targets)):
-                options += [
-                    Slot([], SPLIT + part.cost, support=tuple(origin), kept=part)
-                    for part in summed(self.walk, samples, targets, self._term, self._settled, self._numbers)
-                ]
+                values += running_totals(self.walk, samples, targets, self._term, self._settled, self._numbers)
+            options += [Slot([], SPLIT + value.cost, support=support, carried=value) for value in values]
         if depth == 0:
-            options += self._parts(samples, targets, origin)
+            options += self._composed(samples, targets)
         options = [slot for slot in options if slot.explained] or options
-        best = min(options, key=lambda slot: slot.cost, default=Slot([], UNEXPLAINED, support=tuple(origin)))
-        if isinstance(best.kept, Kept) and depth == 0:
-            self.held.append(best.kept)
+        best = min(options, key=lambda slot: slot.cost, default=Slot([], UNEXPLAINED, support=support))
+        if best.carried is not None and not best.carried.sign and depth == 0:
+            self.carried.append(best.carried)
         return best
 
-    def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Kept | None:
-        """A value that a loop already keeps for another argument, if it has these values too."""
-        rows = (self.rows or (self.walk.before, self.walk.after))[0]
-        for kept_value in self.held:
-            shown = (value_of(kept_value, self.walk, rows, sample) for sample in samples)
-            if all(
-                value is not UNSET and json_equal(value, target) for value, target in zip(shown, targets, strict=True)
-            ):
-                return kept_value
+    def _shared(self, samples: Sequence[Sample], targets: Sequence[Any]) -> Carried | None:
+        """A value that a loop already carries for another argument, if it has these values too."""
+        for carried in self.carried:
+            if same([value_of(carried, self.walk, self._before, sample) for sample in samples], targets):
+                return carried
         return None
 
     def _term(self, samples: Sequence[Sample], targets: Sequence[Any], initial: bool, deep: bool) -> Term | None:
@@ -225,7 +213,9 @@ class Binder:
         return [term for term in self.pool(samples).countable if term.binding is not None][:ADDED]
 
     def _settled(self, term: Term, loop: str) -> bool:
-        return not any(self._set_in(name, loop) for name in term.uses)
+        """Whether a term reads nothing that a loop sets."""
+        sites = {name for key, name in self.walk.names.items() if inside(key, loop)}
+        return not any(name.startswith((ROUND, ELEMENT, VISITS)) or name in sites for name in term.uses)
 
     def _registers(self, samples: Sequence[Sample], targets: Sequence[Any], pool: Pool) -> list[Term]:
         """Results of sites in a loop that have a different value before the first round, as in an accumulation."""
@@ -241,40 +231,28 @@ class Binder:
             term = variable(name, tuple(values), pool.order.get(name, 1.0))
             loop = next(loop for loop in self.walk.layout.loops if inside(key, loop))
             firsts = self.pool([samples[place] for place in unset])
-            for begin in explain(firsts, [targets[place] for place in unset], 3, initial=True):
-                if not any(self._set_in(name, loop) for name in begin.uses):
-                    cost = term.cost + begin.cost + 0.3
-                    terms.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, ((term.expr, begin),)))
+            for first in explain(firsts, [targets[place] for place in unset], 3, initial=True):
+                if self._settled(first, loop):
+                    cost, initial = term.cost + first.cost + 0.3, ((term.expr, first),)
+                    terms.append(Term(tuple(targets), cost, term.binding, term.expr, term.uses, initial))
                     break
         return terms
 
-    def _set_in(self, name: str, loop: str) -> bool:
-        keys = [key for key, variable_name in self.walk.names.items() if variable_name == name]
-        counted = name.startswith((ROUND, ELEMENT, VISITS))
-        return counted or any(inside(key, loop) for key in keys)
-
-    def _collected(self, samples: Sequence[Sample], targets: Sequence[Any], origin: list[Sample]) -> Slot | None:
-        """A list with one value for each time the loop passed some edge."""
+    def _collected(self, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Slot]:
+        """The cheapest list with one value for each time a loop passed some edge, if there is one."""
         if not all(isinstance(target, list) for target in targets) or not any(targets):
-            return None
-        best: Slot | None = None
+            return []
+        slots: list[Slot] = []
         for loop in self.walk.layout.loops:
             for edges in self._gathering(loop):
-                points: list[Sample] = []
-                values: list[Any] = []
-                for sample, target in zip(samples, targets, strict=True):
-                    passed = self._passes(edges, loop, sample)
-                    if len(passed) != len(target):
-                        break
-                    points += passed
-                    values += target
-                else:
-                    if len(points) >= 2:
-                        slot = self._at(points, values, points, GATHERED)
-                        cost = slot.cost + 1.2
-                        if slot.explained and (best is None or cost < best.cost):
-                            best = Slot([], cost, collected=(edges, loop, slot), support=tuple(origin))
-        return best
+                passes = [self._passes(edges, loop, sample) for sample in samples]
+                points = [point for points in passes for point in points]
+                if list(map(len, passes)) == list(map(len, targets)) and len(points) >= 2:
+                    element = self.explain(points, [value for target in targets for value in target], GATHERED)
+                    if element.explained:
+                        collected = (edges, loop, element)
+                        slots.append(Slot([], element.cost + 1.2, collected=collected, support=tuple(samples)))
+        return [min(slots, key=lambda slot: slot.cost)] if slots else []
 
     def _gathering(self, loop: str) -> list[tuple[Edge, ...]]:
         """The places where a loop may gather: one of its edges, or the end of every round."""
@@ -294,59 +272,56 @@ class Binder:
                 break
         return visits[::-1]
 
-    def _split(self, samples: list[Sample], targets: list[Any], origin: list[Sample], depth: int) -> Slot | None:
-        """One explanation for each path to the place."""
+    def _split(
+        self, samples: Sequence[Sample], targets: Sequence[Any], origin: Sequence[Sample], depth: int
+    ) -> list[Slot]:
+        """One explanation for each path to the place; none if a path has none.
+
+        Args:
+            samples: The visits, or earlier events on the paths to them.
+            targets: The value at each.
+            origin: The visits themselves.
+            depth: Of the recursion.
+        """
         here = self.walk.key(samples[0])
         if here == START:
-            return None
+            return []
         groups: dict[Key, list[int]] = {}
         for place, sample in enumerate(samples):
             groups.setdefault(self.walk.key(self.walk.previous(sample)), []).append(place)
         ways: list[tuple[Edge, Slot]] = []
         cost = SPLIT if len(groups) > 1 else 0.1
         for key, places in groups.items():
-            earlier = [self.walk.previous(samples[place]) for place in places]
-            values = [targets[place] for place in places]
-            origins = [origin[place] for place in places]
-            direct: Slot | None = None
+            values, origins = [targets[place] for place in places], tuple(origin[place] for place in places)
+            terms: list[Term] = []
             if len(groups) > 1:
-                chosen = [samples[place] for place in places]
                 outside = here[0] == "loop" and not inside(key, here[1])
-                terms = explain(self.pool(chosen), values, initial=outside)
-                if terms:
-                    direct = Slot(terms, terms[0].cost, support=tuple(origins))
-            if direct is None and key != START:
-                back = key[0] == "loop" and here[0] == "loop"
-                if not back:
-                    direct = self._split(earlier, values, origins, depth + 1) if depth < 10 else None
-                    if direct is not None:
-                        ways += direct.ways
-                        cost += direct.cost
-                        continue
-            if direct is None:
-                return None
-            ways.append(((key, here), direct))
-            cost += direct.cost
-        return Slot([], cost, ways, support=tuple(origin))
+                terms = explain(self.pool([samples[place] for place in places]), values, initial=outside)
+            if terms:
+                slot = Slot(terms, terms[0].cost, support=origins)
+                ways.append(((key, here), slot))
+            else:
+                if key == START or (key[0] == "loop" and here[0] == "loop") or depth >= MAX_DEPTH:
+                    return []
+                earlier = [self.walk.previous(samples[place]) for place in places]
+                slots = self._split(earlier, values, origins, depth + 1)
+                if not slots:
+                    return []
+                slot = slots[0]
+                ways += slot.ways
+            cost += slot.cost
+        return [Slot([], cost, ways, support=tuple(origin))]
 
-    def _parts(self, samples: list[Sample], targets: list[Any], origin: list[Sample]) -> list[Slot]:
+    def _composed(self, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Slot]:
         """An object or a short list with a separate explanation for each part."""
-        first: Any = targets[0]
-        if isinstance(first, dict) and first:
-            keys = list(cast(dict[str, Any], first))
-            if not all(
-                isinstance(target, dict) and set(cast(dict[str, Any], target)) == set(keys) for target in targets
-            ):
-                return []
-            slots = {key: self._at(samples, [target[key] for target in targets], origin, 0) for key in keys}
-            return [Slot([], 0.4 + sum(slot.cost for slot in slots.values()), support=tuple(origin), part=slots)]
-        size = len(cast(list[Any], first)) if isinstance(first, list) else 0
-        if 0 < size <= 6 and all(
-            isinstance(target, list) and len(cast(list[Any], target)) == size for target in targets
-        ):
-            listed = [self._at(samples, [target[place] for target in targets], origin, 0) for place in range(size)]
-            return [Slot([], 0.4 + sum(slot.cost for slot in listed), support=tuple(origin), listed=listed)]
-        return []
+        columns = columns_of(targets, MAX_PARTS)
+        if columns is None:
+            return []
+        slots = {key: self.explain(samples, column) for key, column in columns.items()}
+        cost, support = 0.4 + sum(slot.cost for slot in slots.values()), tuple(samples)
+        if isinstance(targets[0], dict):
+            return [Slot([], cost, support=support, part=slots)]
+        return [Slot([], cost, support=support, listed=list(slots.values()))]
 
 
 @dataclass
@@ -361,25 +336,23 @@ class Bound:
     cost: float
 
     @property
+    def arguments(self) -> list[Slot]:
+        """The slots of all arguments."""
+        return [slot for slots in self.slots.values() for slot in slots.values()]
+
+    @property
     def settled(self) -> bool:
         """Whether every argument bound so far has a good explanation."""
-        return all(slot.explained and slot.cost <= DEAR for args in self.slots.values() for slot in args.values())
+        return all(slot.explained and slot.cost <= DEAR for slot in self.arguments)
 
     def read(self) -> set[str]:
         """The variables that arguments and the answer read."""
-        used = self.answer.used() if self.answer else set[str]()
-        for args in self.slots.values():
-            for slot in args.values():
-                used |= slot.used()
-        return used
+        slots = [*self.arguments, *([self.answer] if self.answer else [])]
+        return set[str]().union(*(slot.used() for slot in slots))
 
     def unused(self) -> set[str]:
         """The results that no argument and no answer reads."""
         return set(self.walk.names.values()) - self.read()
-
-
-NEAR = 1.3
-"""Extra cost allowed for a term that reads a result which nothing else reads."""
 
 
 def _settle(bound: Bound) -> None:
@@ -387,51 +360,46 @@ def _settle(bound: Bound) -> None:
     for slots in bound.slots.values():
         _in_line([slot for slot in slots.values() if slot.terms])
     inputs = set(bound.walk.runs[0].inputs) - bound.read()
+    slots = [*bound.arguments, *([bound.answer] if bound.answer else [])]
     for name in [*sorted(bound.unused()), *sorted(inputs)]:
-        slots = [slot for args in bound.slots.values() for slot in args.values() if slot.terms]
-        slots += [bound.answer] if bound.answer and bound.answer.terms else []
         for slot in slots:
-            for place, term in enumerate(slot.terms[1:], 1):
-                uses = slot.terms[0].uses
-                if name in term.uses and term.cost <= slot.terms[0].cost + NEAR and _read_elsewhere(bound, slot, uses):
-                    slot.terms.insert(0, slot.terms.pop(place))
-                    break
-            else:
-                continue
-            break
+            place = next(
+                (
+                    place for place, term in enumerate(slot.terms[1:], 1)
+                    if name in term.uses and term.cost <= slot.terms[0].cost + NEAR
+                ),
+                None,
+            )  # fmt: skip
+            if place is not None and _read_elsewhere(bound, slot, slots):
+                slot.terms.insert(0, slot.terms.pop(place))
+                break
 
 
-def _read_elsewhere(bound: Bound, slot: Slot, names: frozenset[str]) -> bool:
-    """Whether other slots read all these results too."""
-    ours = names & set(bound.walk.names.values())
-    others = [other for args in bound.slots.values() for other in args.values() if other is not slot]
-    others += [bound.answer] if bound.answer and bound.answer is not slot else []
-    return all(any(name in other.used() for other in others) for name in ours)
+def _read_elsewhere(bound: Bound, slot: Slot, slots: Sequence[Slot]) -> bool:
+    """Whether other slots read all the results that the likeliest term of a slot reads."""
+    results = slot.terms[0].uses & set(bound.walk.names.values())
+    others = [other.used() for other in slots if other is not slot]
+    return all(any(name in used for used in others) for name in results)
 
 
 def _in_line(slots: Sequence[Slot]) -> None:
     """If several arguments can be consecutive elements of one list, makes them so."""
     if len(slots) < 2:
         return
-    for term in slots[0].terms:
-        if not isinstance(term.binding, Var) or not term.binding.path or term.binding.path[-1] != 0:
+    paths = [[_path_of(term) for term in slot.terms] for slot in slots]
+    for path in paths[0]:
+        if path is None or path[-1] != 0:
             continue
-        stem = (term.binding.var, term.binding.path[:-1])
-        chosen = [
-            next(
-                (
-                    place for place, option in enumerate(slot.terms)
-                    if isinstance(option.binding, Var)
-                    and (option.binding.var, option.binding.path) == (stem[0], (*stem[1], index))
-                ),
-                None,
-            )
-            for index, slot in enumerate(slots)
-        ]  # fmt: skip
-        if None not in chosen:
-            for slot, place in zip(slots, chosen, strict=True):
-                slot.terms.insert(0, slot.terms.pop(place or 0))
+        wanted = [(*path[:-1], index) for index in range(len(slots))]
+        if all(element in options for element, options in zip(wanted, paths, strict=True)):
+            for slot, element, options in zip(slots, wanted, paths, strict=True):
+                slot.terms.insert(0, slot.terms.pop(options.index(element)))
             return
+
+
+def _path_of(term: Term) -> tuple[str | int, ...] | None:
+    """The variable and path of a term that is a part of a variable."""
+    return (term.binding.var, *term.binding.path) if isinstance(term.binding, Var) and term.binding.path else None
 
 
 def is_late(walk: Walk, key: Key) -> bool:
@@ -461,22 +429,21 @@ def bind(
     return bound
 
 
-def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]] | None = None) -> None:
+def finish(bound: Bound, rows: tuple[Rows, Rows] | None = None) -> None:
     """Explains the arguments behind loops, and the answer.
 
     Args:
         bound: The slots so far.
         rows: The variables before and after each event, those of the plan so far included.
     """
-    walk = bound.walk
+    walk, binder = bound.walk, bound.binder
     if rows is not None:
-        old = bound.binder
-        bound.binder = Binder(walk, old.said, old.constants, rows, held=old.held)
+        bound.binder = Binder(walk, binder.said, binder.constants, rows, carried=binder.carried)
     for key in walk.layout.sites:
         if is_late(walk, key):
             _bind_site(bound, key)
-    binder = bound.binder
-    bound.binder = Binder(walk, binder.said, binder.constants, binder.rows, frozenset(bound.unused()), held=binder.held)
+    wanted = frozenset(bound.unused())
+    bound.binder = Binder(walk, binder.said, binder.constants, bound.binder.rows, wanted, carried=bound.binder.carried)
     ends = [sample for sample in walk.visits.get(END, []) if walk.runs[sample.run].answer is not UNSET]
     bound.answer = bound.binder.explain(ends, [walk.runs[sample.run].answer for sample in ends]) if ends else None
     bound.cost += bound.answer.cost if bound.answer else 0.0
@@ -484,13 +451,10 @@ def finish(bound: Bound, rows: tuple[list[list[dict[str, Any]]], list[list[dict[
 
 
 def _bind_site(bound: Bound, key: Key) -> None:
-    walk = bound.walk
-    samples = walk.visits[key]
-    calls = [walk.runs[sample.run].calls[walk.layout.paths[sample.run][sample.event].call or 0] for sample in samples]
-    names = list(dict.fromkeys(name for call in calls for name in call.args))
+    samples = bound.walk.visits[key]
+    calls = [bound.walk.call(sample) for sample in samples]
+    names = dict.fromkeys(name for call in calls for name in call.args)
+    bound.slots[key] = {name: bound.binder.explain(samples, [call.args[name] for call in calls]) for name in names}
     bound.cost += 2.0
-    bound.slots[key] = {}
-    for name in names:
-        slot = bound.binder.explain(samples, [call.args[name] for call in calls])
-        bound.slots[key][name] = slot
+    for slot in bound.slots[key].values():
         bound.cost += slot.cost

@@ -12,7 +12,9 @@ from typing import Any, cast
 from flowmind.build.induction.control_flow import ROUND, VISITS
 from flowmind.build.induction.runs import UNSET
 from flowmind.workflow.document import Binding, Literal_, Var
+from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.schema import json_equal
+from tools_registry.specs.values import CaseError
 
 Env = Mapping[str, Any]
 """The variables at a sample: inputs, results so far, counters and elements of loops."""
@@ -72,6 +74,14 @@ def all_are(kind: type[Any] | UnionType, values: Sequence[Any]) -> bool:
 def same(values: Sequence[Any], targets: Sequence[Any]) -> bool:
     """Whether two rows of values are equal and no value of the first is unset."""
     return all(value is not UNSET and json_equal(value, target) for value, target in zip(values, targets, strict=True))
+
+
+def evaluated(expr: str, env: Env) -> Any:
+    """The value of an expression; UNSET if it cannot be computed with these variables."""
+    try:
+        return evaluate(expr, env)
+    except (ExpressionError, CaseError, KeyError, TypeError):
+        return UNSET
 
 
 def is_number(value: Any) -> bool:
