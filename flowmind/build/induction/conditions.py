@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
@@ -32,9 +32,6 @@ SIMPLE = 4.0
 """If a comparison costs at most this, no multiples are tried."""
 WAITING = 0.5
 """Maximum cost of a term that reads a result which nothing else reads."""
-
-Agreement = Callable[[str, Any, Iterable[str]], float]
-"""The degree, 0 to 1, to which the text states this comparison with this value for these variables."""
 
 
 @dataclass(frozen=True)
@@ -84,27 +81,23 @@ def _closes(expr: str, opening: int) -> int:
     return -1
 
 
-def separate(
-    pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any] = ()
-) -> list[Candidate]:
+def separate(pool: Pool, labels: Sequence[bool]) -> list[Candidate]:
     """The conditions that hold at exactly the visits with a true label, the likeliest first.
 
     Args:
         pool: The terms at the visits.
         labels: For each visit whether it went the way of the condition.
-        agreement: The comparisons that the text makes.
-        constants: The constants that the text names.
     """
     wanted = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
     atoms: dict[str, _Atom] = {}
-    for atom in _atoms(pool, labels, agreement, constants):
+    for atom in _atoms(pool, labels):
         # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
     candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
     if min((one.cost for one in candidates.values()), default=99.0) > SIMPLE:
-        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
+        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
     either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
@@ -147,17 +140,16 @@ def _ordered(first_atom: _Atom, second_atom: _Atom) -> tuple[_Atom, _Atom]:
     return (first, second_atom) if first is first_atom else (first, first_atom)
 
 
-def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
+def _atoms(pool: Pool, labels: Sequence[bool]) -> Iterator[_Atom]:
     terms = _terms(pool)
     numbers = _numbers(terms)
-    numbers_named = [value for value in constants if is_number(value)]
     yield from _truths(terms)
     for term in numbers:
-        yield from _cuts(term, labels, agreement, numbers_named)
+        yield from _cuts(pool, term, labels)
     yield from _compared(numbers[:30], labels)
     for term in _sums(numbers[:14]):
-        yield from _cuts(term, labels, agreement, numbers_named, bare=False)
-    yield from _texts(terms, labels, agreement, constants)
+        yield from _cuts(pool, term, labels, bare=False)
+    yield from _texts(pool, terms)
     yield from _members(terms)
 
 
@@ -181,14 +173,13 @@ def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
             yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask([not value for value in term.values]))
 
 
-def _cuts(
-    term: Term, labels: Sequence[bool], agreement: Agreement, named: Sequence[Any], bare: bool = True
-) -> Iterator[_Atom]:
+def _cuts(pool: Pool, term: Term, labels: Sequence[bool], bare: bool = True) -> Iterator[_Atom]:
     """Comparisons of a term with its own values and with the constants that the text names.
 
     All constants between two neighbouring values separate the visits in the same way.
     """
     values = cast(tuple[float, ...], term.values)
+    named = [value for value in pool.constants if is_number(value)]
     odd = 0.9 if term.spelled else 0.0
     wanted, everything = _mask(labels), (1 << len(labels)) - 1
     seen = sorted(set(values))
@@ -208,7 +199,7 @@ def _cuts(
         holds = _holds(op, *masks[value], everything)
         if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
-        agreed = agreement(op, value, term.uses)
+        agreed = pool.reading.agreement(op, value, term.uses)
         if value in named:
             price = 2.1 - 1.7 * agreed
         elif value in (0, 1) and term.expr.startswith("len("):
@@ -271,10 +262,10 @@ def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple
     return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
 
 
-def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
+def _scaled(pool: Pool) -> Iterator[_Atom]:
     """Comparisons of a multiple of a term with another term, or with the larger of two lengths."""
     numbers = _numbers(_terms(pool))
-    named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
+    named = [value for value in pool.constants if is_number(value) and value not in (0, 1)][:6]
     lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
     longer = [
         Term(
@@ -302,14 +293,12 @@ def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
         yield Term(tuple(a - b for a, b in pairs), cost, None, f"{first.expr} - {second.expr}", uses)
 
 
-def _texts(
-    terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
-) -> Iterator[_Atom]:
+def _texts(pool: Pool, terms: Sequence[Term]) -> Iterator[_Atom]:
     """Tests whether a text equals a constant or another text, or contains a text that the task names."""
     texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
-    everything = (1 << len(labels)) - 1
+    everything = (1 << len(pool.envs)) - 1
     yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
-    named = [value for value in constants if isinstance(value, str) and value]
+    named = [value for value in pool.constants if isinstance(value, str) and value]
     for term in texts:
         values = cast(tuple[str, ...], term.values)
         for value in dict.fromkeys([*values, *named, ""]):
@@ -317,7 +306,7 @@ def _texts(
             if holds in (0, everything):
                 continue
             # a text that nothing else reads is there to be told apart
-            agreed, base = agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
+            agreed, base = pool.reading.agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
             price = 0.5 if value == "" else base - (base - 0.4) * agreed
             yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
             yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)

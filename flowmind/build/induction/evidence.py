@@ -126,7 +126,7 @@ def _unseen(plan: Plan, place: Key, number: int) -> str:
     """The doubt about a condition that compares with a number which the text does not name; empty without doubt."""
     decision = plan.decisions[place]
     limit = re.fullmatch(r"(.+) (?:<|<=|>|>=) (-?\d+(?:\.\d+)?)", decision.ways[number][0][0].expr)
-    if limit is None or plan.bound.binder.said(float(limit[2])) > 0 or float(limit[2]) == 0:
+    if limit is None or plan.bound.binder.reading.said(float(limit[2])) > 0 or float(limit[2]) == 0:
         return ""
     return f"the traces show no value that sets the limit {limit[2]} apart from others nearby"
 
@@ -288,7 +288,7 @@ def _is_named(value: Any, plan: Plan) -> bool:
         parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
         return all(_is_named(part, plan) for part in parts)
     common = value is None or isinstance(value, bool) or value in (0, 1, "")
-    return common or plan.bound.binder.said(value) >= NAMED
+    return common or plan.bound.binder.reading.said(value) >= NAMED
 
 
 def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin | None) -> Trace:
@@ -320,7 +320,9 @@ def _invents(term: Term, plan: Plan) -> bool:
     if term.binding is not None:
         return False
     constants = [node.value for node in ast.walk(ast.parse(term.expr, mode="eval")) if isinstance(node, ast.Constant)]
-    return any(is_number(value) and value not in (0, 1) and not plan.bound.binder.said(value) for value in constants)
+    return any(
+        is_number(value) and value not in (0, 1) and not plan.bound.binder.reading.said(value) for value in constants
+    )
 
 
 def _parts(slot: Slot) -> dict[str, Slot] | None:

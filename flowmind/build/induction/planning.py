@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from flowmind.build.induction.conditions import Agreement, Candidate, negated, separate
+from flowmind.build.induction.conditions import Candidate, negated, separate
 from flowmind.build.induction.control_flow import (
     ALL,
     ELEMENT,
@@ -382,13 +383,16 @@ SHARING = 6
 """Candidates of a place that are tried in other places."""
 
 
-def decide(
-    plan: Plan, agreement: Agreement, constants: Sequence[Any], said: Callable[[Any], float], inputs: Sequence[str]
-) -> None:
-    """Adds conditions and their cost to a plan."""
-    bound = plan.bound
+def decide(plan: Plan, inputs: Sequence[str]) -> None:
+    """Adds conditions and their cost to a plan.
+
+    Args:
+        plan: A plan without conditions.
+        inputs: The names of the inputs.
+    """
+    bound, reading = plan.bound, plan.bound.binder.reading
     _, envs = simulate(plan)
-    constants = [*constants, *_seen(bound)]
+    constants = [*reading.constants, *_constant_texts(bound)]
     unused, unread = set(bound.unused()), set(inputs) - bound.read()
     waiting = unused | unread
     parted: list[Parted] = []
@@ -397,9 +401,9 @@ def decide(
             continue
         samples = bound.walk.visits[key]
         rows = [envs[place.run][place.event] for place in samples]
-        pool = Pool(rows, said, _order(bound, rows, waiting, key), constants)
+        pool = Pool(rows, reading, _order(bound, rows, waiting, key), constants)
         labels = [bound.walk.target(place) for place in samples]
-        decision = _decide(bound.walk, pool, labels, ways, key, agreement, constants)
+        decision = _decide(bound.walk, pool, labels, ways, key)
         decision.samples = tuple(samples)
         plan.decisions[key] = decision
         waiting -= decision.uses
@@ -428,14 +432,12 @@ class Parted:
 
     def serving(self, expr: str) -> str | None:
         """The condition or its opposite, whichever separates the two ways; None if neither does."""
-        seen = [Set("", None, expr).value(row) for row in self.rows]
-        if any(not isinstance(value, bool) for value in seen):
+        values = [evaluated(expr, row) for row in self.rows]
+        if any(not isinstance(value, bool) for value in values):
             return None
-        if seen == self.wanted:
+        if values == self.wanted:
             return expr
-        return (
-            negated(expr) if all(value is not other for value, other in zip(seen, self.wanted, strict=True)) else None
-        )
+        return negated(expr) if [not value for value in values] == self.wanted else None
 
     def take(self, candidate: Candidate) -> None:
         """Makes a candidate the first."""
@@ -449,26 +451,20 @@ def share(parted: Sequence[Parted]) -> None:
 
     For example, every path through a round may test whether the list has another element.
     """
-    served: dict[tuple[str, int], str | None] = {}
-
-    def serving(expr: str, place: int) -> str | None:
-        if (expr, place) not in served:
-            served[expr, place] = parted[place].serving(expr)
-        return served[expr, place]
-
+    serving = cache(lambda expr, place: parted[place].serving(expr))
     undecided = set(range(len(parted)))
     while True:
-        best: tuple[float, int, Candidate] | None = None
+        options: list[tuple[float, int, Candidate]] = []
         for place in sorted(undecided):
             for candidate in parted[place].decision.ways[0][0][:SHARING]:
                 others = [other for other in undecided - {place} if parted[other].price > SHARED]
                 gains = [parted[other].price - SHARED for other in others if serving(candidate.expr, other) is not None]
                 gain = parted[place].price - candidate.cost + sum(gains)
-                if gains and gain > (best[0] if best is not None else 0.0):
-                    best = (gain, place, candidate)
-        if best is None:
+                if gains and gain > 0.0:
+                    options.append((gain, place, candidate))
+        if not options:
             return
-        _, place, candidate = best
+        _, place, candidate = max(options, key=lambda option: option[0])
         parted[place].take(candidate)
         undecided.remove(place)
         for other in sorted(undecided):
@@ -477,14 +473,13 @@ def share(parted: Sequence[Parted]) -> None:
                 undecided.remove(other)
 
 
-def _seen(bound: Bound) -> list[Any]:
+def _constant_texts(bound: Bound) -> list[Any]:
     """The short texts among constant arguments; conditions may compare with them too."""
     texts: dict[str, None] = {}
-    for args in bound.slots.values():
-        for slot in args.values():
-            binding = slot.terms[0].binding if slot.terms else None
-            if isinstance(binding, Literal_) and isinstance(binding.value, str) and 0 < len(binding.value) < 20:
-                texts[binding.value] = None
+    for slot in bound.arguments:
+        binding = slot.terms[0].binding if slot.terms else None
+        if isinstance(binding, Literal_) and isinstance(binding.value, str) and 0 < len(binding.value) < 20:
+            texts[binding.value] = None
     return list(texts)
 
 
@@ -506,51 +501,46 @@ def _order(bound: Bound, rows: Sequence[Mapping[str, Any]], unused: set[str], ke
     return order
 
 
-def _decide(
-    walk: Walk,
-    pool: Pool,
-    labels: Sequence[Key],
-    ways: Sequence[Key],
-    key: Key,
-    agreement: Agreement,
-    constants: Sequence[Any],
-) -> Decision:
-    """Conditions for all ways but the last, the cheapest first."""
+def _decide(walk: Walk, pool: Pool, labels: Sequence[Key], ways: Sequence[Key], key: Key) -> Decision:
+    """Conditions for all ways but the last, the cheapest first.
+
+    Args:
+        walk: The layout with its variables.
+        pool: The terms at the visits of the place.
+        labels: The way that each visit took.
+        ways: All ways of the place.
+        key: The place.
+    """
     visits = list(range(len(labels)))
-    open_ways = list(ways)
+    last_ways = list(ways)
     chosen: list[tuple[list[Candidate], Key]] = []
-    solved = True
-    while len(open_ways) > 1:
+    while len(last_ways) > 1:
         part = pool if len(visits) == len(labels) else pool.restricted(visits)
-        best: tuple[float, list[Candidate], Key] | None = None
-        for way in open_ways:
+        options: list[tuple[float, list[Candidate], Key]] = []
+        for way in last_ways:
             wanted = [labels[visit] == way for visit in visits]
-            candidates = separate(part, wanted, agreement, constants)
-            if key[0] == "loop" and inside(way, key[1]) and (not candidates or candidates[0].cost > PLAIN):
-                more = _guarded(walk, key[1], part, wanted, agreement, constants)
-                candidates = sorted([*candidates, *more], key=lambda visit: visit.cost)
+            candidates = separate(part, wanted)
+            stays = key[0] == "loop" and inside(way, key[1])
+            if stays and (not candidates or candidates[0].cost > PLAIN):
+                guarded = _guarded(walk, key[1], part, wanted)
+                candidates = sorted([*candidates, *guarded], key=lambda candidate: candidate.cost)
             cost = candidates[0].cost if candidates else UNDECIDED
             # a loop's own test reads "go on while", so that the way out is what is left
-            cost += 0.2 if key[0] == "loop" and not inside(way, key[1]) else 0.0
-            if best is None or cost < best[0]:
-                best = (cost, candidates, way)
-        assert best is not None
-        solved = solved and bool(best[1])
-        chosen.append((best[1], best[2]))
-        visits = [visit for visit in visits if labels[visit] != best[2]]
-        open_ways.remove(best[2])
-    return Decision(chosen, open_ways[0], solved)
+            options.append((cost + (0.2 if key[0] == "loop" and not stays else 0.0), candidates, way))
+        _, candidates, way = min(options, key=lambda option: option[0])
+        chosen.append((candidates, way))
+        visits = [visit for visit in visits if labels[visit] != way]
+        last_ways.remove(way)
+    return Decision(chosen, last_ways[0], all(candidates for candidates, _ in chosen))
 
 
-def _guarded(
-    walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
-) -> list[Candidate]:
+def _guarded(walk: Walk, loop: str, pool: Pool, wanted: Sequence[bool]) -> list[Candidate]:
     """Conditions that continue while a list has an element left, or that also test this element."""
     candidates: list[Candidate] = []
     index = index_name(walk.layout, loop)
     for name, listed in walk.lists[loop].items():
         visits = [place for place, env in enumerate(pool.envs) if name in env]
-        if any(one and place not in visits for place, one in enumerate(wanted)) or len(visits) == len(wanted):
+        if any(took and place not in visits for place, took in enumerate(wanted)) or len(visits) == len(wanted):
             continue
         guard, uses = f"{index} < len({listed})", frozenset([index, listed.partition("[")[0]])
         part = [wanted[place] for place in visits]
@@ -558,8 +548,8 @@ def _guarded(
             candidates.append(Candidate(guard, GUARD, uses))
         elif any(part):
             candidates += [
-                Candidate(f"{guard} and {_bracketed(one.expr)}", GUARD + 0.8 + one.cost, one.uses | uses)
-                for one in separate(pool.restricted(visits), part, agreement, constants)
+                Candidate(f"{guard} and {_bracketed(test.expr)}", GUARD + 0.8 + test.cost, test.uses | uses)
+                for test in separate(pool.restricted(visits), part)
             ]
     return candidates
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from flowmind.build.induction.expressions import MAX_PARTS, columns_of, explain
 from flowmind.build.induction.loops import Carried, Edge, carried_values, running_totals, value_of
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.terms import Index, Pool, Term, is_number, same, variable
+from flowmind.build.induction.wording import Reading
 from flowmind.workflow.document import Var
 
 UNEXPLAINED = 14.0
@@ -105,8 +106,8 @@ class Binder:
     """Explains values at the places of a walk."""
 
     walk: Walk
-    said: Callable[[Any], float]
-    constants: Sequence[Any]
+    reading: Reading
+    """The task's text."""
     rows: tuple[Rows, Rows] | None = None
     """The variables before and after each event, if a plan sets more than the walk has."""
     wanted: frozenset[str] = frozenset()
@@ -132,7 +133,9 @@ class Binder:
             envs = [self._before[sample.run][sample.event] for sample in samples]
             alone = len({sample.run for sample in samples}) == 1 < len(self.walk.runs)
             order = self._order(samples[0], envs)
-            self._pools[key] = Pool(envs, self.said, order, self.constants, self.wanted, alone, self._indexes)
+            self._pools[key] = Pool(
+                envs, self.reading, order, self.reading.constants, self.wanted, alone, self._indexes
+            )
         return self._pools[key]
 
     @property
@@ -407,18 +410,12 @@ def is_late(walk: Walk, key: Key) -> bool:
     return bool(walk.layout.loops) and ">" in key[1]
 
 
-def bind(
-    walk: Walk,
-    said: Callable[[Any], float],
-    constants: Sequence[Any] = (),
-    most: float = math.inf,
-    thorough: bool = True,
-) -> Bound | None:
+def bind(walk: Walk, reading: Reading, most: float = math.inf, thorough: bool = True) -> Bound | None:
     """Explains all arguments of sites before and in loops; `finish` explains the others and the answer.
 
     Returns None if the cost exceeds `most`.
     """
-    bound = Bound(walk, Binder(walk, said, constants, thorough=thorough), {}, None, 0.0)
+    bound = Bound(walk, Binder(walk, reading, thorough=thorough), {}, None, 0.0)
     for key in walk.layout.sites:
         if not is_late(walk, key):
             _bind_site(bound, key)
@@ -438,12 +435,12 @@ def finish(bound: Bound, rows: tuple[Rows, Rows] | None = None) -> None:
     """
     walk, binder = bound.walk, bound.binder
     if rows is not None:
-        bound.binder = Binder(walk, binder.said, binder.constants, rows, carried=binder.carried)
+        bound.binder = Binder(walk, binder.reading, rows, carried=binder.carried)
     for key in walk.layout.sites:
         if is_late(walk, key):
             _bind_site(bound, key)
     wanted = frozenset(bound.unused())
-    bound.binder = Binder(walk, binder.said, binder.constants, bound.binder.rows, wanted, carried=bound.binder.carried)
+    bound.binder = Binder(walk, binder.reading, bound.binder.rows, wanted, carried=bound.binder.carried)
     ends = [sample for sample in walk.visits.get(END, []) if walk.runs[sample.run].answer is not UNSET]
     bound.answer = bound.binder.explain(ends, [walk.runs[sample.run].answer for sample in ends]) if ends else None
     bound.cost += bound.answer.cost if bound.answer else 0.0

@@ -21,7 +21,7 @@ class Unset:
         return "UNSET"
 
     def __reduce__(self) -> str:
-        return "UNSET"  # the one there is, in another process too
+        return "UNSET"  # unpickles as the constant
 
 
 UNSET = Unset()
@@ -87,40 +87,45 @@ def run_of(trace: Trace, number: int) -> Run:
     return Run(trace.inputs, calls, trace.answer if trace.executed else UNSET, number, len(trace.calls))
 
 
-def without_repeats(run: Run, writing: Collection[str] = ()) -> Run:
-    """The run without calls that repeat the previous call with the same arguments and result.
+def without_repeats(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """The runs without calls that repeat the previous call with the same arguments and result.
 
     Args:
-        run: A trace.
+        runs: The traces.
         writing: Tools that change something: their calls stay.
     """
-    kept: list[Call] = []
-    for call in run.calls:
-        last = kept[-1] if kept else None
-        if call.tool in writing or last is None or not _same(last, call):
-            kept.append(call)
-    return replace(run, calls=tuple(kept))
+    fewer: list[Run] = []
+    for run in runs:
+        calls: list[Call] = []
+        for call in run.calls:
+            if call.tool in writing or not calls or not _same(calls[-1], call):
+                calls.append(call)
+        fewer.append(replace(run, calls=tuple(calls)))
+    return fewer
 
 
 def _same(first: Call, second: Call) -> bool:
     return first.tool == second.tool and json_equal(first.args, second.args) and json_equal(first.value, second.value)
 
 
-def without_idle(run: Run, writing: Collection[str] = ()) -> Run:
-    """The run without calls whose results appear neither in a later call nor in the answer, whole or in part.
+def without_idle(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """The runs without calls whose results appear neither in a later call nor in the answer, whole or in part.
 
     Args:
-        run: A trace.
+        runs: The traces.
         writing: Tools that change something: their calls stay.
     """
-    kept: list[Call] = []
-    later = [*_inside(run.answer)]
-    for call in reversed(run.calls):
-        parts = [part for part in _inside(call.value) if part not in _TRIVIAL]
-        if call.tool in writing or not parts or any(part in later for part in parts):
-            kept.append(call)
-            later += _inside(call.args)
-    return replace(run, calls=tuple(reversed(kept)))
+    fewer: list[Run] = []
+    for run in runs:
+        calls: list[Call] = []
+        later = _inside(run.answer)
+        for call in reversed(run.calls):
+            parts = [part for part in _inside(call.value) if part not in _TRIVIAL]
+            if call.tool in writing or not parts or any(part in later for part in parts):
+                calls.append(call)
+                later += _inside(call.args)
+        fewer.append(replace(run, calls=tuple(reversed(calls))))
+    return fewer
 
 
 def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
@@ -133,12 +138,12 @@ def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[R
         runs: All traces of a task. A single trace stays as it is.
         writing: Tools that change something: their calls stay.
     """
-    kept = list(runs)
+    fewer = list(runs)
     while True:
-        gone = {tool for tool in _seldom(kept) - set(writing) if not any(_needed(run, tool) for run in kept)}
-        if not gone:
-            return kept
-        kept = [replace(run, calls=tuple(call for call in run.calls if call.tool not in gone)) for run in kept]
+        strays = {tool for tool in _seldom(fewer) - set(writing) if not any(_needed(run, tool) for run in fewer)}
+        if not strays:
+            return fewer
+        fewer = [replace(run, calls=tuple(call for call in run.calls if call.tool not in strays)) for run in fewer]
 
 
 def _seldom(runs: Sequence[Run]) -> set[str]:

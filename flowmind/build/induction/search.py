@@ -1,11 +1,4 @@
-"""Searches for the workflow behind traces: binds layouts, plans the cheapest, and ranks the results by cost.
-
-Replay: the calls of one trace, one after the other, with their data flow, as a trace compiler writes them.
-
-The workflow has no branches and no loops. It is the baseline for induction.
-
-Runs induction in separate processes, because the search is pure Python and holds the interpreter lock.
-"""
+"""The search for the workflow behind traces: layouts are bound, the cheapest are planned, and ranked by cost."""
 
 from __future__ import annotations
 
@@ -56,6 +49,10 @@ PLANNED = 8
 """Layouts whose conditions are searched, chosen by the cost of what they leave unexplained."""
 ALWAYS = 3
 """Number of these that are searched even if another one is already cheaper."""
+UNSOUND = 20.0
+"""Cost of a workflow that may not be used."""
+Loops = tuple[str, ...]
+"""The names of a layout's loops."""
 
 
 @dataclass
@@ -68,7 +65,7 @@ class Induced:
     problems: tuple[Problem, ...]
     """The problems that `check` finds."""
     guesses: tuple[str, ...] = ()
-    """The values that writing tools would be given without a source."""
+    """The values that tools would write without a source."""
 
     @property
     def sound(self) -> bool:
@@ -83,11 +80,7 @@ class Induced:
     @property
     def cost(self) -> float:
         """The lower, the likelier."""
-        return self.plan.cost + (0 if self.sound else 20)
-
-
-Loops = tuple[str, ...]
-"""The names of a layout's loops."""
+        return self.plan.cost + (0 if self.sound else UNSOUND)
 
 
 def plans(
@@ -104,51 +97,66 @@ def plans(
     names = list(inputs.get("properties", {}))
     runs = with_forms(runs)
 
-    def bound(layout: Layout, most: float = math.inf, thorough: bool = True) -> Bound | None:
-        return bind(walk(runs, layout, names), reading.said, reading.constants, most, thorough)
+    def bound_of(layout: Layout, most: float = math.inf, thorough: bool = True) -> Bound | None:
+        return bind(walk(runs, layout, names), reading, most, thorough)
 
     every = [layout for layout in layouts(runs) if among is None or layout.loops in among]
     every.sort(key=lambda layout: len(layout.sites))
-    looped: list[Bound] = []
-    # with more loops more stands behind one, which is not explained yet: only equally many are held against each other
+    filled = _looped(every, bound_of)
+    # a straight layout has a site for every call: a long one is not worth it if a loop explains all calls
+    most = min((plan.cost for plan in filled if not plan.open), default=math.inf) + MARGIN
+    straight = [bound_of(layout, most) for layout in every if not layout.loops]
+    filled = sorted([*filled, *(fill(bound) for bound in straight if bound is not None)], key=_cost)
+    filled = _refined(filled, bound_of)
+    decided: list[Plan] = []
+    for plan in ([plan for plan in filled if not plan.open] or filled[:ALWAYS])[:PLANNED]:
+        if len(decided) >= ALWAYS and plan.cost >= min(map(_cost, decided)):
+            break  # conditions only add to the cost
+        decide(plan, names)
+        decided.append(plan)
+    return sorted(decided, key=_cost)
+
+
+def _cost(plan: Plan) -> float:
+    return plan.cost
+
+
+def _looped(every: Sequence[Layout], bound_of: Callable[..., Bound | None]) -> list[Plan]:
+    """The plans of layouts with loops that are explained completely."""
+    candidates: list[Bound] = []
+    # what stands behind a loop is not explained yet, so that only layouts with equally many loops are compared
     least = defaultdict[int, float](lambda: math.inf)
     for layout in every:
         count = len(layout.loops)
-        if count and (found := bound(layout, least[count] + MARGIN, False)) is not None:
-            looped.append(found)
-            least[count] = min(least[count], found.cost)
-    looped.sort(key=lambda one: one.cost + outlay(one.walk.layout))
-    again = [one if one.settled else bound(one.walk.layout) for one in looped[:FILLED]]
-    made: list[Plan] = []
-    for one in sorted((one for one in again if one is not None), key=lambda one: one.cost):
-        if len(made) < SURELY or one.cost < min(plan.cost for plan in made) + SLACK:
-            made.append(fill(one))  # what stands behind loops only adds to what it costs
-    # a long trace laid out straight has a site for every call: not worth it where a loop explains them all
-    most = min((one.cost for one in made if not one.open), default=math.inf) + MARGIN
-    straight = [bound(layout, most) for layout in every if not layout.loops]
-    made = sorted([*made, *[fill(one) for one in straight if one is not None]], key=lambda one: one.cost)
-    seen = {_shape(one.bound.walk.layout) for one in made}
+        if count and (bound := bound_of(layout, least[count] + MARGIN, False)) is not None:
+            candidates.append(bound)
+            least[count] = min(least[count], bound.cost)
+    candidates.sort(key=lambda bound: bound.cost + outlay(bound.walk.layout))
+    thorough = [bound if bound.settled else bound_of(bound.walk.layout) for bound in candidates[:FILLED]]
+    filled: list[Plan] = []
+    for bound in sorted((bound for bound in thorough if bound is not None), key=lambda bound: bound.cost):
+        if len(filled) < SURELY or bound.cost < min(map(_cost, filled)) + SLACK:
+            filled.append(fill(bound))  # what stands behind loops only adds to the cost
+    return filled
+
+
+def _refined(filled: list[Plan], bound_of: Callable[..., Bound | None]) -> list[Plan]:
+    """The plans, and those of layouts with added places that may explain what the cheapest plans leave open."""
+    seen = {_shape(plan.bound.walk.layout) for plan in filled}
     for _ in range(REFINED):
-        chosen = [one for one in [*made[:4], *[one for one in made if not one.loops][:1]] if not one.refined]
+        straight = [plan for plan in filled if not plan.loops][:1]
         new: list[Plan] = []
-        for one in chosen:
-            one.refined = True
-            for layout in islice(refined(one), PLACED):
+        for plan in [plan for plan in [*filled[:4], *straight] if not plan.refined]:
+            plan.refined = True
+            for layout in islice(refined(plan), PLACED):
                 if (shape := _shape(layout)) not in seen:
                     seen.add(shape)
-                    found = bound(layout, one.bound.cost + MARGIN)
-                    new += [fill(found)] if found is not None else []
+                    bound = bound_of(layout, plan.bound.cost + MARGIN)
+                    new += [fill(bound)] if bound is not None else []
         if not new:
             break
-        made = sorted([*made, *new], key=lambda one: one.cost)
-    decided: list[Plan] = []
-    whole = [one for one in made if not one.open]
-    for one in (whole or made[:ALWAYS])[:PLANNED]:
-        if len(decided) >= ALWAYS and one.cost >= min(other.cost for other in decided):
-            break  # conditions only add to what it costs
-        decide(one, reading.agreement, reading.constants, reading.said, names)
-        decided.append(one)
-    return sorted(decided, key=lambda one: one.cost)
+        filled = sorted([*filled, *new], key=_cost)
+    return filled
 
 
 def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
@@ -157,7 +165,7 @@ def _shape(layout: Layout) -> tuple[tuple[Key, ...], ...]:
 
 
 @dataclass(frozen=True)
-class Given:
+class Request:
     """The input of induction."""
 
     runs: Sequence[Run]
@@ -172,78 +180,53 @@ class Given:
     """As for `plans`."""
 
 
-def drafts(given: Given) -> list[Induced]:
+def drafts(request: Request) -> list[Induced]:
     """The workflows of the likeliest plans, sound ones first, then the cheapest.
 
     The traces are read unchanged, then without calls that repeat the previous one. If something is still open, calls
     whose results nothing needs are left out too, first those of tools that only some traces call. This has a cost,
     because a call may serve a condition only.
     """
-    runs, specs, inputs = given.runs, given.specs, given.inputs
-    every = plans(runs, inputs, given.reading, given.among)
+    runs, specs, inputs = request.runs, request.specs, request.inputs
+    every = plans(runs, inputs, request.reading, request.among)
     writing = {spec.name for spec in specs.values() if spec.effect == "write"}
-    tried = [list(runs)]
-    for leave_out, price in _WAYS:
-        repeats = leave_out is _less_repeats
-        if not repeats and not _loose(every):
+    readings = [list(runs)]
+    for leave_out, price in ((without_repeats, REPEATED), (without_strays, STRAY), (without_idle, IDLE)):
+        repeats = leave_out is without_repeats
+        if not repeats and not _has_open_ends(every):
             break
-        less = leave_out(runs, writing)
-        if less in tried or not any(run.calls for run in less):
+        fewer = leave_out(runs, writing)
+        if fewer in readings or not any(run.calls for run in fewer):
             continue
-        tried.append(less)
-        gone = () if repeats else _missing(runs, less)
-        for plan in plans(less, inputs, given.reading, given.among):
-            plan.cost += price * max(len(gone), 1)
-            plan.left_out = gone
+        readings.append(fewer)
+        missing = () if repeats else _missing(runs, fewer)
+        for plan in plans(fewer, inputs, request.reading, request.among):
+            plan.cost += price * max(len(missing), 1)
+            plan.left_out = missing
             every.append(plan)
     by_document: dict[str, Induced] = {}
-    for plan in sorted(every, key=lambda plan: plan.cost)[: 2 * PLANNED]:
-        emitter = Emitter(plan, inputs, given.name)
+    for plan in sorted(every, key=_cost)[: 2 * PLANNED]:
+        emitter = Emitter(plan, inputs, request.name)
         workflow = emitter.write()
         problems = tuple(check(workflow, specs))
         by_document.setdefault(workflow.document, Induced(workflow, plan, emitter, problems, guesses(plan, writing)))
     return sorted(by_document.values(), key=lambda draft: draft.cost)
 
 
-Inducer = Callable[[Given], Awaitable[list[Induced]]]
-"""Does the same as `drafts` without blocking the event loop."""
-
-
-async def drafts_in_thread(given: Given) -> list[Induced]:
-    """Runs `drafts` in a thread. The event loop continues, but more slowly."""
-    return await asyncio.to_thread(drafts, given)
-
-
-def _less_repeats(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
-    return [without_repeats(run, writing) for run in runs]
-
-
-def _less_idle(runs: Sequence[Run], writing: Collection[str]) -> list[Run]:
-    return [without_idle(run, writing) for run in runs]
-
-
-_WAYS = ((_less_repeats, REPEATED), (without_strays, STRAY), (_less_idle, IDLE))
-"""The functions that leave out calls, with their cost: once for repeated calls, else per tool."""
-
-
-def _missing(runs: Sequence[Run], less: Sequence[Run]) -> tuple[str, ...]:
+def _missing(runs: Sequence[Run], fewer: Sequence[Run]) -> tuple[str, ...]:
     """The tools that some run calls less often after calls were left out."""
-    tools = [call.tool for run, other in zip(runs, less, strict=True) for call in run.calls if call not in other.calls]
+    tools = [call.tool for run, other in zip(runs, fewer, strict=True) for call in run.calls if call not in other.calls]
     return tuple(dict.fromkeys(tools))
 
 
-def _loose(candidates: Sequence[Plan]) -> bool:
+def _has_open_ends(candidates: Sequence[Plan]) -> bool:
     """Whether the cheapest plan has an open slot, an unsolved decision, or a result that nothing reads."""
-    best = min(candidates, key=lambda plan: plan.cost, default=None)
-    return best is None or bool(best.open) or bool(best.waiting) or not all(d.solved for d in best.decisions.values())
+    best = min(candidates, key=_cost, default=None)
+    return best is None or bool(best.open or best.waiting) or not all(d.solved for d in best.decisions.values())
 
 
 def induce(
-    traces: Sequence[Trace],
-    specs: Mapping[str, ToolSpec],
-    inputs: JSONSchema,
-    query: str = "",
-    name: str = "workflow",
+    traces: Sequence[Trace], specs: Mapping[str, ToolSpec], inputs: JSONSchema, query: str = "", name: str = "workflow"
 ) -> list[Induced]:
     """The workflows that may have produced the traces of a task, the likeliest first.
 
@@ -255,11 +238,13 @@ def induce(
         name: The workflows' name.
     """
     runs = [run_of(trace, number) for number, trace in enumerate(traces)]
-    return drafts(Given(runs, specs, inputs, read(query), name)) if runs else []
+    return drafts(Request(runs, specs, inputs, read(query), name)) if runs else []
 
 
 def straight(run: Run, inputs: JSONSchema, name: str, query: str = "") -> Workflow:
-    """The workflow that repeats the calls of a trace in order.
+    """The workflow that repeats the calls of one trace in order, with their data flow.
+
+    It has no branches and no loops, and is the baseline for induction.
 
     Args:
         run: The trace.
@@ -267,15 +252,25 @@ def straight(run: Run, inputs: JSONSchema, name: str, query: str = "") -> Workfl
         name: The workflow's name.
         query: The task's text, which distinguishes constants from inputs.
     """
-    reading = read(query)
     layout = next(layouts([run]))
-    bound = bind(walk([run], layout, list(inputs.get("properties", {}))), reading.said, reading.constants)
+    bound = bind(walk([run], layout, list(inputs.get("properties", {}))), read(query))
     assert bound is not None, "without a limit every layout is bound"
     return Emitter(fill(bound), inputs, name).write()
 
 
+Inducer = Callable[[Request], Awaitable[list[Induced]]]
+"""Does the same as `drafts` without blocking the event loop."""
+
+
+async def drafts_in_thread(request: Request) -> list[Induced]:
+    """Runs `drafts` in a thread. The event loop continues, but more slowly."""
+    return await asyncio.to_thread(drafts, request)
+
+
 class Inducers(Helpers):
-    """Processes that induce workflows. One starts when it is first needed.
+    """Processes that induce workflows, because the search is pure Python and holds the interpreter lock.
+
+    A process starts when it is first needed.
 
     Args:
         count: How many processes.
@@ -283,17 +278,17 @@ class Inducers(Helpers):
 
     def __init__(self, count: int) -> None:
         super().__init__(__name__, None, count)
-        # threads of our own: who waits for a process must not keep the loop's others from running tools
+        # separate threads: a call that waits for a process must not keep the loop's other threads from running tools
         self._threads = ThreadPoolExecutor(count)
 
-    async def drafts(self, given: Given) -> list[Induced]:
-        """As `inducing.drafts`, in one of the processes.
+    async def drafts(self, request: Request) -> list[Induced]:
+        """As the function `drafts`, in one of the processes.
 
         Raises:
             RuntimeError: If the process has ended, or the induction raised something.
         """
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, given)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, request)
         except HelperEnded as ended:
             raise RuntimeError(f"induction: its process has ended ({ended})") from None
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from flowmind.build.induction.control_flow import ROUND, VISITS
 from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.wording import Reading
 from flowmind.workflow.document import Binding, Literal_, Var
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.schema import json_equal
@@ -186,12 +187,12 @@ class Pool:
 
     envs: Sequence[Env]
     """The variables at each sample."""
-    said: Callable[[Any], float] = lambda value: 0.0
-    """The degree, 0 to 1, to which the task's text names a constant."""
+    reading: Reading = field(default_factory=Reading)
+    """The task's text."""
     order: Mapping[str, float] = field(default_factory=dict[str, float])
     """The cost of each variable, 1 by default."""
     constants: Sequence[Any] = ()
-    """The constants that the text names."""
+    """The constants that the text names, and others that conditions may compare with."""
     wanted: frozenset[str] = frozenset()
     """Results that nothing reads so far."""
     alone: bool = False
@@ -268,9 +269,9 @@ class Pool:
             inside = list(cast(dict[str, Any], value).values()) if isinstance(value, dict) else cast(list[Any], value)
             return 0.9 if not inside else min(9.0, 0.5 + sum(map(self.price, inside)))
         if value is None or isinstance(value, bool) or value in (0, 1, "", " ", ", ", "-", ",", "."):
-            return 1.1 - 0.3 * self.said(value)
+            return 1.1 - 0.3 * self.reading.said(value)
         leaked = self.alone and isinstance(value, str) and value in self.texts
-        return 2.6 - (0.7 if leaked else 1.9) * self.said(value) + (1.0 if leaked else 0.0)
+        return 2.6 - (0.7 if leaked else 1.9) * self.reading.said(value) + (1.0 if leaked else 0.0)
 
     def _index(self) -> Index:
         """The parts of the first sample's variables."""

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -375,7 +375,7 @@ class Reading:
         default_factory=dict[tuple[str, str, frozenset[str]], float], compare=False
     )
 
-    @property
+    @cached_property
     def constants(self) -> Sequence[Any]:
         """The numbers and quoted texts in it."""
         return list(dict.fromkeys(mention.value for mention in self.named))

@@ -20,7 +20,7 @@ from flowmind.build.induction.conditions import negated
 from flowmind.build.induction.control_flow import Key
 from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.runs import Run, run_of
-from flowmind.build.induction.search import Given, Induced, Inducer, Loops, drafts_in_thread
+from flowmind.build.induction.search import Induced, Inducer, Loops, Request, drafts_in_thread
 from flowmind.build.induction.wording import NAMED, Reading, read
 from flowmind.build.settings import Settings, rounds_of
 from flowmind.protocols import ChatModel
@@ -193,9 +193,9 @@ class Work:
         return list(found.values())
 
     async def drafts(self, among: Collection[Loops] | None = None) -> list[Induced]:
-        """The likeliest workflows that `runs` may come from; `among` as for `inducing.plans`."""
+        """The likeliest workflows that `runs` may come from; `among` as for `search.plans`."""
         specs = dict(self.environment.specs)
-        return await self.inducer(Given(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
+        return await self.inducer(Request(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
         """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
