@@ -21,9 +21,9 @@ from test_verified import branching_benchmark
 from experiments import runner
 from experiments.runner import RunOptions, replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
+from flowmind.build.induction.control_flow import UNSET, run_of
 from flowmind.build.induction.evidence import evidence, questions
 from flowmind.build.induction.planning import variants
-from flowmind.build.induction.runs import UNSET, run_of
 from flowmind.build.induction.search import Induced, Inducers, Request, drafts
 from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings

@@ -11,8 +11,8 @@ from typing import Any
 from flowmind.build.brief import summarize_brief
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Executions, is_complete, make_agent, without_example
+from flowmind.build.induction.control_flow import run_of
 from flowmind.build.induction.evidence import evidence, questions, with_plan
-from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
 from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings, rounds_of

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
 
-from flowmind.build.induction.control_flow import ROUND, VISITS
-from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.control_flow import ROUND, UNSET, VISITS
 from flowmind.build.induction.terms import Pool, Term, is_number, key_of
 
 MOST = 24

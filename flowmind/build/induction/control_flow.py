@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise, product
 from typing import Any, NamedTuple, cast
 
-from flowmind.build.induction.runs import UNSET, Call, Run, tool_of
+from flowmind.trace.events import Trace
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
 
 Key = tuple[str, ...]
 START: Key = ("start",)
@@ -24,6 +26,79 @@ END: Key = ("end",)
 MAX_LAYOUTS = 120
 EARLY = ":"
 """Marks the names of sites on paths that diverge before their tools differ."""
+
+
+class Unset:
+    """The value of an unset variable."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __reduce__(self) -> str:
+        return "UNSET"  # unpickles as the constant
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A successful call."""
+
+    tool: str
+    args: dict[str, Any]
+    value: Any
+    place: int
+    """The place in `Trace.calls`, from 0."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One trace."""
+
+    inputs: dict[str, Any]
+    calls: tuple[Call, ...]
+    answer: Any
+    """UNSET if the trace has none."""
+    number: int
+    """The number of the trace, from 0."""
+    steps: int = 0
+    """The number of the trace's calls, including failed ones."""
+    forms: frozenset[str] = frozenset()
+    """Tools that are called with different sets of arguments. Each set counts as a tool of its own."""
+
+    @cached_property
+    def tools(self) -> tuple[str, ...]:
+        """The tools in order of the calls; names of tools in `forms` include the arguments."""
+        return tuple(
+            f"{call.tool}({','.join(sorted(call.args))})" if call.tool in self.forms else call.tool
+            for call in self.calls
+        )
+
+
+def tool_of(label: str) -> str:
+    """The name of the tool of a label in `Run.tools`."""
+    return label.partition("(")[0]
+
+
+def with_forms(runs: Sequence[Run]) -> list[Run]:
+    """The runs with `forms` set."""
+    names: dict[str, set[frozenset[str]]] = {}
+    for run in runs:
+        for call in run.calls:
+            names.setdefault(call.tool, set()).add(frozenset(call.args))
+    forms = frozenset(tool for tool, kinds in names.items() if len(kinds) > 1)
+    return [replace(run, forms=forms) for run in runs] if forms else list(runs)
+
+
+def run_of(trace: Trace, number: int) -> Run:
+    """The successful business calls of a trace."""
+    calls = tuple(
+        Call(step.call.tool, step.call.args, step.observation.value, place)
+        for place, step in enumerate(trace.calls)
+        if step.observation.ok and step.call.tool not in GRAPH_TOOLS
+    )
+    return Run(trace.inputs, calls, trace.answer if trace.executed else UNSET, number, len(trace.calls))
 
 
 @dataclass(frozen=True)

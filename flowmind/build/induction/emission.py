@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowmind.build.induction.conditions import negated
-from flowmind.build.induction.control_flow import ALL, END, START, VISITS, Key, index_name, inside
+from flowmind.build.induction.control_flow import ALL, END, START, VISITS, Key, index_name, inside, tool_of
 from flowmind.build.induction.loops import Edge
 from flowmind.build.induction.planning import Plan, Set
-from flowmind.build.induction.runs import tool_of
 from flowmind.workflow.document import (
     Assign,
     Binding,

@@ -11,11 +11,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, cast
 
-from flowmind.build.induction.control_flow import END, Key, Sample
+from flowmind.build.induction.control_flow import END, UNSET, Key, Sample, tool_of
 from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.planning import Plan
 from flowmind.build.induction.provenance import Slot
-from flowmind.build.induction.runs import UNSET, tool_of
 from flowmind.build.induction.terms import Term, is_number
 from flowmind.build.induction.wording import NAMED
 from flowmind.trace.events import Called, Event, Origin, Trace

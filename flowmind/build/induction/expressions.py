@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice, permutations
 from typing import Any, cast
 
-from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.control_flow import UNSET
 from flowmind.build.induction.terms import Pool, Term, all_are, fields_of, is_number, joint_uses, literal, same
 from flowmind.workflow.document import Binding, ListOf, ObjectOf
 from tools_registry.specs.schema import json_equal

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from flowmind.build.induction.control_flow import Key, Sample, Walk, inside, junction
-from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.control_flow import UNSET, Key, Sample, Walk, inside, junction
 from flowmind.build.induction.terms import Term, evaluated
 from tools_registry.specs.schema import json_equal
 

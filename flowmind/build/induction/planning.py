@@ -16,6 +16,7 @@ from flowmind.build.induction.control_flow import (
     END,
     LATER,
     ROUND,
+    UNSET,
     VISITS,
     Event,
     Key,
@@ -28,7 +29,6 @@ from flowmind.build.induction.control_flow import (
 )
 from flowmind.build.induction.loops import Edge
 from flowmind.build.induction.provenance import Bound, Rows, Slot, finish
-from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.terms import Pool, Term, evaluated
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 

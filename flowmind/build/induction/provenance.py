@@ -14,6 +14,7 @@ from flowmind.build.induction.control_flow import (
     LATER,
     ROUND,
     START,
+    UNSET,
     VISITS,
     Key,
     Sample,
@@ -22,7 +23,6 @@ from flowmind.build.induction.control_flow import (
 )
 from flowmind.build.induction.expressions import MAX_PARTS, columns_of, explain
 from flowmind.build.induction.loops import Carried, Edge, carried_values, running_totals, value_of
-from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.terms import Index, Pool, Term, is_number, same, variable
 from flowmind.build.induction.wording import Reading
 from flowmind.workflow.document import Var

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from flowmind.build.induction.control_flow import END, Event, Key, Layout, Sample, Walk, inside, junction
+from flowmind.build.induction.control_flow import END, UNSET, Event, Key, Layout, Sample, Walk, inside, junction
 from flowmind.build.induction.expressions import explain
 from flowmind.build.induction.planning import Plan, Set
-from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.terms import Term, same
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from tools_registry.specs.schema import json_equal

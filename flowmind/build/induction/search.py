@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
+from flowmind.base.files import dump_json
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
-from flowmind.build.induction.control_flow import Key, Layout, layouts, walk
+from flowmind.build.induction.control_flow import UNSET, Call, Key, Layout, Run, layouts, run_of, walk, with_forms
 from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.evidence import guesses
 from flowmind.build.induction.planning import Plan, decide, fill, outlay, simulate
 from flowmind.build.induction.provenance import Bound, bind
 from flowmind.build.induction.refinement import refined
-from flowmind.build.induction.runs import Run, run_of, with_forms, without_idle, without_repeats, without_strays
 from flowmind.build.induction.wording import Reading, read
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import Problem, check
 from flowmind.workflow.document import Workflow
-from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolSpec
 
 REPEATED = 0.5
@@ -223,6 +223,123 @@ def _has_open_ends(candidates: Sequence[Plan]) -> bool:
     """Whether the cheapest plan has an open slot, an unsolved decision, or a result that nothing reads."""
     best = min(candidates, key=_cost, default=None)
     return best is None or bool(best.open or best.waiting) or not all(d.solved for d in best.decisions.values())
+
+
+# Leaving out calls
+
+
+def without_repeats(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """The runs without calls that repeat the previous call with the same arguments and result.
+
+    Args:
+        runs: The traces.
+        writing: Tools that change something: their calls stay.
+    """
+    fewer: list[Run] = []
+    for run in runs:
+        calls: list[Call] = []
+        for call in run.calls:
+            if call.tool in writing or not calls or not _same(calls[-1], call):
+                calls.append(call)
+        fewer.append(replace(run, calls=tuple(calls)))
+    return fewer
+
+
+def _same(first: Call, second: Call) -> bool:
+    return first.tool == second.tool and json_equal(first.args, second.args) and json_equal(first.value, second.value)
+
+
+def without_idle(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """The runs without calls whose results appear neither in a later call nor in the answer, whole or in part.
+
+    Args:
+        runs: The traces.
+        writing: Tools that change something: their calls stay.
+    """
+    fewer: list[Run] = []
+    for run in runs:
+        calls: list[Call] = []
+        later = _inside(run.answer)
+        for call in reversed(run.calls):
+            parts = [part for part in _inside(call.value) if part not in _TRIVIAL]
+            if call.tool in writing or not parts or any(part in later for part in parts):
+                calls.append(call)
+                later += _inside(call.args)
+        fewer.append(replace(run, calls=tuple(reversed(calls))))
+    return fewer
+
+
+def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run]:
+    """The runs without calls of tools that only some traces call, once, and whose results nothing needs.
+
+    A result is needed if a later call or the answer contains it or a part of it, and nothing provided that before. The
+    call may have served a condition, so a workflow without it is a guess.
+
+    Args:
+        runs: All traces of a task. A single trace stays as it is.
+        writing: Tools that change something: their calls stay.
+    """
+    fewer = list(runs)
+    while True:
+        strays = {tool for tool in _seldom(fewer) - set(writing) if not any(_needed(run, tool) for run in fewer)}
+        if not strays:
+            return fewer
+        fewer = [replace(run, calls=tuple(call for call in run.calls if call.tool not in strays)) for run in fewer]
+
+
+def _seldom(runs: Sequence[Run]) -> set[str]:
+    """Tools that some traces call once and the others never."""
+    counts = [Counter(call.tool for call in run.calls) for run in runs]
+    called = {tool for count in counts for tool in count}
+    return {tool for tool in called if {count[tool] for count in counts} == {0, 1}}
+
+
+def _needed(run: Run, tool: str) -> bool:
+    """Whether an argument or the answer contains a part of the tool's result that nothing before provided."""
+    place = next((place for place, call in enumerate(run.calls) if call.tool == tool), None)
+    if place is None:
+        return False
+    result = run.calls[place].value
+    others = [*run.inputs.values(), *(call.value for call in run.calls[:place])]
+    for call in run.calls[place + 1 :]:
+        if any(_holds(value, result, others) for value in call.args.values()):
+            return True
+        others.append(call.value)
+    return run.answer is not UNSET and _holds(run.answer, result, others)
+
+
+def _holds(value: Any, result: Any, others: Sequence[Any]) -> bool:
+    """Whether a value contains something that only this result provides. Whole values take precedence over parts."""
+    key = dump_json(value)
+    if key in _TRIVIAL or any(key == dump_json(other) for other in others):
+        return False
+    if key == dump_json(result):
+        return True
+    if any(key in _inside(other) for other in others):
+        return False
+    return key in _inside(result) or any(_holds(part, result, others) for part in _parts_of(value))
+
+
+_TRIVIAL = frozenset(["true", "false", "null", "0", "1", '""', "[]", "{}"])
+
+
+def _inside(value: Any) -> list[str]:
+    """The keys of a value and its parts."""
+    if value is UNSET:
+        return []
+    keys = [dump_json(value)]
+    for part in _parts_of(value):
+        keys += _inside(part)
+    return keys
+
+
+def _parts_of(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast(dict[str, Any], value).values())
+    return cast(list[Any], value)[:200] if isinstance(value, list) else []
+
+
+# Doors
 
 
 def induce(

@@ -9,8 +9,7 @@ from itertools import chain, islice
 from types import UnionType
 from typing import Any, cast
 
-from flowmind.build.induction.control_flow import ROUND, VISITS
-from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.control_flow import ROUND, UNSET, VISITS
 from flowmind.build.induction.wording import Reading
 from flowmind.workflow.document import Binding, Literal_, Var
 from flowmind.workflow.expressions import ExpressionError, evaluate

@@ -17,9 +17,8 @@ from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
 from flowmind.build.induction.conditions import negated
-from flowmind.build.induction.control_flow import Key
+from flowmind.build.induction.control_flow import Key, Run, run_of
 from flowmind.build.induction.emission import Emitter
-from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.induction.search import Induced, Inducer, Loops, Request, drafts_in_thread
 from flowmind.build.induction.wording import NAMED, Reading, read
 from flowmind.build.settings import Settings, rounds_of
