@@ -1,15 +1,9 @@
-"""Loops that only go through a list and collect one value of each round become `map` nodes.
-
-Such a loop says more than it needs to: its counter, its list of results, its test. As a map it is one node, and
-nothing of a round is left behind.
-
-Writes a plan as a workflow.
-"""
+"""Emission: a plan becomes a workflow. Loops that only map a list become `map` nodes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +17,6 @@ from flowmind.workflow.document import (
     Condition,
     End,
     Literal_,
-    LLMNode,
     Map,
     Node,
     Start,
@@ -51,13 +44,12 @@ class _Loop:
     """A loop that is a map."""
 
     nodes: frozenset[str]
-    """All nodes that it replaces, including the assignments of initial values."""
+    """All nodes that the map replaces, including the assignments of initial values."""
     test: str
-    before: str
-    """The edges that led to it."""
-    arm: bool | None
+    """The condition node of the loop."""
     after: str
-    made: Map
+    """The node that follows the loop."""
+    map: Map
 
 
 def with_maps(workflow: Workflow) -> Workflow:
@@ -68,26 +60,24 @@ def with_maps(workflow: Workflow) -> Workflow:
 
 
 def _replaced(workflow: Workflow, loop: _Loop) -> Workflow:
-    nodes: list[Node] = []
-    for node in workflow.nodes:
-        if node.id == loop.test:
-            nodes.append(loop.made)
-        elif node.id not in loop.nodes:
-            nodes.append(node)
-    kept = [edge for edge in workflow.edges if edge.source not in loop.nodes and edge.target not in loop.nodes]
-    into = [
-        edge.model_copy(update={"target": loop.made.id})
-        for edge in workflow.edges
-        if edge.target in loop.nodes and edge.source not in loop.nodes
+    nodes = [
+        loop.map if node.id == loop.test else node
+        for node in workflow.nodes
+        if node.id == loop.test or node.id not in loop.nodes
     ]
-    out = Link.model_validate({"from": loop.made.id, "to": loop.after})
-    return workflow.model_copy(update={"nodes": tuple(nodes), "edges": (*kept, *into, out)})
+    edges = [edge for edge in workflow.edges if edge.source not in loop.nodes]
+    edges = [
+        edge.model_copy(update={"target": loop.map.id}) if edge.target in loop.nodes else edge
+        for edge in sorted(edges, key=lambda edge: edge.target in loop.nodes)
+    ]
+    out = Link.model_validate({"from": loop.map.id, "to": loop.after})
+    return workflow.model_copy(update={"nodes": tuple(nodes), "edges": (*edges, out)})
 
 
 def _loops(workflow: Workflow) -> Iterator[_Loop]:
     for node in workflow.nodes:
-        if isinstance(node, Condition) and (found := _read(workflow, node)) is not None:
-            yield found
+        if isinstance(node, Condition) and (loop := _loop_of(workflow, node)) is not None:
+            yield loop
 
 
 def _test(expr: str) -> tuple[str, str, bool] | None:
@@ -104,63 +94,56 @@ def _way(workflow: Workflow, node: str, arm: bool | None) -> str | None:
     return next((edge.target for edge in workflow.after(node) if edge.when == arm), None)
 
 
-def _read(workflow: Workflow, test: Condition) -> _Loop | None:
-    """The map that a loop amounts to; None if the loop does more."""
-    found = _test(test.expr)
-    if found is None:
+def _loop_of(workflow: Workflow, test: Condition) -> _Loop | None:
+    """The map that a loop is equal to; None if the loop does more."""
+    if (parts := _test(test.expr)) is None:
         return None
-    counter, listed, stay = found
+    counter, listed, stay = parts
     over = _var(listed)
     inside, after = _way(workflow, test.id, stay), _way(workflow, test.id, not stay)
     if over is None or inside is None or after is None:
         return None
-    where, rounds = "", [_chain(workflow, inside, test.id)]
+    where, chain = "", _chain(workflow, inside, test.id)
     choice = workflow.by_id[inside]
     skipped: list[str] = []
     if isinstance(choice, Condition):
         ways = {arm: _way(workflow, choice.id, arm) for arm in (True, False)}
         chains = {arm: _chain(workflow, way, test.id) if way else None for arm, way in ways.items()}
-        idle = next((arm for arm, chain in chains.items() if chain is not None and _idle(chain, counter, listed)), None)
+        idle = next((arm for arm, nodes in chains.items() if nodes is not None and _idle(nodes, counter, listed)), None)
         if idle is None:
             return None
-        rounds = [chains[not idle]]
+        chain = chains[not idle]
         skipped = [choice.id, *(node.id for node in chains[idle] or [])]
         where = negated(choice.expr) if idle else choice.expr
-    chain = rounds[0]
     if chain is None or len(chain) < 3:
         return None
     first, *body, last = chain
     if not (isinstance(first, Assign) and first.expr == f"{listed}[{counter}]" and _steps(last, counter)):
         return None
-    begun = _begun(workflow, test.id, {node.id for node in chain} | set(skipped), counter)
-    if begun is None:
-        return None
+    before = _assignments_before(workflow, test.id, {node.id for node in chain} | set(skipped), counter)
     gathered = [node for node in body if isinstance(node, Assign) and _appends(node)]
-    if len(gathered) != 1 or gathered[0].output not in begun[1]:
+    if before is None or len(gathered) != 1 or gathered[0].output not in before[1]:
         return None
     result = gathered[0]
     name = _free(workflow, f"map_{result.output}"[:56])
-    made = _map(name, over, first.output, where.replace(f"{listed}[{counter}]", first.output), body, result)
-    nodes = frozenset([test.id, *(node.id for node in chain), *skipped, begun[0][counter], begun[0][result.output]])
-    if made is None or not _closed(
-        workflow, made, nodes, {counter, first.output, *(node.output for node in made.body)}
-    ):
+    node = _map(name, over, first.output, where.replace(f"{listed}[{counter}]", first.output), body, result)
+    own = [test.id, *(node.id for node in chain), *skipped, before[0][counter], before[0][result.output]]
+    if node is None or not _closed(workflow, node, own, {counter, *(step.output for step in node.body)}):
         return None
-    source = next(edge for edge in workflow.edges if edge.target in nodes and edge.source not in nodes)
-    return _Loop(nodes, test.id, source.source, source.when, after, made)
+    return _Loop(frozenset(own), test.id, after, node)
 
 
 def _chain(workflow: Workflow, begin: str, end: str) -> list[Node] | None:
     """The nodes from one to another, if there is a single path of calls and assignments."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     here: str | None = begin
     while here is not None and here != end:
         node = workflow.by_id[here]
-        if not isinstance(node, ToolNode | Assign) or node in found:
+        if not isinstance(node, ToolNode | Assign) or node in nodes:
             return None
-        found.append(node)
+        nodes.append(node)
         here = _way(workflow, here, None)
-    return found if here == end else None
+    return nodes if here == end else None
 
 
 def _appends(node: Assign) -> bool:
@@ -181,7 +164,9 @@ def _idle(chain: list[Node], counter: str, listed: str) -> bool:
     return all(_steps(node, counter) or getattr(node, "expr", None) == f"{listed}[{counter}]" for node in chain)
 
 
-def _begun(workflow: Workflow, test: str, loop: set[str], counter: str) -> tuple[dict[str, str], set[str]] | None:
+def _assignments_before(
+    workflow: Workflow, test: str, loop: set[str], counter: str
+) -> tuple[dict[str, str], set[str]] | None:
     """The assignments right before a loop by variable, and those of them that set an empty list."""
     sources = [edge.source for edge in workflow.edges if edge.target == test and edge.source not in loop]
     if len(sources) != 1:
@@ -204,50 +189,42 @@ def _begun(workflow: Workflow, test: str, loop: set[str], counter: str) -> tuple
 
 def _map(name: str, over: Var, item: str, where: str, body: list[Node], result: Assign) -> Map | None:
     """The map node; None if a step reads a variable that only a later step sets, as an accumulation does."""
-    steps: list[ToolNode | Assign] = []
+    steps = [node for node in body if isinstance(node, ToolNode | Assign) and node is not result]
     collected = (result.expr or "")[len(result.output) + 4 : -1]
-    for node in body:
-        if isinstance(node, ToolNode | Assign) and node is not result:
-            steps.append(node)
     collect = _var(collected)
     if collect is None:
-        made = f"{result.output}_item"
-        steps.append(Assign(id=made, expr=collected, output=made))
-        collect = Var(var=made)
+        element = f"{result.output}_item"
+        steps.append(Assign(id=element, expr=collected, output=element))
+        collect = Var(var=element)
     outputs = [step.output for step in steps]
-    for place, step in enumerate(steps):
-        if _read_by(step) & {*outputs[place:], result.output}:
-            return None
-    if len(set(outputs)) < len(outputs) or (body.index(result) < len(body) - 1 and _sets(body, collect)):
+    if any(_read_by(step) & {*outputs[place:], result.output} for place, step in enumerate(steps)):
+        return None
+    last = body[-1]
+    overwritten = last is not result and isinstance(last, ToolNode | Assign) and last.output in reads(collect)
+    if len(set(outputs)) < len(outputs) or overwritten:
         return None
     return Map(
         id=name, over=over, item=item, where=where or None, body=tuple(steps), collect=collect, output=result.output
     )
 
 
-def _sets(body: list[Node], collect: Binding) -> bool:
-    """Whether the last step sets a variable that `collect` reads."""
-    names = set(reads(collect))
-    return isinstance(body[-1], ToolNode | Assign) and body[-1].output in names
-
-
 def _read_by(node: Node) -> set[str]:
-    found = {name for binding in bindings(node) for name in reads(binding)}
+    """The variables that a node reads."""
+    names = {name for binding in bindings(node) for name in reads(binding)}
     expr: Any = getattr(node, "expr", None) or getattr(node, "where", None)
-    return found | (set(names_in(expr)) if expr else set())
+    return names | (set(names_in(expr)) if expr else set())
 
 
-def _closed(workflow: Workflow, made: Map, nodes: frozenset[str], own: set[str]) -> bool:
-    """Whether no node outside the loop reads a variable that a round sets."""
-    outside = [node for node in workflow.nodes if node.id not in nodes]
-    read = set[str]().union(*(_read_by(node) for node in outside))
-    for node in outside:
-        if isinstance(node, Map):
-            read |= set[str]().union(*(_read_by(step) for step in node.body)) | set(reads(node.collect))
-        if isinstance(node, LLMNode):
-            read |= {name for binding in node.args.values() for name in reads(binding)}
-    others = {node.output for node in outside if isinstance(node, ToolNode | Assign | Map | LLMNode)}
-    return not own & read and not own & others and made.item not in workflow.input_names
+def _closed(workflow: Workflow, node: Map, own: Sequence[str], outputs: set[str]) -> bool:
+    """Whether no node outside the loop reads or sets a variable that a round sets."""
+    outside = [other for other in workflow.nodes if other.id not in own]
+    read = set[str]().union(*(_read_by(other) for other in outside))
+    for other in outside:
+        if isinstance(other, Map):
+            read |= set[str]().union(*(_read_by(step) for step in other.body)) | set(reads(other.collect))
+    others = {other.output for other in outside if isinstance(other, ToolNode | Assign | Map)}
+    private = {node.item, *outputs}
+    return not private & (read | others) and node.item not in workflow.input_names
 
 
 def _var(text: str) -> Var | None:
@@ -269,7 +246,7 @@ class Emitter:
     """Writes one workflow.
 
     Args:
-        made: The plan.
+        plan: The plan.
         inputs: JSON Schema of the inputs.
         name: The workflow's name.
         choice: The expression of a condition, by place and number; by default the likeliest candidate.
@@ -316,9 +293,7 @@ class Emitter:
             for assignment in assignments
         ]
         for assignment in sets:
-            names |= (
-                set(reads(assignment.binding)) if assignment.binding is not None else set(names_in(assignment.expr))
-            )
+            names |= _names(assignment)
         for args in self.plan.args.values():
             for binding in args.values():
                 names |= set(reads(binding))
@@ -359,11 +334,8 @@ class Emitter:
         self.links.append(Link.model_validate({"from": source[0], "to": target, "when": source[1]}))
 
     def _assign(self, source: Exit | None, assignment: Set, key: Key) -> Exit:
-        fields: dict[str, Any] = {"id": self._id(f"set_{assignment.name}"[:60]), "output": assignment.name}
-        if assignment.binding is not None:
-            fields["value"] = assignment.binding
-        else:
-            fields["expr"] = assignment.expr
+        value = {"expr": assignment.expr} if assignment.binding is None else {"value": assignment.binding}
+        fields: dict[str, Any] = {"id": self._id(f"set_{assignment.name}"[:60]), "output": assignment.name, **value}
         return self._add(source, Assign(**fields), key)
 
     def _go(self, source: Exit, edge: Edge) -> None:
@@ -396,19 +368,22 @@ class Emitter:
 
     def _ordered(self, sets: list[Set]) -> list[Set]:
         """The assignments in an order in which each variable is read before it is overwritten."""
-        left, found = list(sets), list[Set]()
-        while left:
-            free = [one for one in left if not any(one.name in _names(other) for other in left if other is not one)]
-            chosen = (free or left)[0]
-            found.append(chosen)
-            left.remove(chosen)
-        return found
+        rest, ordered = list(sets), list[Set]()
+        while rest:
+            free = [
+                assignment for assignment in rest
+                if not any(assignment.name in _names(other) for other in rest if other is not assignment)
+            ]  # fmt: skip
+            chosen = (free or rest)[0]
+            ordered.append(chosen)
+            rest.remove(chosen)
+        return ordered
 
     def _enter(self, key: Key, source: Exit) -> None:
         """Writes a place on its first visit, and everything after it."""
         before = len(self.nodes)
-        for one in self.plan.before.get(key, ()):
-            source = self._assign(source, one, key)
+        for assignment in self.plan.before.get(key, ()):
+            source = self._assign(source, assignment, key)
         if key == END:
             answer: Binding = self.plan.answer if self.plan.answer is not None else Literal_(value=None)
             self._add(source, End(id=self._id("end"), output=answer), key)

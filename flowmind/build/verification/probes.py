@@ -1,7 +1,4 @@
-"""Generates inputs near the examples and at the limits that the task's text names.
-
-Probes: inputs of our own making are executed where candidates disagree, and the workflow is derived again.
-"""
+"""Probes: generated inputs are executed where candidate workflows disagree, and the workflow is derived again."""
 
 from __future__ import annotations
 
@@ -237,35 +234,40 @@ def _shifted(value: Any, by: int) -> Any:
 TRIED = 150
 """Inputs that are looked at for a disagreement."""
 RIVALS = 10
-"""Candidates that are held against each other, the workflow itself included."""
+"""Candidates that are compared, the workflow itself included."""
 EQUAL = 2
 """Of them with another condition in the same place."""
 LOOKED_AT = 8
 """Candidates of a condition that are tried to find these."""
 ENOUGH = 16
-"""Traces from which no more are asked for: what they do not show, more of them will not show either."""
+"""Traces from which a workflow is derived at most; more of them seldom show anything new."""
 CALLS = 120
-"""And so are so many calls in all of them: the search takes longer with each."""
+"""Calls in all these traces at most: the search takes longer with each."""
 PATIENCE = 3
-"""Probes that are derived from one after the other without any gain before the derivation stays as it is."""
+"""Derivations without a gain after which the workflow stays as it is."""
 
 
 async def probe(work: Work, best: Best | None, most: int) -> Best | None:
-    """Executes up to so many inputs, and derives again from those that the workflow does not solve, one at a time.
+    """Executes generated inputs, and derives the workflow again from those that it does not solve, one at a time.
 
-    Where an agent executes, only inputs are tried on which candidates disagree: an execution costs, and nobody can say
-    that its answer is right. A gold trace is right and costs nothing: inputs on which candidates disagree take turns
-    with any inputs, since any may show an arm that no example took.
+    An agent executes only inputs on which candidates disagree, because its executions cost and may be wrong. Gold
+    traces are right and cost nothing: inputs on which candidates disagree alternate with any inputs, because any input
+    may take an arm that no example took.
+
+    Args:
+        work: The task and its traces.
+        best: The workflow so far.
+        most: Maximum number of executions.
     """
     cases = list(inputs_like(work.task, work.reading, work.settings.seed))
     split = 0 if not work.trusted else len(cases) - min(TRIED, len(cases) // 2)
     dispute = _Dispute(work, cases[split : split + TRIED])
-    left = chain(cases[:split], dispute.rest() if work.trusted else ())
+    remaining = chain(cases[:split], dispute.rest() if work.trusted else ())
     done = 0
     while done < most:
         begun = done
-        some = list(islice(left, (most - done + 1) // 2))
-        for inputs in some:
+        batch = list(islice(remaining, (most - done + 1) // 2))
+        for inputs in batch:
             done += await _executed(work, inputs)
         if work.trusted:
             best = await _derived_again(work, best)
@@ -275,13 +277,13 @@ async def probe(work: Work, best: Best | None, most: int) -> Best | None:
             if await _executed(work, inputs):
                 done += 1
                 best = await _derived_again(work, best)
-        if not work.trusted or best is None or (done == begun and not some):
+        if not work.trusted or best is None or (done == begun and not batch):
             break
     return best
 
 
 async def _executed(work: Work, inputs: dict[str, Any]) -> bool:
-    """Executes an input; False if that came to nothing."""
+    """Executes an input; False if it has no answer."""
     if not await work.probe(inputs):
         return False
     work.mends.append("probe")
@@ -289,28 +291,28 @@ async def _executed(work: Work, inputs: dict[str, Any]) -> bool:
 
 
 async def _derived_again(work: Work, best: Best | None) -> Best | None:
-    """The workflow, derived from one more probe that it does not solve, and again, as long as that brings something."""
+    """The workflow, derived again from one more probe that it does not solve, as long as that solves more."""
     if best is not None:
         best.missed = await work.missed(best.workflow)
     vain = 0
     while vain < (PATIENCE if best is not None else PATIENCE + 1) and (best is None or best.missed):
-        left = work.spare.intersection(best.missed) if best is not None else work.spare
-        if not left or work.built_from >= ENOUGH or sum(len(run.calls) for run in work.runs()) > CALLS:
+        unsolved = work.spare.intersection(best.missed) if best is not None else work.spare
+        if not unsolved or work.built_from >= ENOUGH or sum(len(run.calls) for run in work.runs()) > CALLS:
             break
-        # the shortest shows what is missing with the least beside it; in vain, more of them
-        ordered = sorted(left, key=lambda place: (len(work.traces[place].calls), place))
+        # the shortest trace shows what is missing most clearly; without a gain, longer ones are added
+        ordered = sorted(unsolved, key=lambda place: (len(work.traces[place].calls), place))
         work.spare.difference_update(ordered[: vain + 1])
-        found = await choose(work, best)
+        candidate = await choose(work, best)
         vain += 1
-        if found is not None and (best is None or found.rank < best.rank):
-            found.first = best.first if best is not None else 0
-            best = found
+        if candidate is not None and (best is None or candidate.rank < best.rank):
+            candidate.first = best.first if best is not None else 0
+            best = candidate
             vain = 0
     return best
 
 
 class _Dispute:
-    """What candidates make of inputs that nobody executed; each is run once on each input."""
+    """The answers of candidates on generated inputs; each candidate is run once on each input."""
 
     def __init__(self, work: Work, cases: Sequence[dict[str, Any]]) -> None:
         self._work, self._cases = work, list(cases)
@@ -319,11 +321,11 @@ class _Dispute:
         self._seen: set[str] = set()
 
     async def next(self, best: Best) -> dict[str, Any] | None:
-        """The first input on which the candidates give several answers, or that shows something new; None without one.
+        """The first input on which the candidates give several answers, or with a new value; None if there is none.
 
-        Each input is given once.
+        Each input is returned once.
         """
-        rows = [await self._on_all(one) for one in await _rivals(self._work, best)]
+        rows = [await self._on_all(rival) for rival in await _rivals(self._work, best)]
         for place, (values, *answers) in enumerate(zip(await self._new(best), *rows, strict=True)):
             if place not in self._used and (values or len({*answers}) > 1):
                 self._used.add(place)
@@ -332,16 +334,17 @@ class _Dispute:
         return None
 
     def rest(self) -> Iterator[dict[str, Any]]:
-        """The inputs that were not given yet."""
+        """The inputs that were not returned yet."""
         for place, case in enumerate(self._cases):
             if place not in self._used:
                 self._used.add(place)
                 yield case
 
     async def _new(self, best: Best) -> list[set[str]]:
-        """For each input the values, seen in no trace on the same way, of results that nothing in the workflow reads.
+        """For each input the new values of results that nothing in the workflow reads.
 
-        Such a call was made for something that the traces do not show yet, a condition most likely.
+        A value is new if no trace has it on the same path. A call whose result is not read most likely serves a
+        condition that the traces do not show yet.
         """
         waiting = best.draft.plan.waiting if best.draft is not None else frozenset[str]()
         calls = [node for node in best.workflow.nodes if isinstance(node, ToolNode)]
@@ -364,7 +367,7 @@ class _Dispute:
 
 
 def _values(run: Trace, names: Mapping[str, str]) -> Iterator[str]:
-    """What calls of some nodes gave, with the way that the run took."""
+    """The results of calls of some nodes, with the path that the run took."""
     way = " ".join(dict.fromkeys(step.node or "" for step in run.calls))
     for step in run.calls:
         if (name := names.get(step.node or "")) is not None:
@@ -372,24 +375,24 @@ def _values(run: Trace, names: Mapping[str, str]) -> Iterator[str]:
 
 
 async def _rivals(work: Work, best: Best) -> list[Workflow]:
-    """The workflow, and those with another condition or value in one place that solve as much."""
-    found = [best.workflow]
+    """The workflow, and those with another condition or value in one place that solve as many examples."""
+    rivals = [best.workflow]
     if best.draft is None:
-        return found
+        return rivals
     for place, decision in best.draft.plan.decisions.items():
         for number, (candidates, _) in enumerate(decision.ways):
             equal = 0
-            for one in candidates[1:LOOKED_AT]:
-                changed = await with_conditions(work, best.draft, {**work.answers, (place, number): one.expr}, "")
+            for candidate in candidates[1:LOOKED_AT]:
+                changed = await with_conditions(work, best.draft, {**work.answers, (place, number): candidate.expr}, "")
                 if changed is not None and changed.rank <= best.rank:
-                    found.append(changed.workflow)
+                    rivals.append(changed.workflow)
                     equal += 1
                 if equal == EQUAL:
                     break
     for plan in variants(best.draft.plan):
-        if len(found) >= RIVALS:
+        if len(rivals) >= RIVALS:
             break
         changed = await with_conditions(work, replace(best.draft, plan=plan), work.answers, "")
         if changed is not None and changed.rank <= best.rank:
-            found.append(changed.workflow)
-    return found[:RIVALS]
+            rivals.append(changed.workflow)
+    return rivals[:RIVALS]

@@ -1,9 +1,4 @@
-"""Asks a model for what the traces leave open: one condition at a time, with the variables that it may speak of.
-
-Asks a model for a way that no trace took, where a call whose result nothing reads hints at one.
-
-An agent with graph tools changes a workflow that fails on examples.
-"""
+"""Repairs that need a model: it answers questions that the traces leave open, or edits the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ from flowmind.agents.turns import Budget
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json, parse_json
 from flowmind.build.brief import summarize_brief
-from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import make_agent
 from flowmind.build.induction.conditions import negated
 from flowmind.build.induction.control_flow import ALL, VISITS, Key
@@ -41,8 +35,8 @@ async def ask(work: Work, best: Best) -> Best:
         return best
     draft = best.draft
     for place, decision in draft.plan.decisions.items():
-        for number, (found, _) in enumerate(decision.ways):
-            if len(found) == 1 or (found and found[1].cost - found[0].cost > OPEN):
+        for number, (candidates, _) in enumerate(decision.ways):
+            if len(candidates) == 1 or (candidates and candidates[1].cost - candidates[0].cost > OPEN):
                 continue
             expr = await _condition_question(work, draft, place, decision, number)
             if expr is None:
@@ -65,14 +59,14 @@ RECORDS = 3
 """Visits of each kind that a question shows."""
 REPLY_TOKENS = 120
 OPEN = 1.5
-"""How much dearer the second condition may be for the first one to be asked about."""
+"""Extra cost up to which a second candidate makes a condition a question."""
 
 
 async def _condition_question(work: Work, draft: Induced, place: Key, decision: Decision, number: int) -> str | None:
     """Asks a model for one condition; None if the answer cannot be used."""
     text, names = _asked(draft, place, decision, number)
-    found = await reply_to(work, "ask_condition", f"Task:\n{work.task.query.strip()}\n\n{text}", ("expr",))
-    expr = str(found["expr"]) if found is not None else ""
+    reply = await reply_to(work, "ask_condition", f"Task:\n{work.task.query.strip()}\n\n{text}", ("expr",))
+    expr = str(reply["expr"]) if reply is not None else ""
     try:
         return expr if expr and set(names_in(expr)) <= set(names) else None
     except ExpressionError:
@@ -108,7 +102,7 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     except ModelFailure as error:
         work.failure = str(error)
         return None
-    found, parse = _read(reply, keys)
+    fields, parse = _read(reply, keys)
     work.turns.append(
         Turn(
             text=reply.text,
@@ -118,7 +112,7 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
             seconds=round(reply.seconds or 0.0, 3),
         )
     )
-    return found
+    return fields
 
 
 def _asked(draft: Induced, place: Key, decision: Decision, number: int) -> tuple[str, list[str]]:
@@ -160,17 +154,17 @@ def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None 
 
 
 def _read(reply: Reply, keys: tuple[str, ...]) -> tuple[dict[str, Any] | None, Literal["clean", "recovered", "failed"]]:
-    """The object of a reply, if there is one, and how it was read. A reply that was cut off has none."""
+    """The object of a reply, and how it was read; None if the reply has none or was cut off."""
     if reply.finish != "stop":
         return None, "failed"
     try:
-        found = read_object(reply.text, *keys)
+        fields = read_object(reply.text, *keys)
     except Unreadable:
         return None, "failed"
     try:
-        return found, "clean" if isinstance(parse_json(reply.text), dict) else "recovered"
+        return fields, "clean" if isinstance(parse_json(reply.text), dict) else "recovered"
     except ValueError:
-        return found, "recovered"
+        return fields, "recovered"
 
 
 def _short(value: Any) -> str:
@@ -189,26 +183,26 @@ async def ask_arms(work: Work, best: Best) -> Best:
     """
     if best.draft is None or best.emitter is None:
         return best
-    found = await _whole(work, best) if best.draft.plan.left_out else best
-    for node in _unread(work, found):
-        assert found.emitter is not None
-        rows = _visits(found.emitter, node)
+    current = await _whole(work, best) if best.draft.plan.left_out else best
+    for node in _unread(work, current):
+        assert current.emitter is not None
+        rows = _visits(current.emitter, node)
         reply = await _arm_question(work, node, rows)
         if reply is None or not _fits(work, node, rows, *reply):
             continue
-        changed = _with_arm(found.workflow, node, *reply)
+        changed = _with_arm(current.workflow, node, *reply)
         if changed is None or check(changed, work.environment.specs):
             continue
         failures = await work.failures(changed)
         if len(failures) <= len(best.failures):
             work.mends.append("question")
-            found = replace(found, workflow=changed, failures=failures, read=(*found.read, node.id))
-            best = found
+            current = replace(current, workflow=changed, failures=failures, read=(*current.read, node.id))
+            best = current
     return best
 
 
 async def _whole(work: Work, best: Best) -> Best:
-    """The likeliest draft that leaves out no call and solves as many examples; as it was, if there is none."""
+    """The likeliest draft that leaves out no call and solves as many examples; else the best workflow so far."""
     for draft in await work.drafts(best.loops or None):
         if draft.sound and not draft.plan.left_out:
             failures = await work.failures(draft.workflow)
@@ -222,14 +216,14 @@ def _unread(work: Work, best: Best) -> list[ToolNode]:
     assert best.emitter is not None
     workflow = best.workflow
     asked = list(questions(best.emitter, workflow, work.writing(workflow)))
-    nodes = [workflow.by_id.get(one.node) for one in asked if one.kind == "arm"]
+    nodes = [workflow.by_id.get(question.node) for question in asked if question.kind == "arm"]
     return [node for node in nodes if isinstance(node, ToolNode)]
 
 
 def _visits(emitter: Emitter, node: ToolNode) -> list[Mapping[str, Any]]:
     """The variables after each visit of a node."""
     _, after = simulate(emitter.plan)
-    return [after[one.run][one.event] for one in emitter.plan.bound.walk.visits[emitter.where[node.id]]]
+    return [after[sample.run][sample.event] for sample in emitter.plan.bound.walk.visits[emitter.where[node.id]]]
 
 
 async def _arm_question(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
@@ -244,10 +238,10 @@ async def _arm_question(work: Work, node: ToolNode, rows: Sequence[Mapping[str, 
         f"The answers: {' | '.join(answers)}",
         f"Nothing reads the result of {node.output}. In which case does it decide, and what is the answer then?",
     ]
-    found = await reply_to(work, "ask_arm", "\n".join(text), ("expr", "answer"))
-    if found is None or not all(isinstance(one, str) and one.strip() for one in found.values()):
+    reply = await reply_to(work, "ask_arm", "\n".join(text), ("expr", "answer"))
+    if reply is None or not all(isinstance(expr, str) and expr.strip() for expr in reply.values()):
         return None
-    return found["expr"], found["answer"]
+    return reply["expr"], reply["answer"]
 
 
 def _fits(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]], expr: str, answer: str) -> bool:
@@ -278,7 +272,7 @@ def _with_arm(workflow: Workflow, node: ToolNode, expr: str, answer: str) -> Wor
     ways = [edge for edge in workflow.edges if edge.source == node.id]
     if len(ways) != 1:
         return None
-    taken = {*workflow.by_id, *(one.output for one in workflow.nodes if isinstance(one, ToolNode | Assign))}
+    taken = {*workflow.by_id, *(step.output for step in workflow.nodes if isinstance(step, ToolNode | Assign))}
     asks, made, end = (_free(name, taken) for name in (f"if_{node.id}", "read_answer", "end_read"))
     nodes = (
         Condition(id=asks, expr=expr),
@@ -291,19 +285,23 @@ def _with_arm(workflow: Workflow, node: ToolNode, expr: str, answer: str) -> Wor
         Edge.model_validate({"from": asks, "to": ways[0].target, "when": False, "bound": ways[0].bound}),
         Edge.model_validate({"from": f"set_{made}", "to": end}),
     )
-    told = Evidence(node=asks, field="expr", guess=READ), Evidence(node=end, field="output", guess=READ)
-    kept = [edge for edge in workflow.edges if edge is not ways[0]]
+    evidence = Evidence(node=asks, field="expr", guess=READ), Evidence(node=end, field="output", guess=READ)
+    others = [edge for edge in workflow.edges if edge is not ways[0]]
     return workflow.model_copy(
-        update={"nodes": (*workflow.nodes, *nodes), "edges": (*kept, *edges), "evidence": (*workflow.evidence, *told)}
+        update={
+            "nodes": (*workflow.nodes, *nodes),
+            "edges": (*others, *edges),
+            "evidence": (*workflow.evidence, *evidence),
+        }
     )
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number, found = 1, name
-    while found in taken or f"set_{found}" in taken:
+    number, free = 1, name
+    while free in taken or f"set_{free}" in taken:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        free = f"{name}_{number}"
+    return free
 
 
 EDIT_TURNS = 8
@@ -311,12 +309,12 @@ _ASKED = "Build the workflow."
 
 
 async def edit(work: Work, best: Best) -> Best:
-    """Lets an agent change the graph, with the counter-examples; a change that solves no more of them is dropped."""
-    draft = _draft(work)
+    """Lets an agent change the graph to solve the counter-examples. A change that solves no more of them is dropped."""
+    draft = work.draft(work.traces)
     draft.begin(best.workflow)
     right = [trace for place, trace in enumerate(work.traces) if work.right(place)]
     brief = summarize_brief(work.task, right[:2], work.environment.specs)
-    told = [
+    lines = [
         brief.task.removesuffix(_ASKED).rstrip(),
         "",
         "This workflow was derived from the traces:",
@@ -328,7 +326,7 @@ async def edit(work: Work, best: Best) -> Best:
     budget = work.left(Budget(turns=EDIT_TURNS))
     assert work.model is not None, "an edit needs a model"
     agent = make_agent("r", work.model, budget, work.settings, 0)
-    work.edits.append(await agent.execute(brief.model_copy(update={"task": "\n".join(told)}), draft))
+    work.edits.append(await agent.execute(brief.model_copy(update={"task": "\n".join(lines)}), draft))
     edited = draft.workflow
     if edited is None or check(edited, work.environment.specs):
         return best
@@ -337,8 +335,3 @@ async def edit(work: Work, best: Best) -> Best:
         return best
     work.mends.append("edit")
     return Best(edited, failures, first=best.first)
-
-
-def _draft(work: Work) -> DraftEnvironment:
-    cases = [trace.inputs for trace in work.traces]
-    return DraftEnvironment(work.environment.specs, work.task.inputs, work.task.id, cases, work.task.query)

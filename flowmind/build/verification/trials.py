@@ -1,20 +1,17 @@
-"""What one derivation has at hand: executions, what they came to, and the examples to try a workflow on.
-
-Drafts, and their conditions exchanged, tried on the examples.
-
-What can be said against a workflow without knowing any answer.
-"""
+"""Trials: candidate workflows are run on the examples, and the best one is chosen."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from flowmind.agents.turns import Budget
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
 from flowmind.build.induction.conditions import negated
 from flowmind.build.induction.control_flow import Key, Run, run_of
@@ -35,7 +32,7 @@ from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record, ToolError
 
 LONGER = 20
-"""How many times as many steps as the longest trace a workflow or a probe may take: what takes more does not end."""
+"""Steps that a workflow or a probe may take for each step of the longest trace. One that takes more may never end."""
 
 
 class CounterExample(Record):
@@ -48,10 +45,10 @@ class CounterExample(Record):
     actual: Any = None
     error: str = ""
     node: str = ""
-    """The first node where the run parts from the trace of that example, if there is one."""
+    """The first node at which the run differs from the trace of that example; empty if there is no such trace."""
 
     def tell(self) -> str:
-        """The counter-example, for a reader."""
+        """The counter-example as text."""
         got = f"failed: {self.error}" if self.error else f"gave {dump_json(self.actual)}"
         place = f" It parts from the trace at node {self.node}." if self.node else ""
         return f"On {dump_json(self.input)} the workflow {got}; right is {dump_json(self.expected)}.{place}"
@@ -59,7 +56,7 @@ class CounterExample(Record):
 
 @dataclass
 class Work:
-    """The building of one workflow: the traces, the examples to try it on, and whom to ask."""
+    """The state of building one workflow: the traces, the examples, and what was asked and tried."""
 
     task: Task
     environment: Environment
@@ -67,18 +64,18 @@ class Work:
     model: ChatModel | None = None
     """Answers questions, builds and edits; None if no model may be asked."""
     executions: Executions | None = None
-    """Makes more traces; None if there are no more than those given."""
+    """Makes more traces; None if only the given traces may be used."""
     reading: Reading = field(default_factory=Reading)
     inducer: Inducer = drafts_in_thread
     traces: list[Trace] = field(default_factory=list[Trace])
     worked: list[int] = field(default_factory=list[int])
     """The example that each trace worked on; -1 for a probe."""
     informed: set[int] = field(default_factory=set[int])
-    """Traces of executions that were shown the right answer."""
+    """Indexes of traces whose execution was shown the right answer."""
     spare: set[int] = field(default_factory=set[int])
-    """Traces of probes that nothing is derived from: workflows are only tried on them."""
+    """Indexes of traces of probes on which workflows are tried, but from which none is derived."""
     failed: set[int] = field(default_factory=set[int])
-    """Traces of probes without an answer: they are kept for their cost."""
+    """Indexes of traces of probes without an answer. They count towards the cost."""
     turns: list[Turn] = field(default_factory=list[Turn])
     """The replies to questions."""
     edits: list[Trace] = field(default_factory=list[Trace])
@@ -86,8 +83,9 @@ class Work:
     mends: list[str] = field(default_factory=list[str])
     asked: int = 0
     failure: str | None = None
-    """The failure of the model's endpoint, if there was one: it is not asked again."""
+    """The failure of the model's endpoint, if there was one. The model is not asked again."""
     built_from: int = 0
+    """The number of traces that the last workflow was derived from."""
     refused: tuple[str, ...] = ()
     """Why no draft is sound: the values that writing tools would be given by a guess."""
     answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
@@ -126,12 +124,12 @@ class Work:
         return done
 
     def completed(self, trace: Trace) -> bool:
-        """Whether an execution came to an answer; one of an agent only if it called a tool."""
+        """Whether an execution has an answer. An agent's execution must also have called a tool."""
         return is_complete(trace) or (self.trusted and trace.ok)
 
     @property
     def budget(self) -> int:
-        """Steps of a run. A workflow has a few nodes for each call."""
+        """The steps that a run may take. A workflow has a few nodes for each call."""
         longest = max((len(trace.calls) for trace in self.traces), default=0)
         return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
 
@@ -155,9 +153,9 @@ class Work:
         return self.executions is not None and self.executions.allows(self.spent)
 
     def right(self, place: int) -> bool:
-        """Whether a trace came to the example's answer; a probe's is taken at its word.
+        """Whether a trace has the example's answer. A probe has no reference answer, so that any answer counts.
 
-        Who was told the answer has to come to it by tools: to repeat it is no execution.
+        An execution that was shown the answer must compute it by tools.
         """
         trace, example = self.traces[place], self.worked[place]
         if example < 0:
@@ -170,26 +168,25 @@ class Work:
         return origin is not None and not has_holes(origin)
 
     def counts(self, place: int) -> bool:
-        """Whether a trace can be right about its example: it may not just repeat an answer that it was shown."""
+        """Whether a trace is evidence about its example. One that only repeats an answer that it was shown is not."""
         return place not in self.informed or self.right(place)
 
     def runs(self) -> list[Run]:
-        """What is derived from: the right traces, each example once; without any, the calls of wrong ones.
+        """The runs to derive a workflow from: the right traces, one for each input.
 
-        An example's answer is known, so that a trace whose calls are right may have failed to say so.
+        Without a right trace, the last one with calls is used with the example's answer: its calls may be right.
         """
-        found: dict[str, Run] = {}
+        by_inputs: dict[str, Run] = {}
         for place, trace in enumerate(self.traces):
             if self.right(place) and place not in self.spare:
-                found.setdefault(dump_json(trace.inputs), run_of(trace, place))
-        if not found:
+                by_inputs.setdefault(dump_json(trace.inputs), run_of(trace, place))
+        if not by_inputs:
             for place in reversed(range(len(self.traces))):
                 trace, example = self.traces[place], self.worked[place]
                 run = run_of(trace, place)
                 if run.calls and example >= 0:
-                    known = Run(run.inputs, run.calls, self.task.examples[example].output, place, run.steps)
-                    return [known]
-        return list(found.values())
+                    return [replace(run, answer=self.task.examples[example].output)]
+        return list(by_inputs.values())
 
     async def drafts(self, among: Collection[Loops] | None = None) -> list[Induced]:
         """The likeliest workflows that `runs` may come from; `among` as for `search.plans`."""
@@ -197,11 +194,11 @@ class Work:
         return await self.inducer(Request(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
-        """Runs a sound workflow; one with tools that change something on what the traces recorded of them."""
-        return [one.trace if isinstance(one, Ran) else one for one in await self.ran(workflow, cases)]
+        """Runs a sound workflow. Tools that change something answer with what the traces recorded."""
+        return [run.trace if isinstance(run, Ran) else run for run in await self.ran(workflow, cases)]
 
     async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
-        """The same, for those who look at answers and errors only: traces are made when they are looked at."""
+        """As `run_on`, with traces that are made on demand, for callers that need only answers and errors."""
         environment = self.environment
         if writing := self.writing(workflow):
             environment = Recorded(self.environment.specs, self.traces, writing)
@@ -220,19 +217,24 @@ class Work:
         """The tools of a workflow that change something."""
         return {name for name in workflow.tool_names if self.environment.specs[name].effect == "write"}
 
+    def draft(self, traces: Sequence[Trace]) -> DraftEnvironment:
+        """An empty draft; the inputs of these traces are recognized in arguments."""
+        cases = [trace.inputs for trace in traces]
+        return DraftEnvironment(self.environment.specs, self.task.inputs, self.task.id, cases, self.task.query)
+
     def workflow_turns(self) -> list[Turn]:
-        """The replies that the summarizer gave, in all that it was asked."""
+        """All replies of the summarizer."""
         return [*self.turns, *(turn for trace in self.edits for turn in trace.turns)]
 
     async def failures(self, workflow: Workflow) -> list[CounterExample]:
         """The examples that a sound workflow does not solve."""
         traces = await self.run_on(workflow, [example.input for example in self.task.examples])
-        found: list[CounterExample] = []
+        failures: list[CounterExample] = []
         for number, (trace, example) in enumerate(zip(traces, self.task.examples, strict=True)):
             if trace.error is None and json_equal(trace.answer, example.output):
                 continue
             error = f"{trace.error.type}: {trace.error.message}" if trace.error else ""
-            found.append(
+            failures.append(
                 CounterExample(
                     example=number,
                     input=example.input,
@@ -242,10 +244,10 @@ class Work:
                     node=self._parting(trace, number),
                 )
             )
-        return found
+        return failures
 
     async def missed(self, workflow: Workflow) -> list[int]:
-        """The traces of probes to whose answers a sound workflow does not come."""
+        """The indexes of the probes whose answers a sound workflow does not give."""
         places = [place for place, example in enumerate(self.worked) if example < 0 and self.right(place)]
         runs = await self.ran(workflow, [self.traces[place].inputs for place in places])
         return [
@@ -255,7 +257,7 @@ class Work:
         ]
 
     def _parting(self, run: Trace, example: int) -> str:
-        """The first node whose call is not the one that the example's own right trace has at its place."""
+        """The first node whose call differs from the call at its place in the example's right trace."""
         own = next(
             (self.traces[place] for place, number in enumerate(self.worked) if number == example and self.right(place)),
             None,
@@ -279,26 +281,26 @@ SOLVED = (0, 0)
 
 @dataclass
 class Best:
-    """The workflow that solves most examples so far."""
+    """The workflow that solves the most examples so far."""
 
     workflow: Workflow
     failures: list[CounterExample]
     draft: Induced | None = None
-    """What it was induced as; None if an agent built or changed it."""
+    """Its draft; None if an agent built or changed it."""
     emitter: Emitter | None = None
     mend: str = ""
     first: int = 0
     """Examples that the likeliest draft solved."""
     missed: list[int] = field(default_factory=list[int])
-    """Traces of probes to whose answers it does not come."""
+    """The indexes of the probes whose answers it does not give."""
     loops: Sequence[Loops] = ()
     """Of the likeliest drafts."""
     read: tuple[str, ...] = ()
-    """The calls behind which a model read a way in the task that no trace took."""
+    """The calls behind which a branch was added that a model read in the task and no trace took."""
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The less, the better: examples first, which are known to be right."""
+        """The lower, the better. Examples count first, because their answers are known to be right."""
         return len(self.failures), len(self.missed)
 
 
@@ -307,16 +309,17 @@ LIKELY = 3
 
 
 async def choose(work: Work, before: Best | None = None) -> Best | None:
-    """The draft that solves most examples, other candidates of its conditions included.
+    """The draft that solves the most examples, also with other candidates for its conditions.
 
     Args:
         work: The task and its traces.
-        before: What was derived from fewer traces: its loops are looked at first, and others if that is no better.
+        before: The workflow derived from fewer traces. Layouts with its loops are searched first, and the others only
+            if that gives no better workflow.
     """
     if before is not None and before.loops:
-        found = await _chosen(work, before.loops)
-        if found is not None and found.rank < before.rank:
-            return found
+        better = await _chosen(work, before.loops)
+        if better is not None and better.rank < before.rank:
+            return better
     return await _chosen(work, None)
 
 
@@ -324,41 +327,40 @@ async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
     work.built_from = len(work.runs())
     if not work.built_from:
         return None
-    made = await work.drafts(among)
-    likely = tuple(dict.fromkeys(draft.plan.loops for draft in made[:LIKELY]))
+    drafts = await work.drafts(among)
+    likely = tuple(dict.fromkeys(draft.plan.loops for draft in drafts[:LIKELY]))
+    sound = [draft for draft in drafts if draft.sound]
+    work.refused = () if sound else next((draft.guesses for draft in drafts if draft.guesses), ())
     best: Best | None = None
     first: int | None = None
-    sound = [draft for draft in made if draft.sound]
-    work.refused = () if sound else next((draft.guesses for draft in made if draft.guesses), ())
     for draft in sound:
         failures = await work.failures(draft.workflow)
         first = len(work.task.examples) - len(failures) if first is None else first
         missed = await work.missed(draft.workflow)
-        found = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
-        if best is None or found.rank < best.rank:
-            best = found
+        candidate = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
+        if best is None or candidate.rank < best.rank:
+            best = candidate
         if best.rank == SOLVED:
             return best
-    for draft in sound[:MENDED]:
-        if rounds_of(work.settings):
-            better = await vary(work, draft)
-            if better is not None and (best is None or better.rank < best.rank):
-                better.first, better.loops = first or 0, likely
-                best = better
-                if best.rank == SOLVED:
-                    break
+    for draft in sound[:MENDED] if rounds_of(work.settings) else ():
+        candidate = await _vary(work, draft)
+        if candidate is not None and (best is None or candidate.rank < best.rank):
+            candidate.first, candidate.loops = first or 0, likely
+            best = candidate
+            if best.rank == SOLVED:
+                break
     if best is not None and best.mend:
         work.mends.append(best.mend)
     return best
 
 
-async def vary(work: Work, draft: Induced) -> Best | None:
-    """The draft with one condition changed: its negation, or the next candidates."""
+async def _vary(work: Work, draft: Induced) -> Best | None:
+    """The draft with one condition changed: to its negation, or to another candidate."""
     best: Best | None = None
     for place, decision in draft.plan.decisions.items():
-        for number, (found, _) in enumerate(decision.ways):
-            options = [(negated(found[0].expr), "negation")] if found else []
-            options += [(one.expr, "candidate") for one in found[1 : 1 + VARIED]]
+        for number, (candidates, _) in enumerate(decision.ways):
+            options = [(negated(candidates[0].expr), "negation")] if candidates else []
+            options += [(candidate.expr, "candidate") for candidate in candidates[1 : 1 + VARIED]]
             for expr, mend in options:
                 changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
                 if changed is not None and (best is None or changed.rank < best.rank):
@@ -381,45 +383,42 @@ async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, in
 def leaks(workflow: Workflow, task: Task) -> tuple[str, ...]:
     """The constants of a workflow that equal a whole input of an example and that the task does not name.
 
-    Truth values and small whole numbers are too common to tell.
+    Truth values and the numbers 0, 1 and 2 are too common to tell.
     """
     reading = read(task.query)
     values = [value for example in task.examples for value in example.input.values()]
-    found: list[str] = []
+    lines: list[str] = []
     for node in workflow.nodes:
-        if not isinstance(node, ToolNode):
-            continue
-        for name, binding in node.args.items():
-            if not isinstance(binding, Literal_):
+        for name, binding in node.args.items() if isinstance(node, ToolNode) else ():
+            constant: Any = binding.value if isinstance(binding, Literal_) else None
+            if constant is None or isinstance(constant, bool) or constant in (0, 1, 2):
                 continue
-            held: Any = binding.value
-            if held is None or isinstance(held, bool) or held in (0, 1, 2):
-                continue
-            named = not isinstance(held, list | dict) and reading.said(held) >= NAMED
-            if not named and any(json_equal(held, value) for value in values):
-                found.append(f"{node.id}.{name}: {dump_json(held)}")
-    return tuple(found)
+            named = not isinstance(constant, list | dict) and reading.said(constant) >= NAMED
+            if not named and any(json_equal(constant, value) for value in values):
+                lines.append(f"{node.id}.{name}: {dump_json(constant)}")
+    return tuple(lines)
 
 
 async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The inputs that never change the output, and those of them that the workflow reads all the same.
 
-    Each input is exchanged with that of another example, and with values near it.
+    Each input is replaced by that of another example.
     """
     if work.writing(workflow):  # other inputs would change something
         return (), ()
     idle: list[str] = []
     examples = [example.input for example in work.task.examples]
     for name in work.task.inputs.get("properties", {}):
-        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        for case in examples:
-            for other in examples:
-                if name in case and name in other and not json_equal(case[name], other[name]):
-                    pairs.append((case, {**case, name: other[name]}))
+        having = [case for case in examples if name in case]
+        pairs = [
+            (case, {**case, name: other[name]})
+            for case, other in product(having, repeat=2)
+            if not json_equal(case[name], other[name])
+        ]
         if not pairs:
             continue
         cases = [case for pair in pairs for case in pair]
         answers = [dump_json(run.answer) if run.error is None else "error" for run in await work.ran(workflow, cases)]
-        if all(one == other for one, other in zip(answers[::2], answers[1::2], strict=True)):
+        if answers[::2] == answers[1::2]:
             idle.append(name)
     return tuple(idle), tuple(name for name in idle if name in variables(workflow))
