@@ -198,7 +198,7 @@ class _Planner:
             if carried.first is not None:
                 term, points = carried.first
                 self._begin(term)
-                self._enter(carried.loop, _set(name, term, points))
+                self._enter(carried.loop, set_to(name, term, points))
             for edge, term, points in carried.sets:
                 if carried.sign:
                     assignment = Set(name, None, f"{name} {carried.sign} {term.expr}", points)
@@ -219,7 +219,7 @@ class _Planner:
                 loop for loop in self.layout.loops
                 for key, variable_name in self.bound.walk.names.items() if variable_name == name and inside(key, loop)
             )  # fmt: skip
-            self._enter(loop, _set(name, first))
+            self._enter(loop, set_to(name, first))
 
     def _enter(self, loop: str, assignment: Set) -> None:
         assignments = self.plan.entering.setdefault(loop, [])
@@ -230,11 +230,11 @@ class _Planner:
         """Sets a variable on an edge."""
         if slot.terms and slot.terms[0].binding is None:
             self._begin(slot.terms[0])
-            assignment = _set(name, slot.terms[0], slot.support)
+            assignment = set_to(name, slot.terms[0], slot.support)
         else:
             assignment = Set(name, self._binding(slot, edge[1], name), "", slot.support)
         self.plan.on_way.setdefault(edge, []).append(assignment)
-        self.plan.others += [(edge, assignment, _set(name, term, slot.support)) for term in _alternatives(slot)]
+        self.plan.others += [(edge, assignment, set_to(name, term, slot.support)) for term in _alternatives(slot)]
 
     def _expression(self, slot: Slot, key: Key, hint: str) -> str:
         """A slot as an expression."""
@@ -258,7 +258,7 @@ class _Planner:
         return name
 
 
-def _set(name: str, term: Term, support: tuple[Sample, ...] = ()) -> Set:
+def set_to(name: str, term: Term, support: tuple[Sample, ...] = ()) -> Set:
     """The assignment of a term."""
     return Set(name, term.binding, "" if term.binding is not None else term.expr, support)
 
