@@ -1,4 +1,4 @@
-"""Searches conditions that separate the visits of a place that went one way from those that went another.
+"""Conditions that separate the visits of a place that took one way from those that took another.
 
 Atoms are comparisons of terms with constants and with each other, truth values, and membership. Candidates are atoms
 and pairs of atoms that agree with every visit. They are ranked by size, by what the task's text says about their
@@ -91,35 +91,39 @@ def separate(pool: Pool, labels: Sequence[bool]) -> list[Candidate]:
     everything = (1 << len(labels)) - 1
     atoms: dict[str, _Atom] = {}
     for atom in _atoms(pool, labels):
-        # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
+        # an atom that holds at all wanted visits can be narrowed, and one that holds at wanted visits only widened
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
     candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
-    if min((one.cost for one in candidates.values()), default=99.0) > SIMPLE:
+    if min((candidate.cost for candidate in candidates.values()), default=99.0) > SIMPLE:
         candidates |= {atom.expr: atom.candidate for atom in _scaled(pool) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
     either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
-    cheapest = min((one.cost for one in candidates.values()), default=99.0)
+    cheapest = min((candidate.cost for candidate in candidates.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
-        for one, other, cost in _pairs(halves, cheapest + 4):
-            holds = one.holds & other.holds if word == "and" else one.holds | other.holds
-            if holds == wanted and wanted not in (one.holds, other.holds):
-                first, second = _ordered(one, other)
-                expr = f"{first.expr} {word} {second.expr}"
-                candidates.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
-    return sorted(candidates.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+        for first, second, cost in _pairs(halves, cheapest + 4):
+            holds = first.holds & second.holds if word == "and" else first.holds | second.holds
+            if holds == wanted and wanted not in (first.holds, second.holds):
+                # a test that guards an index comes first
+                guarded = " < len(" in second.expr and " < len(" not in first.expr
+                parts = (second, first) if guarded else (first, second)
+                expr = f" {word} ".join(atom.expr for atom in parts)
+                candidates.setdefault(expr, Candidate(expr, cost, first.uses | second.uses))
+    return sorted(candidates.values(), key=lambda candidate: (candidate.cost, len(candidate.expr), candidate.expr))[
+        :MOST
+    ]
 
 
 def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
     """The cheapest atoms, with few of each set of truth values."""
-    kept: list[_Atom] = []
+    unlike: list[_Atom] = []
     counts: dict[int, int] = {}
     for atom in atoms:
         counts[atom.holds] = counts.get(atom.holds, 0) + 1
         if counts[atom.holds] <= ALIKE:
-            kept.append(atom)
-    return kept[:HALVES]
+            unlike.append(atom)
+    return unlike[:HALVES]
 
 
 def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
@@ -130,13 +134,6 @@ def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom,
             if cost > most:
                 break
             yield first, second, cost
-
-
-def _ordered(first_atom: _Atom, second_atom: _Atom) -> tuple[_Atom, _Atom]:
-    """The pair in order of evaluation: a test that guards an index first."""
-    guards = [atom for atom in (first_atom, second_atom) if " < len(" in atom.expr]
-    first = guards[0] if guards else first_atom
-    return (first, second_atom) if first is first_atom else (first, first_atom)
 
 
 def _atoms(pool: Pool, labels: Sequence[bool]) -> Iterator[_Atom]:
@@ -213,11 +210,7 @@ def _cuts(pool: Pool, term: Term, labels: Sequence[bool], bare: bool = True) -> 
             price += 0.5 + odd
         if op == "!=" and value != 0:
             price += 0.5
-        yield _Atom(f"{term.expr} {op} {_shown(value)}", term.cost + price, term.uses, holds)
-
-
-def _shown(value: float) -> str:
-    return repr(value)
+        yield _Atom(f"{term.expr} {op} {value!r}", term.cost + price, term.uses, holds)
 
 
 def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
@@ -256,7 +249,7 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
 def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
     """For each operator the visits at which it holds between two lists of values."""
     pairs = list(zip(left, right, strict=True))
-    less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
+    less, equal = _mask([a < b for a, b in pairs]), _mask([a == b for a, b in pairs])
     above = everything ^ less ^ equal
     return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
 
@@ -268,19 +261,19 @@ def _scaled(pool: Pool) -> Iterator[_Atom]:
     lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
     longer = [
         Term(
-            tuple(map(max, one.values, other.values)), one.cost + other.cost + 0.3, None,
-            f"max({one.expr}, {other.expr})", one.uses | other.uses,
+            tuple(map(max, first.values, second.values)), first.cost + second.cost + 0.3, None,
+            f"max({first.expr}, {second.expr})", first.uses | second.uses,
         )
-        for one, other in combinations(lengths, 2)
+        for first, second in combinations(lengths, 2)
     ]  # fmt: skip
-    for one in numbers[:10]:
+    for term in numbers[:10]:
         for value in named:
-            scaled = [value * number for number in one.values]
+            scaled = [value * number for number in term.values]
             for other in (*numbers[:14], *longer):
-                if other.expr != one.expr and not other.expr.startswith((ROUND, VISITS)):
-                    cost = one.cost + other.cost + 2.4
+                if other.expr != term.expr and not other.expr.startswith((ROUND, VISITS)):
+                    cost = term.cost + other.cost + 2.4
                     for op, holds in _beside(scaled, other.values, (1 << len(scaled)) - 1)[:4]:
-                        yield _Atom(f"{value} * {one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+                        yield _Atom(f"{value} * {term.expr} {op} {other.expr}", cost, term.uses | other.uses, holds)
 
 
 def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
@@ -301,16 +294,16 @@ def _texts(pool: Pool, terms: Sequence[Term]) -> Iterator[_Atom]:
     for term in texts:
         values = cast(tuple[str, ...], term.values)
         for value in dict.fromkeys([*values, *named, ""]):
-            holds = _mask([one == value for one in values])
+            holds = _mask([text == value for text in values])
             if holds in (0, everything):
                 continue
-            # a text that nothing else reads is there to be told apart
+            # a text that nothing else reads most likely serves a condition
             agreed, base = pool.reading.agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
             price = 0.5 if value == "" else base - (base - 0.4) * agreed
             yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
             yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
         for value in [*named, " "]:
-            holds = _mask([value in one for one in values])
+            holds = _mask([value in text for text in values])
             if holds not in (0, everything):
                 price = 1.8 if value == " " else 1.2
                 yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
@@ -321,12 +314,12 @@ def _texts(pool: Pool, terms: Sequence[Term]) -> Iterator[_Atom]:
     for first, second in combinations(range(len(others)), 2):
         if numeric[first] and numeric[second]:
             continue
-        one, other = others[first], others[second]
+        left, right = others[first], others[second]
         holds = _mask(map(operator.eq, keys[first], keys[second]))
         if holds not in (0, everything):
-            cost = one.cost + other.cost + 0.3
-            yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
-            yield _Atom(f"{one.expr} != {other.expr}", cost + 0.2, one.uses | other.uses, holds ^ everything)
+            cost, uses = left.cost + right.cost + 0.3, left.uses | right.uses
+            yield _Atom(f"{left.expr} == {right.expr}", cost, uses, holds)
+            yield _Atom(f"{left.expr} != {right.expr}", cost + 0.2, uses, holds ^ everything)
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")

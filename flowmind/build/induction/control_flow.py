@@ -1,20 +1,20 @@
-"""Layouts: the assignment of calls to sites, and the begin and end of loops.
+"""Control flow: layouts assign calls to sites, and say where loops begin and end.
 
 A layout gives each run a path of events: `start`, visits to sites and to the junctions of loops, `end`. A site is named
 by tool and occurrence within a part of the run: before a loop, in one round of it, or behind it. Several layouts fit
-the same runs; the right one leaves the least unexplained.
-
-The variables at each event of a layout's paths: inputs, results so far, counters and elements of loops.
+the same runs; the right one leaves the least unexplained. A walk adds the variables at each event: inputs, results so
+far, counters and elements of loops.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from itertools import groupby, pairwise, product
+from itertools import groupby, pairwise, product, takewhile
 from typing import Any, NamedTuple, cast
 
 from flowmind.trace.events import Trace
@@ -219,14 +219,12 @@ def _begun_by(runs: Sequence[Run], spans: Sequence[Span], region: str, header: H
 
 def _in_turn(ways: Sequence[Iterator[Parts]]) -> Iterator[Parts]:
     """One layout of each kind in rotation, so that the first header does not use up the limit."""
-    unfinished = list(ways)
+    unfinished = deque(ways)
     while unfinished:
-        for way in list(unfinished):
-            part = next(way, None)
-            if part is None:
-                unfinished.remove(way)
-            else:
-                yield part
+        way = unfinished.popleft()
+        if (part := next(way, None)) is not None:
+            yield part
+            unfinished.append(way)
 
 
 def _straight(runs: Sequence[Run], spans: Sequence[Span], region: str, apart: int | None = None) -> list[list[Event]]:
@@ -278,7 +276,7 @@ def _headers(runs: Sequence[Run], spans: Sequence[Span]) -> list[Header]:
     double = [header for header in double if max(len(_header_places(runs, span, header)) for span in spans) > 1]
     ahead = [Header(frozenset([tool]), ahead=True) for tool in repeated[:4] if _led(runs, spans, tool)]
     rows = [Header(frozenset([tool]), led_by=row) for tool in repeated[:4] for row in _rows(runs, spans, tool)]
-    pairs = [Header(frozenset([one, other])) for one, other in product(repeated[:4], [*first][:6]) if one != other]
+    pairs = [Header(frozenset(pair)) for pair in product(repeated[:4], [*first][:6]) if pair[0] != pair[1]]
     return [*rows, *single, *double, *ahead, *list(dict.fromkeys(pairs))[:6]]
 
 
@@ -287,14 +285,11 @@ def _led(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> bool:
     leading: set[str] = set()
     elsewhere: set[str] = set()
     for number, begin, end in spans:
-        tools = runs[number].tools
-        for place in range(begin, end):
-            if place + 1 < end and tools[place + 1] == tool:
-                leading.add(tools[place])
-            else:
-                elsewhere.add(tools[place])
-        if begin < end and tools[begin] == tool:
+        tools = runs[number].tools[begin:end]
+        if tools[:1] == (tool,):
             return False
+        for name, following in pairwise((*tools, "")):
+            (leading if following == tool else elsewhere).add(name)
     return len(leading) == 1 and tool not in leading and leading <= elsewhere
 
 
@@ -305,13 +300,13 @@ def _rows(runs: Sequence[Run], spans: Sequence[Span], tool: str) -> list[str]:
     for number, begin, end in spans:
         tools = runs[number].tools[begin:end]
         calls += tools.count(tool)
-        for one, group in groupby(enumerate(tools), lambda pair: pair[1]):
+        for leader, group in groupby(enumerate(tools), lambda pair: pair[1]):
             places = [place for place, _ in group]
             followed = places[-1] + 1 < len(tools) and tools[places[-1] + 1] == tool
-            lengths.setdefault(one, set()).add(len(places) if followed else -1)
+            lengths.setdefault(leader, set()).add(len(places) if followed else -1)
     return [
-        one for one, found in lengths.items()
-        if one != tool and -1 not in found and max(found) > 1 and _times(runs, spans, one, tool) < calls
+        leader for leader, sizes in lengths.items()
+        if leader != tool and -1 not in sizes and max(sizes) > 1 and _times(runs, spans, leader, tool) < calls
     ]  # fmt: skip
 
 
@@ -322,6 +317,7 @@ def _times(runs: Sequence[Run], spans: Sequence[Span], first: str, second: str) 
 
 
 def _header_places(runs: Sequence[Run], span: Span, header: Header) -> list[int]:
+    """The places at which rounds with this header begin."""
     number, begin, end = span
     tools = runs[number].tools
     places = [place for place in range(begin, end) if tools[place] in header.tools]
@@ -344,19 +340,10 @@ def _row_begin(tools: Sequence[str], place: int, begin: int, row: str) -> int:
 def _loop_ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> Iterator[list[int | None]]:
     """The end of the loop in each run, None for runs that do not enter it. Each combination once."""
     placed = [_header_places(runs, span, header) for span in spans]
-    body = {
-        runs[span[0]].tools[place]
-        for span, places in zip(spans, placed, strict=True)
-        if places
-        for place in range(places[0], places[-1] + 1)
-    }
-    behind = {
-        runs[number].tools[place]
-        for (number, _, end), places in zip(spans, placed, strict=True)
-        if places
-        for place in range(places[-1] + 1, end)
-    }
-    last = {runs[span[0]].tools[place - 1] for span, places in zip(spans, placed, strict=True) for place in places[1:]}
+    entered = [(runs[span[0]].tools, span, places) for span, places in zip(spans, placed, strict=True) if places]
+    body = {tool for tools, _, places in entered for tool in tools[places[0] : places[-1] + 1]}
+    behind = {tool for tools, (_, _, end), places in entered for tool in tools[places[-1] + 1 : end]}
+    last = {tools[place - 1] for tools, _, places in entered for place in places[1:]}
 
     def before(tools: Collection[str]) -> Callable[[Sequence[str], range], int | None]:
         return lambda calls, after: next((place for place in after if calls[place] in tools), None)
@@ -364,41 +351,32 @@ def _loop_ends(runs: Sequence[Run], spans: Sequence[Span], header: Header) -> It
     def behind_last(calls: Sequence[str], after: range) -> int | None:
         return next((place + 1 for place in reversed(after) if calls[place] in last), None)
 
-    # with what comes only behind; after the call that ends the other rounds; never; with one of the calls behind
+    # the loop ends before a tool that is called only behind it, after the call that ends the other rounds, with the
+    # run, or before one of the tools that are called behind it
     rules = [before(behind - body), behind_last, before(()), *(before([tool]) for tool in sorted(behind))]
     rules += [before({tool} | (behind - body)) for tool in sorted(behind & body)]
     seen: set[tuple[int | None, ...]] = set()
     for rule in rules:
         ends: list[int | None] = []
         for (number, _, end), places in zip(spans, placed, strict=True):
-            if places:
-                leaving = rule(runs[number].tools, range(places[-1] + 1, end))
-                ends.append(end if leaving is None else leaving)
-            else:
-                ends.append(None)
+            leaving = rule(runs[number].tools, range(places[-1] + 1, end)) if places else None
+            ends.append(end if places and leaving is None else leaving)
         if tuple(ends) not in seen:
             seen.add(tuple(ends))
             yield ends
 
 
 def _looped(
-    runs: Sequence[Run],
-    spans: Sequence[Span],
-    region: str,
-    header: Header,
-    ends: Sequence[int | None],
-    depth: int,
+    runs: Sequence[Run], spans: Sequence[Span], region: str, header: Header, ends: Sequence[int | None], depth: int
 ) -> Iterator[Parts]:
+    """The layouts with a loop that ends at these places."""
     name = f"{region}{header.name}/"
     before: list[Span] = []
     rounds: list[list[Span]] = []
     after: list[Span] = []
-    leading = [
-        runs[span[0]].tools[span[1] : places[0]] for span in spans if (places := _header_places(runs, span, header))
-    ]
-    for span, stop in zip(spans, ends, strict=True):
-        number, begin, end = span
-        places = _header_places(runs, span, header)
+    placed = [_header_places(runs, span, header) for span in spans]
+    leading = [runs[span[0]].tools[span[1] : places[0]] for span, places in zip(spans, placed, strict=True) if places]
+    for (number, begin, end), places, stop in zip(spans, placed, ends, strict=True):
         if stop is None:
             split = begin + _common_prefix(runs[number].tools[begin:end], leading)
             before.append((number, begin, split))
@@ -406,8 +384,7 @@ def _looped(
             after.append((number, split, end))
             continue
         before.append((number, begin, places[0]))
-        bounds = [*places, stop]
-        rounds.append([(number, one, other) for one, other in pairwise(bounds)])
+        rounds.append([(number, first, last) for first, last in pairwise([*places, stop])])
         after.append((number, stop, end))
     if max(map(len, rounds)) < 2:
         return
@@ -417,31 +394,26 @@ def _looped(
         heads.append(_straight(runs, before, f"{region}<", apart=1))
     for body, inner in _part_layouts(runs, every, name, depth - 1):
         laps = iter(body)
-        held = [[next(laps) for _ in spans_] for spans_ in rounds]
-        final = {lap[-1].key for laps_ in held for lap in laps_[:-1] if lap}
+        laps_of_runs = [[next(laps) for _ in spans_] for spans_ in rounds]
+        final = {lap[-1].key for run_laps in laps_of_runs for lap in run_laps[:-1] if lap}
         middle: list[list[Event]] = []
-        for laps_ in held:
+        for run_laps in laps_of_runs:
             path: list[Event] = []
-            for lap in laps_:
+            for lap in run_laps:
                 path += [Event(junction(name)), *lap]
-            if not laps_ or (laps_[-1] and laps_[-1][-1].key in final):
+            if not run_laps or (run_laps[-1] and run_laps[-1][-1].key in final):
                 path.append(Event(junction(name)))
             middle.append(path)
         for tail, later in _part_layouts(runs, after, f"{region}>", depth - 1 if region == "" else 0):
             for head in heads:
-                paths = [one + two + three for one, two, three in zip(head, middle, tail, strict=True)]
+                paths = [[*begin, *loop, *end] for begin, loop, end in zip(head, middle, tail, strict=True)]
                 yield paths, (name, *inner, *later)
 
 
 def _common_prefix(tools: Sequence[str], leading: Sequence[Sequence[str]]) -> int:
     """The number of calls before the loop, in a run that does not enter it."""
-    most = 0
-    for other in leading:
-        count = 0
-        while count < min(len(tools), len(other)) and tools[count] == other[count]:
-            count += 1
-        most = max(most, count)
-    return most
+    prefixes = (takewhile(lambda pair: pair[0] == pair[1], zip(tools, other, strict=False)) for other in leading)
+    return max((len(list(prefix)) for prefix in prefixes), default=0)
 
 
 VISITS = "visits_to_"

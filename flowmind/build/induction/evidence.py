@@ -1,7 +1,4 @@
-"""The evidence for an induced workflow, and the questions that the traces leave open.
-
-The origins of a trace's values, as the workflow that was induced from the traces has them.
-"""
+"""Evidence: the steps that support an induced workflow, its guesses, open questions, and the origins of its values."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from flowmind.build.induction.provenance import Slot
 from flowmind.build.induction.terms import Term, is_number
 from flowmind.build.induction.wording import NAMED
 from flowmind.trace.events import Called, Event, Origin, Trace
-from flowmind.trace.origins import has_holes, short
+from flowmind.trace.origins import UNSOURCED, has_holes, short
 from flowmind.workflow.document import (
     Binding,
     Condition,
@@ -233,17 +230,15 @@ def guesses(plan: Plan, writing: Collection[str]) -> tuple[str, ...]:
         writing: The tools that change something.
     """
     walk = plan.bound.walk
-    lines: dict[str, None] = {}
+    lines: list[str] = []
     for key, slots in plan.bound.slots.items():
         for name, slot in slots.items() if tool_of(key[2]) in writing else ():
             runs = _guessing_runs(slot, plan, {sample.run for sample in walk.visits[key]})
             for sample in walk.visits[key]:
                 call = walk.call(sample)
                 if sample.run in runs and name in call.args:
-                    lines[f"{call.tool}, {name}: {short(call.args[name])} comes from no input and no tool result"] = (
-                        None
-                    )
-    return tuple(lines)
+                    lines.append(f"{call.tool}, {name}: {short(call.args[name])} {UNSOURCED}")
+    return tuple(dict.fromkeys(lines))
 
 
 def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
@@ -263,6 +258,7 @@ def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
 
 
 def _is_guess(term: Term, plan: Plan, support: Sequence[Sample]) -> bool:
+    """Whether a term has a constant that only one run shows and the text does not name, or an invented number."""
     constants = _constants(term.binding) if term.binding is not None else []
     unnamed = not all(_is_named(constant, plan) for constant in constants)
     return _invents(term, plan) or (unnamed and len({sample.run for sample in support}) == 1)
