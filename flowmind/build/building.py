@@ -137,8 +137,8 @@ async def _verified(work: Work, strategy: Strategy) -> tuple[Best | None, int]:
     first = best.first if best else 0
     rounds, used = rounds_of(work.settings), 0
     while strategy.mend is not None and used < rounds and (best is None or best.failures):
-        best, tried = await strategy.mend(work, best)
-        if not tried:
+        best, attempted = await strategy.mend(work, best)
+        if not attempted:
             break
         used += 1
     if best is not None:
@@ -206,10 +206,10 @@ async def _execute_more(work: Work, best: Best | None) -> bool:
     failing = [failure.example for failure in best.failures] if best else list(range(len(work.task.examples)))
     for attempt in range(ATTEMPTS):
         for example in failing:
-            tried = [place for place, number in enumerate(work.worked) if number == example]
-            if len(tried) == attempt and not any(work.right(place) for place in tried):
+            places = [place for place, number in enumerate(work.worked) if number == example]
+            if len(places) == attempt and not any(map(work.right, places)):
                 work.mends.append("execute")
-                await work.execute(example, work.traces[tried[-1]] if tried else None)
+                await work.execute(example, work.traces[places[-1]] if places else None)
                 return True
     return False
 

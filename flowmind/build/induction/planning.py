@@ -451,7 +451,11 @@ def share(parted: Sequence[Parted]) -> None:
 
     For example, every path through a round may test whether the list has another element.
     """
-    serving = cache(lambda expr, place: parted[place].serving(expr))
+
+    @cache
+    def serving(expr: str, place: int) -> str | None:
+        return parted[place].serving(expr)
+
     undecided = set(range(len(parted)))
     while True:
         options: list[tuple[float, int, Candidate]] = []

@@ -118,9 +118,7 @@ class Binder:
     """Values that loops carry for the arguments explained so far."""
     _work: int = WORK
     _indexes: dict[int, Index] = field(default_factory=dict[int, Index])
-    _pools: dict[tuple[tuple[Sample, ...], bool], Pool] = field(
-        default_factory=dict[tuple[tuple[Sample, ...], bool], Pool]
-    )
+    _pools: dict[tuple[Sample, ...], Pool] = field(default_factory=dict[tuple[Sample, ...], Pool])
 
     def __getstate__(self) -> dict[str, Any]:
         """Drops the caches: they are keyed by object identity and are larger than everything else."""
