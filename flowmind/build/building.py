@@ -63,7 +63,7 @@ class Strategy:
     """A method to make a workflow from traces."""
 
     draft: Callable[[Work], Awaitable[Best | None]]
-    """The first workflow from the traces; None if there is no sound one."""
+    """Gives the first workflow from the traces, or None if none is sound."""
     mend: Mend | None = None
     """Verification calls it when the workflow fails on an example; None if there is nothing to do."""
     agent: str = ""

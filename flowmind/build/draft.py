@@ -1,10 +1,9 @@
 """`DraftEnvironment`: a draft workflow whose tools edit it. Each edit makes a new draft; `undo` goes back.
 
-Ids and output names come from the system, the start is request, an edge is implied by `after`. What a model writes
-is coerced rather than rejected, and counted. An edit that could never be right (an unknown tool, a variable that
-some path does not set) is refused with the JSON that would work; what is still missing is listed each time.
-
-Business tools and graph tools at once: the world of the single-stage baselines.
+The environment makes the start node, the ids, the output names that are missing, and the edge from the node named in
+`after`. A value of another form than its JSON Schema is accepted if its meaning is clear, and counted. An edit is
+refused if no later edit can make it right (an unknown tool, a variable that some path does not set); the refusal shows
+the JSON that works. Each observation lists what is still missing.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ _STRUCTURE = {
     "no_end", "end_unreachable", "dead_node", "missing_edge", "bad_branch", "bad_fork", "unbounded_loop",
     "irreducible_loop", "race",
 }  # fmt: skip
-"""Problems that later edits can mend; the others refuse the edit that makes them."""
+"""Problems that later edits can mend. An edit that causes any other problem is refused."""
 _UNROLLED = 3
-"""Calls on one element after the other of a list, which may be a list of so many parts."""
+"""Calls on consecutive elements of a list that are accepted; more of them should be a map."""
 
 
 Place = tuple[list[tuple[str, bool | None]], Reader]
@@ -57,7 +56,7 @@ Place = tuple[list[tuple[str, bool | None]], Reader]
 
 
 class Refused(Exception):
-    """An edit was refused; the message says why, and what would work."""
+    """An edit was refused. The message has the reason, and the JSON that works."""
 
 
 class DraftEnvironment:
@@ -67,8 +66,8 @@ class DraftEnvironment:
         tools: The business tools that nodes may name (they cannot be called here).
         inputs: JSON Schema of the workflow's inputs.
         name: The workflow's name.
-        cases: The inputs that the traces worked on: a value that a model copies out of one is read as the input.
-        query: The task's text: numbers and words that it names are constants of the task.
+        cases: The inputs of the traces. A value that a model copies out of one is read as the input.
+        query: The task's text. Numbers and words in it are constants of the task.
     """
 
     awaited: Collection[str] = ()
@@ -107,14 +106,14 @@ class DraftEnvironment:
         }
 
     def begin(self, workflow: Workflow) -> None:
-        """Goes on from a workflow instead of an empty draft."""
+        """Starts from a workflow instead of an empty draft."""
         self.draft = workflow.model_copy(update={"evidence": ()})
         self._last = workflow.nodes[-1].id
         numbers = [int(node.id[1:]) for node in workflow.nodes if re.fullmatch(r"n\d+", node.id)]
         self._count = max(numbers, default=0)
 
     async def call(self, call: ToolCall) -> Observation:
-        """Carries out one edit; the observation has the result or an error, the graph, and what is missing."""
+        """Carries out one edit. The observation has the result or an error, the graph, and the missing parts."""
         return self.edit(call)
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
@@ -138,7 +137,7 @@ class DraftEnvironment:
 
     @property
     def problems(self) -> list[Problem]:
-        """What `check` says to the draft."""
+        """The problems that `check` finds in the draft."""
         return check(self.draft, self.tools)
 
     @property
@@ -151,7 +150,7 @@ class DraftEnvironment:
         return "\n".join(["Graph:", *describe(self.draft), f"Missing: {self.missing()}"])
 
     def missing(self) -> str:
-        """What `finish` still waits for; `nothing` if it would be accepted."""
+        """The parts that `finish` still needs, as text; `nothing` if it would be accepted."""
         hints = [self._hint(problem) for problem in self.problems]
         return "; ".join(dict.fromkeys(hints)) if hints else "nothing, call finish"
 
@@ -266,7 +265,7 @@ class DraftEnvironment:
         return self._add("end", place, output=place[1].binding(value))
 
     def _refuse_name(self, name: str, reader: Reader) -> None:
-        """An end that says a constant text is nearly always a misspelt variable."""
+        """A constant text as the answer is nearly always a misspelt variable."""
         if close := difflib.get_close_matches(name, list(reader.scope), n=1, cutoff=0.5):
             raise Refused(f"there is no variable {name!r}. Send: {_send('add_end_node', {'output': close[0]})}")
 
@@ -322,10 +321,10 @@ class DraftEnvironment:
             )
 
     def _refuse_known(self, node: Condition, source: str, arm: bool | None) -> None:
-        """On one way of a condition the same condition is decided already."""
+        """Behind a condition, the same condition has a known value."""
         try:
             names = names_in(node.expr)
-        except ExpressionError:  # is told by `check`, with its column
+        except ExpressionError:  # `check` reports it, with its column
             return
         for before, way in self._upstream(source, arm):
             if isinstance(before, Condition) and way is not None and before.expr == node.expr:
@@ -349,7 +348,7 @@ class DraftEnvironment:
             source, arm = entries[0].source, entries[0].when
 
     def _ending(self) -> str:
-        """The call that ends the first way that leads nowhere."""
+        """The call that ends the first arm without a target."""
         for problem in self.problems:
             if problem.code == "bad_branch" and "has 0" in problem.message:
                 return self._end_at(problem.where, "for true" in problem.message)
@@ -364,7 +363,7 @@ class DraftEnvironment:
         return f". To end there with {answer}, send: {_send('add_end_node', form)}"
 
     def _refuse_unrolled(self, node: ToolNode, source: str) -> None:
-        """A model that writes one call for each element of a list does not come to an end."""
+        """One call for each element of a list never covers all lists; a map does."""
         row = [node]
         for before, _ in self._upstream(source, None):
             if not isinstance(before, ToolNode) or before.tool != node.tool or len(row) > _UNROLLED:
@@ -397,7 +396,7 @@ class DraftEnvironment:
         self.draft = draft
 
     def _remedy(self, problem: Problem, draft: Workflow) -> str:
-        """The JSON that would work, where it can be told."""
+        """The JSON that works; empty if it is not known."""
         name, _, step = problem.where.partition(".")
         node: Node | None = draft.by_id.get(name)
         if isinstance(node, Map):
@@ -559,7 +558,7 @@ class DraftEnvironment:
 
 
 def _take(request: dict[str, Any], *names: str) -> Any:
-    """Takes the first of several names out of an object: models call one thing by many names."""
+    """Removes several names from an object, and gives the first value that is not None. Models use many names."""
     values = [request.pop(name) for name in names if name in request]
     return next((value for value in values if value is not None), None)
 
@@ -584,7 +583,7 @@ def _plain(value: Any) -> Any:
 
 
 class Joint:
-    """B and G exposed together. `finish` is left to the agent: it ends the stage whatever the draft looks like."""
+    """Business tools and graph tools together. The agent ends the stage by its own `finish`, which accepts any draft."""
 
     def __init__(self, business: Environment, draft: DraftEnvironment) -> None:
         self.business = business

@@ -35,7 +35,9 @@ from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 UNDECIDED = 16.0
 """Cost of a place whose ways no condition separates."""
 LOOP = 4.5
+"""Cost of a loop."""
 APART = 5.0
+"""Cost of paths that diverge before their tools differ."""
 CLOSE = 1.5
 """Extra cost up to which another term counts as an alternative."""
 
@@ -346,7 +348,7 @@ def simulate(plan: Plan) -> tuple[Rows, Rows]:
     afters: Rows = []
     for number, path in enumerate(walk.layout.paths):
         own: dict[str, Any] = {}
-        """What the plan has set so far."""
+        """The variables that the plan has set so far."""
         befores.append([])
         afters.append([])
         for place, event in enumerate(path):

@@ -185,7 +185,7 @@ def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
 
 
 def _list(walk: Walk, number: int, loop: str, name: str) -> Any:
-    """The list of a loop's element variable at the entry of the loop; UNSET or another value if there is no list."""
+    """The list of a loop's element variable at the entry of the loop; another value if it is no list."""
     path = walk.layout.paths[number]
     entry = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
     return [] if entry is None else evaluated(walk.lists[loop][name], walk.after[number][entry])

@@ -77,10 +77,10 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     """Asks a model one question.
 
     Args:
-        work: Keeps the reply, with how it was read.
-        prompt: The name of the conversation that comes before.
+        work: The task. The reply is added to its turns, with how it was read.
+        prompt: The name of the conversation that precedes the question.
         text: The question.
-        keys: What the reply's object has.
+        keys: The keys of the reply's object.
 
     Returns:
         The object; None if the reply has none, if no model may be asked, if a limit of the case is reached, or if the
@@ -259,7 +259,7 @@ def _fits(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]], expr: s
 
 
 def _form(value: Any) -> tuple[Any, ...]:
-    """What an answer looks like: an object with these keys, a list, a text, a number, a truth value or nothing."""
+    """The form of an answer: the keys of an object, or the type of another value."""
     if isinstance(value, dict):
         return "object", *sorted(cast(dict[str, Any], value))
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -112,7 +112,7 @@ class Work:
         self.worked.append(example)
 
     async def probe(self, inputs: dict[str, Any]) -> bool:
-        """Executes an input that is no example, so that there is no reference answer. False if it has no answer."""
+        """Executes an input that is no example. It has no reference answer. False if the execution has no answer."""
         assert self.executions is not None
         execution = Execution(inputs, len(self.traces), None, None, self.spent, self.budget)
         trace = await self.executions.execute(execution)
