@@ -583,7 +583,7 @@ def _plain(value: Any) -> Any:
 
 
 class Joint:
-    """Business tools and graph tools together. The agent ends the stage by its own `finish`, which accepts any draft."""
+    """Business tools and graph tools together. The agent ends the stage by its own `finish`."""
 
     def __init__(self, business: Environment, draft: DraftEnvironment) -> None:
         self.business = business
