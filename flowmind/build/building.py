@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 
 from flowmind.build.brief import summarize_brief
+from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Executions, is_complete, make_agent, without_example
+from flowmind.build.executions import Executions, make_agent, without_example
 from flowmind.build.induction.control_flow import run_of
 from flowmind.build.induction.evidence import evidence, questions, with_plan
 from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
@@ -19,7 +20,7 @@ from flowmind.build.settings import Settings, rounds_of
 from flowmind.build.verification.probes import probe
 from flowmind.build.verification.repair import ask, ask_arms, edit
 from flowmind.build.verification.trials import Best, Work, choose, influence, leaks
-from flowmind.evaluation.record import Derivation
+from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import unexplained, with_origins

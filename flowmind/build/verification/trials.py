@@ -12,13 +12,14 @@ from flowmind.agents.turns import Budget
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
+from flowmind.build.executions import Execution, Executions, budget_left, within_limits
 from flowmind.build.induction.conditions import negated
 from flowmind.build.induction.control_flow import Key, Run, run_of
 from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.search import Induced, Inducer, Loops, Request, drafts_in_thread
 from flowmind.build.induction.wording import NAMED, Reading, read
 from flowmind.build.settings import Settings, rounds_of
+from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
 from flowmind.trace.events import Trace, Turn
