@@ -311,7 +311,7 @@ def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> Non
     solution = solved(loud("abc", "Ann"), TEXTS, chat, "induction", verify=2)
     assert 'ended with "ABC!", but the right answer is "CBA!"' in told(chat.requests[4])
     assert [trace.answer for trace in solution.traces] == ["ABC!", "ANN!", "CBA!"]
-    assert solution.exec_correct is honest
+    assert (solution.worked[2] == 0) is honest
     assert (gives(solution, TEXTS, {"text": "xy"}) == ["YX!"]) is honest
 
 
