@@ -10,8 +10,7 @@ from typing import Any
 from experiments.options import RunOptions
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.choosing import model_named
 from flowmind.llm.fingerprints import fingerprint

@@ -18,8 +18,7 @@ from flowmind.agents.turns import Budget
 from flowmind.base.files import parse_json
 from flowmind.build.brief import execute_brief, summarize_brief
 from flowmind.build.brief import without_example as shown
-from flowmind.build.draft import DraftEnvironment
-from flowmind.build.joint import Joint
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.llm.testing import ScriptedChat, plan
 from flowmind.protocols import Brief, Message, Stage
 from flowmind.trace.events import Trace

@@ -6,7 +6,7 @@ from flowmind.base.errors import InputError
 from flowmind.build.brief import execute_brief
 from flowmind.build.building import Built, build
 from flowmind.build.derivation import Derivation
-from flowmind.build.draft import DraftEnvironment
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.build.executions import (
     AgentExecutions,
     Demonstrate,
@@ -16,8 +16,7 @@ from flowmind.build.executions import (
     budget_left,
     make_agent,
 )
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.joint import Joint
+from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, require_consistent, rounds_of, summarizer_of
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace

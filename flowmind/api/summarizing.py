@@ -349,7 +349,8 @@ class _Story:
         workflow = None if self.built.problems else self.built.workflow
         checked: Checked = "run" if self.toolbox.runs else "recorded"
         if workflow is None:
-            told = tuple(self._heads())
+            refused = self.built.derivation.open if self.built.derivation else ()
+            told = (*refused, *self._heads())
             reason = f"{name}: no sound workflow gives these traces{': ' if told else ''}{'; '.join(told[:3])}"
             return Summarized(name, len(self.given), (), checked, guesses=told, notes=tuple(notes), problem=reason)
         evidence = tuple(self._renumbered(one) for one in workflow.evidence)
