@@ -337,10 +337,10 @@ def test_the_catalog_agrees_but_for_what_monty_cannot_run(workers: WorkerPool, p
     examples = [(tool.spec.name, example.args) for tool in tools for example in tool.examples]
     values = both.values(examples)
     assert [value for value, _ in values] == [example.result for tool in tools for example in tool.examples]
-    assert both.found.differences == []
-    assert set(both.found.lacking) == NOT_RUNNABLE
+    assert both.crosscheck.differences == []
+    assert set(both.crosscheck.lacking) == NOT_RUNNABLE
     skipped = sum(len(tool.examples) for tool in tools if tool.spec.name in NOT_RUNNABLE)
-    counts = both.found.counts
+    counts = both.crosscheck.counts
     assert (counts["agree"] + counts["not runnable"], counts["both failed"]) == (len(examples), 0)
     assert counts["not runnable"] <= skipped
 
@@ -358,21 +358,23 @@ def test_a_seeded_difference_is_found(workers: WorkerPool, pool: MontyPool) -> N
     both = crossing(workers, pool, "n / 2", "n / 2 if n < 90 else n // 0 if n > 98 else 0")
     seen = [asyncio.run(both.call(ToolCall(tool="odd", args={"n": n}))) for n in range(88, 101)]
     assert seen == [Observation(value=n / 2) for n in range(88, 101)]
-    found = both.found.differences
+    found = both.crosscheck.differences
     assert [(one.tool, one.args, one.kind) for one in found] == [
         ("odd", {"n": n}, "value differs") for n in range(90, 90 + PER_TOOL)
     ]
     assert (found[0].local, found[0].monty) == (Observation(value=45.0), Observation(value=0))
-    assert both.found.summary() == ("13 calls compared: 2 agree, 9 with another value, 2 failed on one side, 0 on both")
+    assert both.crosscheck.summary() == (
+        "13 calls compared: 2 agree, 9 with another value, 2 failed on one side, 0 on both"
+    )
 
 
 def test_what_fails_in_both_is_no_difference_and_a_type_is_one(workers: WorkerPool, pool: MontyPool) -> None:
     both = crossing(workers, pool, "1 // n", "[1][n] if n == 0 else 1.0")
     both.values([("odd", {"n": 1}), ("odd", {"n": "x"})])
-    assert (both.found.counts["value differs"], both.found.counts["both failed"]) == (1, 1)
+    assert (both.crosscheck.counts["value differs"], both.crosscheck.counts["both failed"]) == (1, 1)
     rounding = crossing(workers, pool, "round(n / 1000, 2)", "round(n / 1000, 2)")
     assert rounding.values([("odd", {"n": 2675})]) == [(2.67, None)]
-    assert [one.monty.value for one in rounding.found.differences] == [2.68]
+    assert [one.monty.value for one in rounding.crosscheck.differences] == [2.68]
 
 
 def test_the_calls_of_a_workflow_are_compared_one_by_one(workers: WorkerPool, pool: MontyPool) -> None:
@@ -381,11 +383,11 @@ def test_the_calls_of_a_workflow_are_compared_one_by_one(workers: WorkerPool, po
     both = CrossCheckSandbox(local, MontySandbox(wrong, pool=pool))
     work, cases = flow("counted", "waits", "counted"), [{"word": "go"}]
     assert run_batch(work, cases, both) == run_batch(work, cases, local)
-    assert [(one.args, one.local.value, one.monty.value) for one in both.found.differences] == [
+    assert [(one.args, one.local.value, one.monty.value) for one in both.crosscheck.differences] == [
         ({"word": "go"}, 1, -1),
         ({"word": "go"}, 2, -2),
     ]
-    assert both.found.counts["agree"] == 1
+    assert both.crosscheck.counts["agree"] == 1
 
 
 def test_a_case_that_a_limit_ended_is_compared_as_a_whole(short: MontyPool) -> None:
@@ -393,7 +395,7 @@ def test_a_case_that_a_limit_ended_is_compared_as_a_whole(short: MontyPool) -> N
     with WorkerPool(1, SHORT) as workers:
         both = CrossCheckSandbox(LocalSandbox(SOURCES, workers), MontySandbox(sources, pool=short))
         run_batch(flow("waits"), [{"word": "no"}], both)
-    assert [(one.tool, one.args, one.kind) for one in both.found.differences] == [
+    assert [(one.tool, one.args, one.kind) for one in both.crosscheck.differences] == [
         (WORKFLOW, {"word": "no"}, "one failed")
     ]
 

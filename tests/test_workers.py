@@ -292,8 +292,8 @@ def test_isolation_is_measured_and_says_what_is_missing(bare: WorkerPool) -> Non
         whole, without_locks, without_policy = map(isolation.measure, (pool, unlocked, bare))
     assert whole.layers["language policy"] == "on"
     assert without_locks.level == without_policy.level == "limits"
-    assert "kernel (left out)" in without_locks.missing()
-    assert without_policy.missing()[0] == "language policy (left out)"
+    assert "kernel (disabled)" in without_locks.missing()
+    assert without_policy.missing()[0] == "language policy (disabled)"
     assert [whole.reaches(level) for level in isolation.LEVELS] == [
         place <= isolation.LEVELS.index(whole.level) for place in range(3)
     ]
