@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from test_induction import LESSONS, TOOLS, Lesson, traces_of
-from test_thinkers import workflows
 from test_verified import branching_benchmark
+from tiny import files
 
 from experiments import runner
-from experiments.runner import RunOptions, replay, run_experiment
+from experiments.options import RunOptions
+from experiments.runner import replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Given, Induced, drafts
@@ -127,7 +128,8 @@ def test_a_run_that_induces_in_processes_leaves_the_same_records(
         summary.pop("wall_s")
     assert summaries[0] == summaries[1] == summaries[2]
     assert summaries[0]["cases"] == 9 and summaries[0]["case_pass_rate"] > 80
-    assert workflows(tmp_path / "one") == workflows(tmp_path / "two") == workflows(tmp_path / "three")
+    assert files(tmp_path / "one" / "workflows") == files(tmp_path / "two" / "workflows")
+    assert files(tmp_path / "two" / "workflows") == files(tmp_path / "three" / "workflows")
 
 
 HELPER = """
