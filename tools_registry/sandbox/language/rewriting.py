@@ -21,9 +21,7 @@ from tools_registry.sandbox.language.gate import RefusedSource
 
 MAX_WIDTH = 10_000
 """The maximum width or precision of a formatted value."""
-METHOD_DUNDERS = frozenset(
-    f"__{name}__"
-    for name in """
+_METHODS = """
     init post_init repr str format eq ne lt le gt ge hash bool len iter next reversed contains getitem setitem delitem
     call enter exit int float index round trunc floor ceil abs neg pos invert
     add sub mul truediv floordiv mod pow divmod matmul and or xor lshift rshift
