@@ -27,8 +27,8 @@ _METHODS = """
     add sub mul truediv floordiv mod pow divmod matmul and or xor lshift rshift
     radd rsub rmul rtruediv rfloordiv rmod rpow rdivmod rmatmul rand ror rxor rlshift rrshift
     iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift
-    """.split()
-)
+"""
+METHOD_DUNDERS = frozenset(f"__{name}__" for name in _METHODS.split())
 """The special methods that a tool's class may define: none for attributes, creation, copying or finalization."""
 _PRIVATE = re.compile(r"_[^\W_]\w*(?<!_)")
 _WIDE = re.compile(r"\d{5,}")
