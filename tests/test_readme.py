@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
 import re
 import subprocess
@@ -32,8 +34,8 @@ class Command(NamedTuple):
     printed: str
 
 
-def blocks() -> list[Block]:
-    text = README.read_text(encoding="utf-8")
+def blocks(document: Path = README) -> list[Block]:
+    text = document.read_text(encoding="utf-8")
     return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in FENCE.finditer(text)]
 
 
@@ -105,3 +107,11 @@ def test_links_and_file_names_of_the_documents_lead_somewhere(document: Path) ->
     missing = [link for link in LINK.findall(text) if not (document.parent / link).exists()]
     missing += [name for name in NAMED_FILE.findall(text) if not (ROOT / name).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_python_of_the_documents_imports_names_that_exist(document: Path) -> None:
+    trees = [ast.parse(block.text) for block in blocks(document) if block.language == "python"]
+    for node in [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]:
+        module = importlib.import_module(node.module or "")
+        assert not [alias.name for alias in node.names if not hasattr(module, alias.name)]
