@@ -1,4 +1,4 @@
-"""The audit of the sandbox: rows run for real, and every way in which one can be wrong is noticed."""
+"""The audit of the sandbox, with real rows for every way in which a row can fail."""
 
 import json
 import os
@@ -18,7 +18,7 @@ BLOCKED = ["blocked-at-compile", "blocked-at-run", "killed-by-limit"]
 
 
 def row(source: str, **fields: Any) -> dict[str, Any]:
-    """A row about the tool `tool(canary)`, an attack unless said otherwise."""
+    """A row about the tool `tool(canary)`, by default an attack."""
     plain: dict[str, Any] = {
         "id": "row", "surface": "tool", "kind": "file", "severity": "escape", "source": source,
         "args": {"canary": "$CANARY"}, "accept": BLOCKED, "note": "not read",
@@ -105,7 +105,7 @@ def test_a_row_that_does_not_is_named_with_its_reason(why: str, auditor: Auditor
 
 
 def test_a_check_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, auditor: Auditor) -> None:
-    """What the sandbox prevents is put in its way here: arguments changed, an answer of each worker its own."""
+    """Simulates what the sandbox prevents: changed arguments, and results that differ between workers."""
     calls: list[int] = []
 
     def observe(self: Auditor, lane: object, source: str, args: dict[str, Any]) -> audit.Observation:

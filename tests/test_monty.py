@@ -1,4 +1,4 @@
-"""The second sandbox, monty: the same answers and errors as the local one, its limits, and what comparing them says."""
+"""The second sandbox, monty: the results and errors of the local one, its limits, and the cross-check of both."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def workers() -> Iterator[WorkerPool]:
 
 @pytest.fixture(params=["local", "monty"])
 def make(request: pytest.FixtureRequest) -> Maker:
-    """Makes a sandbox: what is asked of one is asked of both."""
+    """Creates a sandbox; the tests run with both kinds."""
     if request.param == "local":
         held = request.getfixturevalue("workers")
         return lambda tools: LocalSandbox(tools, held)
@@ -192,7 +192,7 @@ def test_an_error_has_the_same_type(tool: ToolSource, wanted: str, make: Maker) 
 
 
 def flow(*tools: str) -> Workflow:
-    """Calls tools that take a word, one after the other; the answer is the list of what they gave."""
+    """A workflow that calls tools with a word, one after the other, and returns the list of their values."""
     nodes: list[dict[str, Any]] = [{"id": "start", "kind": "start"}]
     for number, name in enumerate(tools):
         args = {"word": {"var": "word"}}
@@ -216,7 +216,7 @@ def test_a_workflow_gives_the_same_traces(workers: WorkerPool, pool: MontyPool) 
     assert [trace.answer for trace in monty] == [[1, 2, 7], None, [1, 2, 7]]
 
 
-# What monty does not do
+# Not supported by monty
 
 
 LACKS = {
@@ -285,7 +285,7 @@ def test_a_case_has_one_deadline(short: MontyPool) -> None:
 
 
 def children() -> list[int]:
-    """The monty processes that this one has started."""
+    """The monty processes that this process has started."""
     found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
         found += map(int, (task / "children").read_text().split())
@@ -349,7 +349,7 @@ ODD = "def odd(n: int) -> float:\n    return {}\n"
 
 
 def crossing(workers: WorkerPool, pool: MontyPool, local: str, monty: str) -> CrossCheckSandbox:
-    """Two sandboxes whose tools `odd` are not the same."""
+    """A cross-check of two sandboxes with different tools `odd`."""
     ours, theirs = ToolSource.parse(ODD.format(local)), ToolSource.parse(ODD.format(monty))
     return CrossCheckSandbox(LocalSandbox([ours], workers), MontySandbox([theirs], pool=pool))
 
@@ -412,7 +412,7 @@ def halved(number: float) -> float:
 
 @pytest.fixture
 def halving(tmp_path: Path) -> list[object]:
-    """The words of a command that runs a workflow of one's own tool."""
+    """The arguments of a command that runs a workflow with one tool."""
     tools, document = tmp_path / "tools.py", tmp_path / "flow.json"
     tools.write_text(HALVES)
     nodes = [
