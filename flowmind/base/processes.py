@@ -98,9 +98,6 @@ class _Process:
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:  # ValueError: the pipe was closed
             self.stop()
             raise HelperEnded(type(error).__name__) from None
-        except BaseException:  # such as an error of `emit`: what the process still sends belongs to this question
-            self.stop()
-            raise
         if problem is not None:
             message, trace = problem
             raised = RuntimeError(message)
@@ -128,8 +125,12 @@ class _Process:
         self._tell(running, question)
         assert running.stdout is not None
         while isinstance(message := pickle.load(running.stdout), _Emitted):
-            if emit is not None:
-                emit(message.value)
+            try:
+                if emit is not None:
+                    emit(message.value)
+            except BaseException:  # the rest of what the process sends would answer the next question
+                self.stop()
+                raise
         return message
 
     def _tell(self, running: subprocess.Popen[bytes], what: Any) -> None:

@@ -81,7 +81,8 @@ class Exchanges:
         name: str = "exchanges",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.stored = Stored() if stored is None else stored
+        self._stored = stored or Stored()
+        self._replies = dict(self._stored.replies)
         self._lent = lent
         self._replay = replay
         self._emit = emit
@@ -105,14 +106,14 @@ class Exchanges:
             ModelFailure: If the model failed; on replay, if it failed when it was asked.
             InputError: On replay, if no file answers.
         """
-        if key in self.stored.replies:
-            return self.stored.replies[key]
+        if key in self._replies:
+            return self._replies[key]
         for other in self._lent:
             if key in other.replies:
                 return self._keep(key, request, other.replies[key])
         if self._replay:
-            if key in self.stored.errors:
-                raise ModelFailure(self.stored.errors[key])
+            if key in self._stored.errors:
+                raise ModelFailure(self._stored.errors[key])
             raise InputError(f"{self._name}: no reply to a request of this run; the run or the benchmark has changed")
         begun = self._clock()
         try:
@@ -124,7 +125,7 @@ class Exchanges:
         return self._keep(key, request, reply.model_copy(update={"seconds": seconds}))
 
     def _keep(self, key: str, request: ChatRequest, reply: Reply) -> Reply:
-        self.stored.replies[key] = reply
+        self._replies[key] = reply
         self._write(key, request, {"reply": reply.model_dump(mode="json")})
         return reply
 
