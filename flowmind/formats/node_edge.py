@@ -19,9 +19,9 @@ from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
 from flowmind.formats.pruning import readable
 from flowmind.formats.words import say_map, say_step
-from flowmind.workflow.checking import definitions, node_reads
+from flowmind.workflow.checking import Scope, definitions, node_reads
 from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.graph import Digraph, Flow, Hop, analyse, loop_nodes
 from flowmind.workflow.nesting import nodes_of
 from tools_registry.specs.spec import ToolSpec
 
@@ -224,14 +224,18 @@ def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
 def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
     """Edges between steps, led past all that is no step; behind the last step of a loop comes what comes behind it."""
     place = {name: number for number, name in enumerate(names, 1)}
-    graph: Any = nx.DiGraph([(edge.source, edge.target) for edge in workflow.edges])
-    exits: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    graph = Digraph(edges=((edge.source, edge.target) for edge in workflow.edges))
+
+    def hops(name: str) -> list[Hop]:
+        return [(name, target) for target in graph.successors(name)]
+
+    exits: dict[Hop, list[Hop]] = {}
     for edge in flow.back_edges:
         inside = loop_nodes(graph, edge)
-        exits[edge.source, edge.target] = [hop for hop in graph.out_edges(inside) if hop[1] not in inside]
+        exits[edge.source, edge.target] = [hop for name in inside for hop in hops(name) if hop[1] not in inside]
 
     def following(name: str) -> set[int]:
-        found, seen, todo = set[int](), set[tuple[str, str]](), list[tuple[str, str]](graph.out_edges(name))
+        found, seen, todo = set[int](), set[Hop](), hops(name)
         while todo:
             hop = todo.pop()
             if hop in seen:
@@ -245,7 +249,7 @@ def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[i
             elif target in place:
                 found.add(place[target])
             else:
-                todo += graph.out_edges(target)
+                todo += hops(target)
         return found
 
     assert flow.start is not None
@@ -346,7 +350,7 @@ def _any(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {} for name in names}, "required": list(names)}
 
 
-def _unset(workflow: Workflow, defined: Mapping[str, frozenset[str]]) -> list[str]:
+def _unset(workflow: Workflow, defined: Mapping[str, Scope]) -> list[str]:
     """The variables that are read where they may not be set, in the order of the steps."""
     found: dict[str, None] = {}
     for node in workflow.nodes:

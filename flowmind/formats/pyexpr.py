@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow import expressions
+from flowmind.workflow.expression_runtime import MAX_EXPONENT
 
 Type = Mapping[str, Any]
 """What is known of values, as a JSON schema: `{}` is anything. `integer` means an int, `number` an int or a float."""
@@ -305,9 +306,7 @@ class _Writer:
         return Expr(source, place, found, exact, doubtful)
 
     def power(self, base: Expr, exponent: Expr, node: ast.expr) -> Expr:
-        small = (
-            isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= expressions.MAX_EXPONENT
-        )
+        small = isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= MAX_EXPONENT
         if not small:
             return Expr(f"{self.scope.use('_power')}({base.source}, {exponent.source})", _ATOM, NUMBER, False)
         plain = all(part.source.isidentifier() or part.source.isdigit() for part in (base, exponent))
