@@ -9,21 +9,16 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, cast
 from xml.etree import ElementTree
 
 from experiments import paper
-from experiments.analyses import FAILURES
-from experiments.loading import Loaded, cells
-from experiments.tables import share, shown, tests_passed
-from flowmind.evaluation.record import CaseRecord
+from experiments.analyses import FAILURES, execute_tokens, levels, summarize_tokens
+from experiments.loading import Cases, Loaded, grouped, having
+from experiments.tables import shown
 from flowmind.evaluation.statistics import Rate
 
 Element = ElementTree.Element
-Cells = Mapping[str, Sequence[CaseRecord]]
-"""The tried cases of each model and mode, of all its seeds."""
-
 OUTCOMES = {"none": "passed", **FAILURES}
 """The outcomes of a case in words."""
 
@@ -58,76 +53,61 @@ class Drawing:
 
 
 def draw(runs: Sequence[Loaded]) -> list[Drawing]:
-    """The figures of some runs; one that they have nothing for is left out."""
-    held = {label: [*chain.from_iterable(run.records for run in of)] for label, of in cells(runs).items()}
-    tried = {label: records for label, records in held.items() if records}
-    made = (_rates(runs, tried), _tokens(tried), _failures(tried), _difficulties(tried)) if tried else ()
+    """The figures of some runs, without those that the runs have no data for."""
+    tried = [cell for cell in grouped(runs) if cell.records]
+    made = (_rates(tried), _tokens(tried), _failures(tried), _difficulties(tried)) if tried else ()
     return [drawing for drawing in made if drawing is not None]
 
 
-def _passed(record: CaseRecord) -> bool:
-    return record.passed
+def _labels(tried: Sequence[Cases]) -> list[str]:
+    return [cell.label for cell in tried]
 
 
-def _rates(runs: Sequence[Loaded], tried: Cells) -> Drawing:
+def _rates(tried: Sequence[Cases]) -> Drawing:
     """Cases and tests passed, with the paper's rates where it has the same model and mode."""
     series = {
-        "cases passed": [share(records, _passed) for records in tried.values()],
-        "tests passed": [tests_passed(records) for records in tried.values()],
+        "cases passed": [cell.rate() for cell in tried],
+        "tests passed": [cell.tests for cell in tried],
     }
     theirs = {(row["model"], row["mode"]): float(row["case_pass_rate"]) for row in paper.rows("table1_main")}
-    known = {run.label: theirs.get((run.model, run.mode)) if not run.variant else None for run in runs}
-    beside = [known[label] for label in tried]
+    plain = [cell.runs[0] for cell in tried]
+    beside = [None if run.variant else theirs.get((run.model, run.mode)) for run in plain]
     says = "Cases and tests passed, with 95 % Wilson intervals."
     if any(value is not None for value in beside):
         says += " Crosses are the paper's rates for the same model and mode."
-    return _dots("rates", "Rates by mode and model", list(tried), series, says, beside)
+    return _dots("rates", "Rates by mode and model", _labels(tried), series, says, beside)
 
 
-def _difficulties(tried: Cells) -> Drawing | None:
+def _difficulties(tried: Sequence[Cases]) -> Drawing | None:
     """Cases passed by difficulty."""
-    held = {record.difficulty for records in tried.values() for record in records} - {""}
-    levels = sorted(held, key=lambda level: (("easy", "medium", "hard", level).index(level), level))
-    if not levels:
-        return None
-    series = {
-        level: [share([r for r in records if r.difficulty == level], _passed) for records in tried.values()]
-        for level in levels
-    }
+    found = levels(record for cell in tried for record in cell.records)
+    series = {level: [cell.where(having(difficulty=level)).rate() for cell in tried] for level in found}
     says = "Cases passed by difficulty, with 95 % Wilson intervals: within a level they are wide."
-    return _dots("difficulty", "Pass rate by difficulty", list(tried), series, says)
+    return _dots("difficulty", "Pass rate by difficulty", _labels(tried), series, says) if found else None
 
 
-def _tokens(tried: Cells) -> Drawing | None:
+def _tokens(tried: Sequence[Cases]) -> Drawing | None:
     """Mean output tokens a case; None if no server reported any."""
-    stages = {
-        "execute": [[record.execute.output_tokens for record in records] for records in tried.values()],
-        "summarize": [[record.summarize.output_tokens for record in records] for records in tried.values()],
+    means = {
+        "execute": [execute_tokens(cell) or 0.0 for cell in tried],
+        "summarize": [summarize_tokens(cell) or 0.0 for cell in tried],
     }
-    means = {name: [_mean(counts) for counts in rows] for name, rows in stages.items()}
     if not any(value for row in means.values() for value in row):
         return None
     says = "Mean output tokens a case, as the servers report them; a run without a bar has none, or none reported."
-    return _bars("tokens", "Output tokens by stage", list(tried), means, "output tokens a case", says)
+    return _bars("tokens", "Output tokens by stage", _labels(tried), means, "output tokens a case", says)
 
 
-def _mean(counts: Sequence[int | None]) -> float:
-    known = [count for count in counts if count is not None]
-    return sum(known) / len(known) if len(known) == len(counts) else 0.0
-
-
-def _failures(tried: Cells) -> Drawing:
+def _failures(tried: Sequence[Cases]) -> Drawing:
     """What became of all cases."""
-    shares = {name: [_share_of(kind, records) for records in tried.values()] for kind, name in OUTCOMES.items()}
+    shares = {
+        words: [cell.rate(having(failure_mode=mode)).percent for cell in tried] for mode, words in OUTCOMES.items()
+    }
     says = (
         "What became of the cases, in percent of all that were tried to their end; the parts follow one another as in "
         "the legend."
     )
-    return _bars("failures", "Failure modes", list(tried), shares, "% of cases", says)
-
-
-def _share_of(kind: str, records: Sequence[CaseRecord]) -> float:
-    return share(records, lambda record: record.failure_mode == kind).percent
+    return _bars("failures", "Failure modes", _labels(tried), shares, "% of cases", says)
 
 
 def _dots(

@@ -6,20 +6,19 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from experiments import figures
-from experiments.analyses import analyse, table1
+from experiments.analyses import analyse, best
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
-from experiments.loading import Loaded, cells
-from experiments.tables import ABOUT_GOLD, PAPER, Table, share, shown, tests_passed
+from experiments.loading import Loaded, grouped
+from experiments.tables import ABOUT_GOLD, PAPER, Table, shown
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.evaluation.record import CaseRecord
@@ -188,13 +187,12 @@ def _columns(table: Table) -> list[str]:
 def _told_rates(runs: Sequence[Loaded]) -> list[tuple[str, str]]:
     """Of each model and mode what it passes, in a sentence."""
     told: list[tuple[str, str]] = []
-    for label, held in cells(runs).items():
-        records = _all(run.records for run in held)
-        if records:
-            cases, tests = shown(share(records, lambda record: record.passed)), shown(tests_passed(records))
-            told.append((label, f"passes {_percent(cases)} of its cases and {_percent(tests)} of the tests"))
+    for cell in grouped(runs):
+        if cell.records:
+            cases, tests = _percent(shown(cell.rate())), _percent(shown(cell.tests))
+            told.append((cell.label, f"passes {cases} of its cases and {tests} of the tests"))
         else:
-            told.append((label, "has no case that was tried to its end"))
+            told.append((cell.label, "has no case that was tried to its end"))
     return told
 
 
@@ -202,17 +200,13 @@ def _percent(rate: str) -> str:
     return rate.replace(" (", " % (", 1)
 
 
-def _all(groups: Iterable[Sequence[CaseRecord]]) -> list[CaseRecord]:
-    return list(chain.from_iterable(groups))
-
-
 def _summary(runs: Sequence[Loaded]) -> list[str]:
     """What the runs show, in plain words, with what they do not."""
-    everything = _all(run.everything for run in runs)
+    everything = [record for run in runs for record in run.everything]
     benchmarks = dict.fromkeys(Run(run.folder).manifest["benchmark"]["name"] for run in runs)
     tasks, errors = len({record.id for record in everything}), sum(run.errors for run in runs)
     counted = f"{_count(len(runs), 'run')}, {_count(len(everything), 'case')} of {_count(tasks, 'task')}"
-    told = [f"{counted} of {' and '.join(benchmarks)}. {table1(runs).says}"]
+    told = [f"{counted} of {' and '.join(benchmarks)}. {best(runs)}"]
     if errors:
         told.append(
             f"{_count(errors, 'case')} failed for want of an answer from the model's endpoint. That is no wrong "
