@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any, get_args
 
 import pytest
@@ -489,3 +490,17 @@ def test_a_fork_in_a_loop_and_a_loop_in_a_fork_are_sound() -> None:
 def test_a_long_workflow_is_checked_without_recursion() -> None:
     chain = [compute(f"n{number}", "n") for number in range(1_100)]
     assert found(line(*chain, end("n1099"))) == []
+
+
+def test_the_memory_of_a_check_grows_with_the_workflow_and_not_with_its_square() -> None:
+    def peak(size: int) -> int:
+        chain = [compute(f"n{number}", "n") for number in range(size)]
+        workflow = Workflow.model_validate(line(*chain, end("n0")))
+        assert check(workflow, []) == []
+        tracemalloc.start()
+        check(workflow, [])
+        allocated = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return allocated
+
+    assert peak(1_000) < 20 * peak(100)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from string import Formatter
 from typing import Any, Literal, cast
@@ -418,14 +418,13 @@ def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
     for node in workflow.nodes:
         if node.id not in defined:
             continue
-        scope = defined[node.id]
-        own = frozenset(reads(node.over)) if isinstance(node, Map) else node_reads(node)
-        for name in sorted(own - scope):
-            known = ", ".join(sorted(scope)) or "none"
+        missing = defined.missing(node.id, reads(node.over) if isinstance(node, Map) else node_reads(node))
+        for name in missing:
+            known = ", ".join(sorted(defined[node.id])) or "none"
             message = f"variable {name!r} is not set on every path to this node; in scope: {known}"
             yield Problem(code="undefined_variable", where=node.id, message=message)
         if isinstance(node, Map):
-            yield from _map_scope(node, scope)
+            yield from _map_scope(node, defined[node.id])
 
 
 def _map_scope(node: Map, scope: frozenset[str]) -> Iterator[Problem]:
@@ -449,29 +448,55 @@ def _map_scope(node: Map, scope: frozenset[str]) -> Iterator[Problem]:
         yield Problem(code="undefined_variable", where=node.id, message=message)
 
 
-def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, frozenset[str]]:
+class Definitions(Mapping[str, frozenset[str]]):
+    """For each node that the start reaches, the variables that are set on every path to it.
+
+    A set of variables is stored as the bits of an integer: a long workflow has as many sets as variables.
+    """
+
+    def __init__(self, names: Sequence[str], masks: Mapping[str, int]) -> None:
+        self._names = names
+        self._bits = {name: 1 << place for place, name in enumerate(names)}
+        self._masks = masks
+
+    def __getitem__(self, node: str) -> frozenset[str]:
+        mask = self._masks[node]
+        return frozenset(name for name in self._names if mask & self._bits[name])
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._masks
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._masks)
+
+    def __len__(self) -> int:
+        return len(self._masks)
+
+    def missing(self, node: str, names: Iterable[str]) -> list[str]:
+        """The variables among these that some path to a node does not set, in alphabetical order."""
+        mask = self._masks[node]
+        return sorted({name for name in names if not mask & self._bits.get(name, 0)})
+
+
+def definitions(workflow: Workflow, shape: Flow | None = None) -> Definitions:
     """For each node that the start reaches, the variables that are set on every path to it."""
     shape = shape or analyse(workflow)
-    if shape.start is None:
-        return {}
-    graph = shape.order
-    initial = frozenset(workflow.bound_inputs)
-    before: dict[str, frozenset[str] | None] = dict.fromkeys(shape.reached)
-    before[shape.start] = frozenset()
-    todo = [shape.start]
+    sets = {node.id: _sets(node) for node in workflow.nodes}
+    if shape.start is not None:
+        sets[shape.start] = frozenset(workflow.bound_inputs)
+    names = list(dict.fromkeys(name for variables in sets.values() for name in variables))
+    bits = {name: 1 << place for place, name in enumerate(names)}
+    before: dict[str, int] = {} if shape.start is None else {shape.start: 0}
+    todo = list(before)
     while todo:
         name = todo.pop()
-        entering = before[name]
-        node = workflow.by_id[name]
-        assert entering is not None
-        leaving = entering | (initial if name == shape.start else _sets(node))
-        for target in graph.successors(name):
-            old = before[target]
-            new = leaving if old is None else old & leaving
-            if new != old:
+        leaving = before[name] | sum(bits[variable] for variable in sets[name])
+        for target in shape.order.successors(name):
+            new = before.get(target, leaving) & leaving
+            if new != before.get(target):
                 before[target] = new
                 todo.append(target)
-    return {name: scope for name, scope in before.items() if scope is not None}
+    return Definitions(names, before)
 
 
 def _sets(node: Node) -> frozenset[str]:
