@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tqdm
 
-from experiments.bench import growth, replies, sandboxed, starting, structure, turns, workflows
+from experiments.bench import growth, sandboxed, starting, structure, turns, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.base.files import write_text
@@ -22,8 +22,7 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
         *starting.benches(),
-        *growth.benches(),
-        *replies.benches(),
+        *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
     )
     return {bench.name: bench for bench in made}

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from functools import partial
 from typing import Any, cast
 
-from experiments.bench.measuring import Bench, Contender, Goal, Sample
-from experiments.bench.server import instant_server
+from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
+from experiments.bench.server import REPLY, instant_server
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.replies import read_action
 from flowmind.agents.turns import Budget
@@ -162,9 +162,15 @@ def over_http(serve: Serve, episodes: int) -> Generator[Sample]:
             runner.run(client.__aexit__(None, None, None))
 
 
+def _repaired(text: str) -> Any:
+    import json_repair
+
+    return json_repair.loads(text, skip_json_loads=True)
+
+
 def benches(episodes: int = EPISODES) -> tuple[Bench, ...]:
-    """One benchmark."""
-    contenders = tuple(
+    """Turns over HTTP, and the reading of a reply."""
+    clients = tuple(
         Contender(name, partial(over_http, serve, episodes), needs)
         for name, serve, needs in (
             (OURS, _ours, ()),
@@ -174,8 +180,18 @@ def benches(episodes: int = EPISODES) -> tuple[Bench, ...]:
             (OPENAI, _openai, ("openai",)),
         )
     )
+    readers = (
+        Contender("json.loads", partial(loop, partial(json.loads, REPLY), lambda value: value["action"] == "double")),
+        Contender(
+            "FlowMind, read_action", partial(loop, partial(read_action, REPLY), lambda action: action[1] == "clean")
+        ),
+        Contender(
+            "json_repair, always", partial(loop, partial(_repaired, REPLY), lambda value: value["action"] == "double")
+        ),
+    )
     title = f"Turns of {episodes} episodes at once over HTTP, 10 turns each, against an instant server"
     goals = (Goal(OURS, OPENAI, "faster", 4.0), Goal(REACT, OPENAI, "faster", 1.0))
     return (
-        Bench("turns", title, "per second", "turns", contenders, goals, episodes * TURNS, rounds=7, least=0.3),
-    )  # fmt: skip
+        Bench("turns", title, "per second", "turns", clients, goals, episodes * TURNS, rounds=7, least=0.3),
+        Bench("replies", "Reading a clean reply", "µs", "a reply", readers),
+    )
