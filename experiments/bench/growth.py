@@ -110,5 +110,5 @@ def benches(runs: Sequence[int] = RUNS) -> tuple[Bench, ...]:
         _bench("nodes-memory", compiling, "KB", "a node", compiled, SIZES, 1.5),
         _bench("calls", calling, "µs", "a node", lambda size, cost: called(size, 1, cost), SIZES, 1.5),
         _bench("runs", repeated, "µs", "a run", lambda count, cost: called(3, count, cost), runs, 1.2),
-        _bench("runs-memory", repeated, "KB", "in all", lambda count, cost: called(3, count, cost), runs, 1.2),
+        _bench("runs-memory", repeated, "KB", "in all", lambda count, cost: called(3, count, cost), runs, 1.5),
     )
