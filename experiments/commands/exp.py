@@ -15,19 +15,19 @@ from flowmind.cli.flags import add_flags, flag_of, read_flags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags: those of a run are the fields of `Experiment`."""
+    """Adds the flags; the settings of a run are the fields of `Experiment`."""
     parser.add_argument(
         "--config", type=Path, metavar="FILE",
-        help="run the grid of a TOML file, see experiments/configs; --model, --mode, --seed and --limit take a part",
+        help="run all runs of a grid file (see experiments/configs), or those of --model, --mode, --seed and --limit",
     )  # fmt: skip
     parser.add_argument(
         "--replay", type=Path, metavar="RUN",
-        help="make the records of a run again from its recorded replies, without asking a model; in place, or in --out",
+        help="compute the records of a run again from its recorded replies, in place or in --out; no model is asked",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
-        help="folder of the run; by default runs/<model>-<mode>, followed by the settings that are not the mode's own; "
-        "with --config, the folder of the runs (default runs)",
+        help="folder of the run (default runs/<model>-<mode>, followed by settings that differ from the mode's); "
+        "with --config, the folder that the folders of the runs are in (default runs)",
     )  # fmt: skip
     add_flags(parser.add_argument_group("the run"), Experiment, *RunOptions.model_fields)
     own = [name for name in Experiment.model_fields if name not in (*RunOptions.model_fields, *BUDGETS)]
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs an experiment, a grid or a replay, and prints the tables; 1 if a model of a grid failed."""
+    """Runs an experiment, a grid or a replay, and prints the tables. Returns 1 if a model of a grid failed."""
     if options.replay is not None:
         return _replay(options)
     given = read_flags(Experiment, options)
@@ -48,14 +48,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require_runs(folders: Sequence[Path], every: bool) -> None:
-    """Refuses folders to reuse that hold no run.
+    """Requires that the folders of `--reuse` hold runs.
 
     Args:
         folders: The folders.
-        every: Whether each must hold a run; of a list in the environment, one is enough.
+        every: Whether every folder must hold a run; for a list in the environment one is enough.
 
     Raises:
-        InputError: With the folder.
+        InputError: If a folder holds no run.
     """
     missing = [folder for folder in folders if not (folder / "exchanges").is_dir()]
     if missing and (every or len(missing) == len(folders)):
@@ -102,7 +102,7 @@ def _grid(options: argparse.Namespace, given: Experiment) -> int:
 
 
 def _report_line(options: argparse.Namespace, given: Experiment) -> str:
-    """The command that reports on the runs of a grid."""
+    """The command that writes the report on the runs of a grid."""
     words = ["flowmind", "report", "--config", str(options.config)]
     for name in ("limit", "pick", "seed"):
         if name in given.model_fields_set:
