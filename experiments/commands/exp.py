@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     _require_runs(given.reuse, every="reuse" in options.explicit)
     if options.config is not None:
         return _grid(options, given)
+    _require_benchmark(given.bench)
     with served(given.model, *given.urls.values()) as started:  # before the imports that take seconds
         experiment = given.model_copy(update={"base_url": started or given.base_url})
         return _experiment(experiment, options.out)
@@ -62,6 +63,17 @@ def _require_runs(folders: Sequence[Path], every: bool) -> None:
         raise InputError(f"--reuse {missing[0]}: this is not the folder of a run: it has no folder exchanges")
 
 
+def _require_benchmark(folder: Path) -> None:
+    """Requires that a folder holds a benchmark.
+
+    Raises:
+        InputError: If it does not; the line says how to build one.
+    """
+    if not (folder / "instances.jsonl").exists():
+        command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
+        raise InputError(f"--bench {folder}: no benchmark in this folder; build it with `{command}`")
+
+
 def _experiment(experiment: Experiment, out: Path | None) -> int:
     from experiments.naming import folder_name
     from experiments.runner import run_experiment
@@ -79,8 +91,9 @@ def _replay(options: argparse.Namespace) -> int:
 
     if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench"}):
         raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only --out and --bench")
-    folder = options.out or options.replay
-    print(summary_table([replay(options.replay, folder, read_flags(RunOptions, options).bench)]))
+    folder, bench = options.out or options.replay, read_flags(RunOptions, options).bench
+    _require_benchmark(bench)
+    print(summary_table([replay(options.replay, folder, bench)]))
     print(f"{folder}/summary.json")
     return 0
 
@@ -92,6 +105,7 @@ def _grid(options: argparse.Namespace, given: Experiment) -> int:
 
     grid = read_grid(options.config, given)
     bench = given.bench if "bench" in given.model_fields_set else grid.bench or given.bench
+    _require_benchmark(bench)
     summaries, problems = run_grid(grid, given.model_copy(update={"bench": bench}), options.out or Path("runs"))
     if summaries:
         print(summary_table(summaries))
