@@ -43,9 +43,9 @@ def _total(field: Callable[[CaseRecord], int]) -> Callable[[Cases], int]:
 # Main results
 
 _HOW_SURE = (
-    "Rates in percent (count of all) with 95 % Wilson intervals. The paper's rates rest on single runs and bear no "
-    "interval; 141 cases alone leave about ± 7 points. Errors are cases that the infrastructure failed: they are in "
-    "no rate."
+    "Rates are in percent (count of all) with 95 % Wilson intervals. The paper's rates come from single runs and have "
+    "no interval; a rate of 141 cases has an interval of about ± 7 points. Errors are cases that ended with an "
+    "infrastructure error; the rates do not count them."
 )
 
 
@@ -66,7 +66,7 @@ def best(runs: Sequence[Loaded]) -> str:
     """For each model, which run passes most, and whether the lead is more than chance."""
     models = grouped([run for run in runs if not run.gold], lambda run: run.model)
     leads = [_lead(model.label, grouped(model.runs)) for model in models]
-    return " ".join(filter(None, leads)) or "One run alone compares nothing."
+    return " ".join(filter(None, leads)) or "With a single run there is nothing to compare."
 
 
 def _lead(model: str, cells: Sequence[Cases]) -> str:
@@ -76,12 +76,12 @@ def _lead(model: str, cells: Sequence[Cases]) -> str:
     first, second = ranked[:2]
     percent = first.rate().percent
     if percent == second.rate().percent:
-        return f"For {model}, {first.label} and {second.label} pass equally many ({percent:.1f} %)."
-    lead = f"For {model}, {first.label} passes most ({percent:.1f} %)"
+        return f"For {model}, {first.label} and {second.label} pass the same share of cases ({percent:.1f} %)."
+    lead = f"For {model}, {first.label} passes the most cases ({percent:.1f} %)"
     p = compare(first.records, second.records).p
     if p < 0.05:
-        return f"{lead}, more than {second.label} does by chance alone (p = {p:.3f})."
-    return f"{lead}, but the data do not tell it from {second.label} (p = {p:.2f})."
+        return f"{lead}; its lead over {second.label} is significant (p = {p:.3f})."
+    return f"{lead}, but its lead over {second.label} is not significant (p = {p:.2f})."
 
 
 def compare(one: Sequence[CaseRecord], other: Sequence[CaseRecord]) -> McNemar:
@@ -114,8 +114,8 @@ def comparisons(runs: Sequence[Loaded]) -> Table | None:
     head = ("first", "second", "same cases", "only first", "only second", "both", "neither", "p (exact)")
     telling = sum(float(row[-1]) < 0.05 for row in rows)
     says = (
-        f"Of {len(rows)} comparisons {telling} are below 0.05; by chance alone one in twenty would be, and p is not "
-        "corrected for how many were made."
+        f"{telling} of {len(rows)} comparisons have p below 0.05. About one in twenty would without any difference: p "
+        "is not corrected for the number of comparisons."
     )
     return table("compared", "Compared on the same cases (McNemar)", head, rows, says, _about_gold(runs))
 
@@ -137,8 +137,8 @@ def against(runs: Sequence[Loaded]) -> Table | None:
     ]  # fmt: skip
     clear = sum(float(row[-1]) < 0.05 for row in rows)
     says = (
-        f"Of {len(rows)} runs {clear} differ from `es-pe` by more than chance once p is corrected for their number "
-        "(Holm). Points are percentage points of the same cases. Runs with gold traces are no rivals and left out."
+        f"{clear} of {len(rows)} runs differ significantly from `es-pe` when p is corrected for the number of runs "
+        "(Holm). Points are percentage points on the same cases. Runs with gold traces are left out."
     )
     split = ("only this", "only es-pe", "both", "neither")
     head = ("run", "against", "same cases", *split, "points", "p (exact)", "p (Holm)")
@@ -152,7 +152,7 @@ SEEDS = Analysis(
         Column("case pass, mean", lambda cases: mean_of([run.rate().percent for run in grouped(cases.runs, _folder)])),
         Column("test pass, mean", lambda cases: mean_of([run.tests.percent for run in grouped(cases.runs, _folder)])),
     ),
-    "Means over seeds with 95 % intervals (Student's t): how much a repetition may differ.",
+    "Means over seeds with 95 % intervals (Student's t). They show how much repetitions differ.",
     cases=lambda runs: [cell for cell in grouped(runs) if len(cell.runs) > 1],
 )  # fmt: skip
 
@@ -171,7 +171,7 @@ TABLE2 = Analysis(
         Column("mixed", lambda cases: cases.count(lambda record: record.mti is not None), "mti"),
         Column("rate", lambda cases: cases.rate(lambda record: record.mti is not None), "mti_rate"),
     ),
-    "Execute-Summarize cannot mix the tools of both stages: its rate is 0 by construction, not by skill.",
+    "In Execute-Summarize each stage has the tools of one kind only: its rate is 0 by construction.",
     paper=paper.named("table2_mixed_tool_invocation_qwen3_8b"),
 )  # fmt: skip
 
@@ -188,7 +188,7 @@ def _kinds_of_mixing(runs: Sequence[Loaded]) -> list[Cases]:
 def _about_mixing(runs: Sequence[Loaded]) -> str:
     mixed = any(record.mti for run in runs for record in run.records)
     says = "The paper finds that interrupted executions always fail."
-    return says if mixed else f"{says} Here no tools were mixed, so the data say nothing about it."
+    return says if mixed else f"{says} No run mixed tools, so these runs neither confirm nor refute it."
 
 
 FIGURE4 = Analysis(
@@ -231,7 +231,7 @@ TABLE3 = Analysis(
         Column("examples", _total(lambda record: record.task.examples), "examples"),
         Column("tools", _tools, "tools"),
     ),
-    lambda runs: "What the runs cover; tools are those of the catalog." + _partial(runs),
+    lambda runs: "The tasks that the runs cover. Tools are counted in the catalog." + _partial(runs),
     cases=_by_category,
     paper=[(row["category"].lower(), row) for row in paper.rows("table3_composition")],
     names="category",
@@ -279,7 +279,7 @@ FIGURE6 = Analysis(
         Column("words, mean", lambda cases: fmean(record.task.words for record in cases.records)),
         replace(_MEAN_TOOLS, title="tools offered, mean"),
     ),
-    "Texts and tool sets grow with the difficulty; the paper shows this as a plot without figures.",
+    "Texts and tool sets grow with the difficulty. The paper shows this as a plot without numbers.",
     cases=_by_level,
     names="difficulty",
 )  # fmt: skip
@@ -314,7 +314,7 @@ def table7(runs: Sequence[Loaded]) -> Table | None:
     rows = {_CATEGORIES[row["category"]]: row for row in paper.rows("table7_by_category_qwen3_8b")}
     modes = ("react", "pe", "es_react", "es_pe")
     theirs = [(f"qwen3-8b {mode.replace('_', '-')}", {name: row[mode] for name, row in rows.items()}) for mode in modes]
-    says = "Within a category or level the cases are few: the intervals are wide, and most differences are not told."
+    says = "Each category and level has few cases: the intervals are wide, and most differences are not significant."
     columns = tuple(map(part, [*categories, *levels(records)]))
     return Analysis(
         "table7", "Cases passed by category and difficulty (table 7)", columns, says, paper=theirs
@@ -338,7 +338,7 @@ FIGURE3 = Analysis(
             lambda cases: cases.where(FAILED).rate(having(exec_complete=True, graph_valid=False)),
         ),
     ),
-    "Separate stages help against forgetting where the last column shrinks. The paper counts "
+    "Where the last column is smaller, separate stages help against forgetting the graph. The paper counts "
     "{failed_cases_with_no_graph} of {of} failed ReAct cases without a graph."
     .format(**paper.values()["section_4_3_1"]),
     cases=_forgetting,
@@ -359,8 +359,8 @@ TABLE8 = Analysis(
         size(paper="cases"),
         replace(_TESTS, paper="avg_pass_rate"),
     ),
-    "Execution means here that the answer was right. A right execution without a sound graph is work that the "
-    "summarizer lost; a sound graph of a wrong execution repeats its mistake.",
+    "Execution: the execution gave the right answer. Graph: the workflow is sound. In cases with execution but "
+    "without graph, the summarizer failed; a sound graph of a wrong execution repeats its mistake.",
     cases=lambda runs: [
         cell.where(having(exec_correct=correct, graph_valid=valid), shown(correct), shown(valid))
         for cell, correct, valid in product(grouped(runs), (True, False), (True, False))
@@ -377,8 +377,8 @@ _EXECUTIONS: dict[str, Test] = {
 FIGURE5 = Analysis(
     "figure5", "Outcome and integrity of the execution (figure 5)",
     (kind(1, "kind"), size(), _PASSED),
-    "The paper gives 26 to 34 % after a successful execution and 0 to 1.6 % after a failed one, above 27 % for "
-    "whole traces and 0 to 3 % for others. A difference here may come from the tasks: hard ones fail in both.",
+    "The paper reports 26 to 34 % after a successful execution and 0 to 1.6 % after a failed one, more than 27 % for "
+    "complete traces and 0 to 3 % for others. A difference need not be an effect: hard tasks fail in both stages.",
     cases=lambda runs: [cell.where(test, name) for cell in grouped(runs) for name, test in _EXECUTIONS.items()],
 )  # fmt: skip
 
@@ -424,7 +424,7 @@ TABLE10 = Analysis(
         Column("summarize", summarize_tokens, "summarize_tokens", 0),
         Column("total", _tokens, "total_tokens", 0),
     ),
-    lambda runs: "Output tokens as the server reports them, a case. A single-stage mode has all in its one stage."
+    lambda runs: "Mean output tokens per case, as the server reports them. A single-stage mode has one stage only."
     + (" `search` writes no tokens." if any(run.model == "search" for run in runs) else ""),
     paper=paper.named("table10_output_tokens_per_case"),
 )  # fmt: skip
@@ -443,7 +443,7 @@ def _their_failures(mode: str) -> dict[str, Any]:
 TABLE11 = Analysis(
     "table11", "Failure modes (table 11)",
     (size("failed", "failed"), *(_failure(*mode) for mode in FAILURES.items())),
-    "Of the failed cases. A case that completed both stages and still fails counts as both partial.",
+    "Shares of the failed cases. A case that completes both stages and fails its tests counts as both partial.",
     cases=lambda runs: [cell.where(FAILED) for cell in grouped(runs)],
     paper=[(f"qwen3-8b {mode}", _their_failures(mode)) for mode in ("react", "pe")],
 )  # fmt: skip
@@ -455,7 +455,7 @@ TABLE12 = Analysis(
         Column("failed", lambda cases: cases.count(FAILED), "failures"),
         Column("tokens each", lambda cases: _tokens(cases.where(FAILED)), "tokens_per_failure", 0),
     ),
-    "Cases that pass are easier ones, so fewer tokens there are not all the mode's merit.",
+    "Passed cases are easier on average. Their lower token counts are not only due to the mode.",
     paper=paper.named("table12_tokens_by_outcome_qwen3_8b"),
 )  # fmt: skip
 
@@ -485,7 +485,7 @@ TABLE13 = Analysis(
         Column("output tokens", _tokens, "total_tokens", 0),
         Column("test pass", lambda cases: cases.tests, "pass_rate"),
     ),
-    "One case shows how, not how often: it was picked because the modes differ on it.",
+    "An example, selected because the modes differ on it. It says nothing about how often they differ.",
     cases=_telling_cases,
     paper=[
         (f"qwen3-8b {mode.replace('_', '-')}", {**row, "case": "math_035"})
@@ -522,13 +522,13 @@ TABLE14 = Analysis(
 TABLE15 = Analysis(
     "table15", "A single pass (table 15)",
     (_TESTS,),
-    "What one execution and one summary reach, to be read beside the selection of traces.",
+    "One execution and one summary per case, for comparison with the selection of traces.",
     cases=lambda runs: grouped(
         [run for run in runs if run.mode in ("es-react", "es-pe") and run.rollouts == 1 and run.as_its_mode]
     ),
     paper=paper.named("table15_single_pass_qwen3_8b"),
 )  # fmt: skip
-_ABOUT_TIME = "The sum of the cases' times as if one came after the other, on whatever machine served the model."
+_ABOUT_TIME = "The sum of the times of all cases, as if they ran one after the other. It depends on the machine."
 _TIMES = (
     Column("cases", lambda cases: len(cases.everything), "cases"),
     Column(
@@ -572,8 +572,8 @@ TABLE5 = Analysis(
             _total(lambda record: record.parse.recovered + record.parse.reprompted + record.parse.failed),
         ),
     ),
-    "The paper reports that constraining every reply to a JSON object passes nothing in all four modes, while "
-    "three of four free runs pass the evaluated case; it gives no figures to put beside ours.",
+    "The paper reports that no mode passes the evaluated case when each reply is constrained to a JSON object, and "
+    "that three of four modes pass it with free replies. It gives no rates for comparison.",
 )  # fmt: skip
 
 # Structure
@@ -598,9 +598,9 @@ def structures(runs: Sequence[Loaded]) -> Table | None:
             mean = 100 * fmean(f1 for f1, _ in pairs)
             rows.append((cell.label, name, len(facts), mean, correlation(pairs), equivalent))
     says = (
-        "Means over the cases that have a workflow, F1 in percent (paths: the share of gold's paths that the workflow "
-        "has). The correlation with passing all tests is point-biserial, with Fisher's interval; there is none where "
-        "nothing varies. Equivalent means known to give the same answers; a workflow can pass its tests without it."
+        "Mean F1 in percent over the cases that have a workflow (paths covered: the share of the gold workflow's "
+        "paths). The correlation with passing all tests is point-biserial, with Fisher's interval; it is undefined "
+        "where a value does not vary. Equivalent workflows are known to give the same answers; others can pass as well."
     )
     head = ("run", "part", "workflows", "mean", "correlation with passing", "equivalent to gold")
     return table("structures", "Structure against gold", head, rows, says)

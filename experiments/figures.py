@@ -1,4 +1,4 @@
-"""The report's figures, drawn by matplotlib as SVG that takes its colours and its font from the page."""
+"""The figures of the report: SVG drawn by matplotlib, with the colours and the font of the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flowmind.evaluation.statistics import Rate
 
 Element = ElementTree.Element
 OUTCOMES = {"none": "passed", **FAILURES}
-"""The outcomes of a case in words."""
+"""The outcomes of a case, in words."""
 
 _INK, _LINE, _ON = "#333331", "#c8c8c7", "#fffffe"
 _SERIES = ("#2a5d8f", "#b3662b", "#71803a", "#8b5a97", "#7b7b7a")
@@ -32,22 +32,22 @@ STYLE = "".join(
     for colour, name in _VARIABLES.items()
     for side in ("fill", "stroke")
 )
-"""Rules that put the page's colours in the place of the drawn ones."""
+"""Rules that replace the colours of a drawing by those of the page."""
 _MARKERS = ("o", "s", "^", "D", "v")
 _WIDTH, _ROW, _LINE_HEIGHT = 4.8, 0.46, 0.18
-"""Inches: of a figure, of a row at least, and of a line of a row's label."""
+"""In inches: the width of a figure, the least height of a row, and the height of a line of a label."""
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as a page shows it."""
+    """A figure of the page."""
 
     key: str
     title: str
     alt: str
-    """What it shows, value by value."""
+    """Its values, as text."""
     svg: str
     says: str
 
@@ -82,7 +82,7 @@ def _difficulties(tried: Sequence[Cases]) -> Drawing | None:
     """Cases passed by difficulty."""
     found = levels(record for cell in tried for record in cell.records)
     series = {level: [cell.where(having(difficulty=level)).rate() for cell in tried] for level in found}
-    says = "Cases passed by difficulty, with 95 % Wilson intervals: within a level they are wide."
+    says = "Cases passed by difficulty, with 95 % Wilson intervals. A level has few cases, so the intervals are wide."
     return _dots("difficulty", "Pass rate by difficulty", _labels(tried), series, says) if found else None
 
 
@@ -94,19 +94,16 @@ def _tokens(tried: Sequence[Cases]) -> Drawing | None:
     }
     if not any(value for row in means.values() for value in row):
         return None
-    says = "Mean output tokens a case, as the servers report them; a run without a bar has none, or none reported."
+    says = "Mean output tokens per case, as the servers report them. A run without a bar has no reported tokens."
     return _bars("tokens", "Output tokens by stage", _labels(tried), means, "output tokens a case", says)
 
 
 def _failures(tried: Sequence[Cases]) -> Drawing:
-    """What became of all cases."""
+    """The outcomes of all cases."""
     shares = {
         words: [cell.rate(having(failure_mode=mode)).percent for cell in tried] for mode, words in OUTCOMES.items()
     }
-    says = (
-        "What became of the cases, in percent of all that were tried to their end; the parts follow one another as in "
-        "the legend."
-    )
+    says = "The outcomes of the completed cases, in percent; the parts of a bar are in the order of the legend."
     return _bars("failures", "Failure modes", _labels(tried), shares, "% of cases", says)
 
 
@@ -118,7 +115,7 @@ def _dots(
     says: str,
     beside: Sequence[float | None] = (),
 ) -> Drawing:
-    """A row for each label, with a mark and an interval for each series."""
+    """A figure with a row for each label, and a mark with an interval for each series."""
     with _settings():
         figure, axes = _axes(labels, "%")
         for number, (name, rates) in enumerate(series.items()):
@@ -154,7 +151,7 @@ def _dots(
 def _bars(
     key: str, title: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], unit: str, says: str
 ) -> Drawing:
-    """A bar for each label, its parts one after the other."""
+    """A figure with a stacked bar for each label."""
     most = max(sum(values) for values in zip(*parts.values(), strict=True))
     with _settings():
         figure, axes = _axes(labels, unit)
@@ -180,7 +177,7 @@ def _bars(
 
 @contextmanager
 def _settings() -> Generator[None]:
-    """What all figures have in common; text stays text, in the reader's own font."""
+    """The settings of all figures. Text stays text, in the font of the page."""
     import matplotlib
 
     settings: dict[str, Any] = {
@@ -196,7 +193,7 @@ def _settings() -> Generator[None]:
 
 
 def _axes(labels: Sequence[str], unit: str) -> tuple[Any, Any]:
-    """A figure with one pair of axes: a row for each label, as high as the longest one needs."""
+    """A figure with one pair of axes, and a row for each label; the longest label sets the height of the rows."""
     from matplotlib.figure import Figure
 
     lines = [textwrap.wrap(label, 20, break_on_hyphens=False) for label in labels]
@@ -218,7 +215,7 @@ def _saved(figure: Any, axes: Any) -> str:
 
 
 def _adapted(svg: str, key: str) -> str:
-    """A figure for a page that allows no style in elements: attributes instead, names of its own, no metadata."""
+    """The figure with attributes instead of inline styles, unique ids, and without metadata."""
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -239,7 +236,7 @@ def _adapted(svg: str, key: str) -> str:
 
 
 def _attributes(name: str, value: str) -> dict[str, str]:
-    """A rule of style as attributes; of the font only the size is kept."""
+    """A style rule as attributes; only the size of a font is kept."""
     if name == "font":
         size = re.search(r"[\d.]+px", value)
         return {"font-size": size[0]} if size else {}
@@ -247,7 +244,7 @@ def _attributes(name: str, value: str) -> dict[str, str]:
 
 
 def _rename(element: Element, used: set[str], key: str) -> None:
-    """Names are unique in the page; those that nothing refers to are left out."""
+    """Makes the id of an element unique in the page, or removes an id that is not referenced."""
     name = element.attrib.pop("id", None)
     if name in used:
         element.set("id", f"{key}-{name}")

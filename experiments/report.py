@@ -34,20 +34,20 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
 _FIGURE = re.compile(r"[\d.,–-]+")
 _ABOUT_INTERVALS = (
-    "An interval in brackets is where the rate would lie with 95 % confidence if cases like these were drawn anew. "
-    "Where two intervals overlap widely, the data do not tell the two apart; the paired comparison on the same cases "
-    "is the sharper one. No interval speaks of another prompt, another server or another benchmark."
+    "An interval in brackets is a 95 % confidence interval for cases drawn from the same distribution. Where two "
+    "intervals overlap widely, the difference is not significant; the paired comparison on the same cases is more "
+    "sensitive. The intervals say nothing about another prompt, another server or another benchmark."
 )
 _ABOUT_ERRORS = (
-    "{} failed for want of an answer from the model's endpoint. That is no wrong answer: they are in no rate."
+    "{} ended with an error of the model's endpoint. This is not a wrong answer: the rates do not count them."
 )
 _ABOUT_PAPER = (
-    "The paper's figures stand beside ours in rows of their own. They come from its benchmark, its prompts and single "
-    "runs: a difference to ours is not the model's alone."
+    "The paper's values are in separate rows. They come from the paper's benchmark, its prompts and single runs, so a "
+    "difference to these runs is not only due to the model."
 )
 _ABOUT_SEARCH = (
-    "`search` is no language model: it finds tool sequences by search over the examples. Its rates say how far that "
-    "goes, and nothing of language models."
+    "`search` is not a language model: it finds tool sequences by search over the examples. Its rates show what this "
+    "search reaches and say nothing about language models."
 )
 
 
@@ -188,7 +188,7 @@ def _columns(table: Table) -> list[str]:
 def _passed(cell: Cases) -> str:
     """What the runs of one model and mode pass, as the end of a sentence."""
     if not cell.records:
-        return "has no case that was tried to its end"
+        return "has no completed case"
     cases, tests = (shown(rate).replace(" (", " % (", 1) for rate in (cell.rate(), cell.tests))
     return f"passes {cases} of its cases and {tests} of the tests"
 

@@ -14,10 +14,10 @@ from flowmind.evaluation.statistics import Correlation, Mean, Rate
 PAPER = "paper: "
 """The prefix of the names of rows that hold the paper's values."""
 ABOUT_GOLD = (
-    "Runs with gold traces executed nothing: traces of the gold workflows stood for executions. They show what "
-    "summarizing reaches where every execution is right, and are no rivals of runs that executed."
+    "Runs with gold traces executed nothing: they use traces of the gold workflows instead. They show what "
+    "summarizing reaches when every execution is right. Do not compare them with runs that executed."
 )
-_NOTES = {"search": "`search` is no language model: it finds tool sequences by search over the examples."}
+_NOTES = {"search": "`search` is not a language model: it finds tool sequences by search over the examples."}
 
 Value = str | int | float | Rate | Mean | Correlation | None
 
@@ -171,9 +171,8 @@ def summary_table(summaries: Sequence[Summary]) -> str:
         *(note for name, note in _NOTES.items() if any(item.model == name for item in summaries)),
         *([ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []),
         *(
-            f"{item.model} {shown_mode(item.mode, item.variant)}: {item.errors} more cases were not tried to their "
-            "end, for want of an answer from the model's endpoint; they are in no rate, and the same command tries "
-            "them again."
+            f"{item.model} {shown_mode(item.mode, item.variant)}: {item.errors} more cases ended with an error of the "
+            "model's endpoint. The rates do not count them. The same command runs them again."
             for item in summaries
             if item.errors
         ),

@@ -1,6 +1,6 @@
-"""What deriving and verifying workflows gains, costs, and still loses: tables from records alone.
+"""Tables about the derivation and verification of workflows: gains, costs and losses, computed from records.
 
-The tables have a row for every run, agents included; a column that only a derivation fills is a dash elsewhere.
+All runs have rows. A value that only a derivation records is a dash in the row of another run.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ def quadrants(runs: Sequence[Loaded]) -> Table | None:
     kept = f"{100 * both / right:.1f} ({both}/{right})"
     rows.append((f"{PAPER}qwen3-8b es-react", "its graph", *(theirs[pair] for pair in _PAIRS), kept))
     says = (
-        "An execution is right if one of the case's executions came to its example's answer. The last column is the "
-        "share of right executions that became right workflows, with its Wilson interval: what the summarizer makes "
-        "of what it is given. `held-out tests` is the measure; the other two say how it came about."
+        "The execution is right if one of the case's executions gave the answer of its example. The last column is the "
+        "share of right executions whose workflow is right, with its Wilson interval: the success rate of the "
+        "summarizer. `held-out tests` is the final judgement; the other two show how it came about."
     )
     notes = (
-        "`first draft` is what there would be without verification: all examples solved by the likeliest sound draft "
-        "of the first derivation, before a condition is exchanged, another execution, a question, a "
-        "probe or an edit. `in the end` is after these. Both are measured on the very examples that the workflow was "
-        "derived from or mended on, so neither speaks of new inputs.",
-        "The paper's row is its table 8, which judges execution and graph in its own way.",
+        "`first draft` judges the most likely sound draft of the first derivation, before verification: it is right if "
+        "it solves all examples. `in the end` judges the workflow after all repairs (another condition, execution, "
+        "question, probe or edit). Both are measured on the examples that the workflow was derived from or repaired "
+        "with, and say nothing about new inputs.",
+        "The paper's row is from its table 8, which defines right executions and graphs in another way.",
     )
     split = ("both right", "only execution", "only workflow", "neither")
     head = ("run", "workflow judged by", *split, "workflows of right executions")
@@ -112,9 +112,9 @@ def losses(runs: Sequence[Loaded]) -> Table | None:
         if failed := [record.id for record in cell.everything if record.error is not None]:
             rows.append((cell.label, FAILED, len(failed), None, _ids(failed)))
     says = (
-        "Each case that did not pass, at the first place where it went wrong; shares are of all cases that were tried "
-        "to their end. A workflow that solves every example and fails the tests was not told apart by the examples: "
-        "where a condition was a guess, the traces agreed with several conditions or with none."
+        "Each case that did not pass, under the first stage that failed. Shares are of all completed cases. Where a "
+        "workflow solves every example and fails a test, the examples did not distinguish it from the right one. A "
+        "condition is a guess if several candidates agree with the traces, or none does."
     )
     head = ("run", "lost where", "cases", "share", "which")
     return table("losses", "Where cases were lost", head, rows, says)
@@ -196,10 +196,10 @@ COSTS = Analysis(
         Column("executions a case", _executions, digits=2),
         Column("questions asked", _asked),
     ),
-    "Means over the cases that were tried to their end; for each right workflow the sum over all cases, lost ones "
-    "too, is shared among those that passed. Tokens are as the server reports them. Seconds waited are those for "
-    "the model's replies; seconds in all go from a case's start to its last test, other cases at the same time "
-    "included.",
+    "Means over the completed cases. `Each right` divides the sum over all cases, failed ones included, by the number "
+    "of right workflows. Tokens are as the server reports them. Seconds waited are the time until the model's "
+    "replies; seconds in all are the time from the start of a case to its last test, which includes the time of "
+    "other cases that run at once.",
 )  # fmt: skip
 
 
@@ -214,16 +214,15 @@ def breakeven(runs: Sequence[Loaded]) -> Table | None:
         if any(value is not None for value in alone):
             rows.append((cell.label, len(right), *alone, *charged))
     says = (
-        "For each right workflow, what its case cost (both stages, all executions) over what one execution by the "
-        "agent costs in that case: from so many runs on the workflow is cheaper. Means over right workflows. The last "
-        "three columns also charge it with all cases that came to no right workflow."
+        "After how many runs a workflow is cheaper than its agent: the cost of its case (both stages, all executions) "
+        "divided by the cost of one execution by the agent in that case. Means over right workflows. The last three "
+        "columns add the cost of the cases without a right workflow."
     )
     notes = (
-        "It assumes that a run of the workflow costs nothing (it asks no model), that the agent would spend on each "
-        "new input what it spent on the examples, and that agent and workflow are equally right there. The time of "
-        "induction and of the tools is left out of the seconds, which are those waited for the model, and nothing is "
-        "charged for looking a workflow over. Single-stage modes and gold traces have no execution of their own to "
-        "compare with.",
+        "Assumptions: a run of the workflow costs nothing (it asks no model), the agent spends on a new input what it "
+        "spent on the examples, and both are equally often right. Seconds are those waited for the model; the time of "
+        "induction, of the tools and of a human review is not counted. Single-stage modes and gold traces are left "
+        "out: they have no separate execution to compare with.",
     )
     head = (
         "run", "right workflows", *(f"runs, {name}" for name in measures),
@@ -276,10 +275,9 @@ def checks(runs: Sequence[Loaded]) -> Table | None:
             goes = correlation([(float(warned), float(failed)) for warned, failed in pairs])
             rows.append((cell.label, name, len(pairs), len(wrong[True]), *rates, goes))
     says = (
-        "Over the sound workflows that were derived: how many a check warns of, and how many of those with and "
-        "without the warning fail a held-out test. A check is worth reading where the two differ. The correlation of "
-        "warning and failing is that of two yes-or-no values (phi), with Fisher's interval; there is none where "
-        "nothing varies."
+        "The sound derived workflows: how many have a warning, and the shares with and without the warning that fail a "
+        "held-out test. A warning is informative where the two shares differ. The correlation of warning and failure "
+        "is phi, with Fisher's interval; it is undefined where a value does not vary."
     )
     head = ("run", "check", "workflows", "warned", "wrong, warned", "wrong, not warned", "correlation")
     return table("checks", "Warnings and wrong workflows", head, rows, says)
