@@ -229,7 +229,7 @@ class _Book:
         return {key: value for key, value in values.items() if value not in (None, "", [])}
 
     def _task(self, record: CaseRecord, task: Task | None) -> dict[str, Any]:
-        """What all runs on the task have in common."""
+        """The values that all runs on the task have in common."""
         values: dict[str, Any] = {
             "id": record.id,
             "category": record.category,

@@ -62,7 +62,7 @@ def label(model: str, mode: str, variant: str) -> str:
 
 
 def shown_model(model: str) -> str:
-    """A model's name; the name of `search` says that it is no language model."""
+    """A model's name; the name of `search` says that it is not a language model."""
     return f"{model} (no LLM)" if model == "search" else model
 
 

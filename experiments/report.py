@@ -186,7 +186,7 @@ def _columns(table: Table) -> list[str]:
 
 
 def _passed(cell: Cases) -> str:
-    """What the runs of one model and mode pass, as the end of a sentence."""
+    """The rates of one model and mode, as the end of a sentence."""
     if not cell.records:
         return "has no completed case"
     cases, tests = (shown(rate).replace(" (", " % (", 1) for rate in (cell.rate(), cell.tests))

@@ -32,7 +32,7 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     says: str = ""
-    """What the table shows, and what it does not show."""
+    """An explanation of what the table shows, and what it does not show."""
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
@@ -95,7 +95,7 @@ class Column:
     title: str
     value: Callable[[Cases], Value]
     paper: str = ""
-    """The key of its value in a row of the paper."""
+    """The key of the paper's value."""
     digits: int = 1
     """Decimals of its numbers."""
 
@@ -116,7 +116,7 @@ class Analysis:
     names: str = "run"
     """The title of the first column."""
     needs_cases: bool = False
-    """Whether there is no table of the paper's rows alone."""
+    """Whether the table is omitted if it would have the paper's rows only."""
 
     def __call__(self, runs: Sequence[Loaded]) -> Table | None:
         """The table of some runs; None if it would have no row."""

@@ -103,7 +103,7 @@ def loss_of(record: CaseRecord) -> str | None:
 
 
 def losses(runs: Sequence[Loaded]) -> Table | None:
-    """Where cases were lost, with their ids."""
+    """The stages in which cases were lost, with the ids of the cases."""
     rows: list[tuple[Value, ...]] = []
     for cell in grouped(runs):
         for loss in _LOSSES:
@@ -260,7 +260,7 @@ CHECKS: dict[str, Callable[[Derivation], bool]] = {
     "a condition is a guess": guessed,
     "an example is not solved": lambda derivation: not derivation.whole,
 }
-"""What can be said about a derivation without a held-out test."""
+"""Warnings about a derivation that need no held-out test."""
 
 
 def checks(runs: Sequence[Loaded]) -> Table | None:

@@ -37,7 +37,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a contender is to reach in each round."""
+    """A bound for the value of a contender."""
 
     ours: str
     peer: str
@@ -56,7 +56,7 @@ class Bench:
     title: str
     unit: Unit
     each: str
-    """What a value is for: "a node", "turns"."""
+    """The piece of work that a value is for: "a node", "turns"."""
     contenders: tuple[Contender, ...]
     goals: tuple[Goal, ...] = ()
     size: int = 1
@@ -73,7 +73,7 @@ class Bench:
         return times * size / taken if self.unit == "per second" else taken / (times * size) * _SCALE[self.unit]
 
     def reached(self, goal: Goal, values: dict[str, list[float]]) -> Reached:
-        """What the values of all rounds say about a goal."""
+        """Judges a goal by the values of all rounds."""
         if goal.ours not in values or (goal.peer and goal.peer not in values):
             return Reached(**vars(goal))
         peers = values[goal.peer] if goal.peer else values[goal.ours]
@@ -102,28 +102,28 @@ class Spread(Record):
 
 
 class Measured(Record):
-    """What was measured of a contender."""
+    """The values of a contender."""
 
     name: str
     values: tuple[float, ...] = ()
     """One a round."""
     spread: Spread | None = None
     note: str = ""
-    """Why there are no values."""
+    """The reason if there are no values."""
 
     @classmethod
     def of(cls, name: str, values: Sequence[float], notes: Mapping[str, str]) -> Measured:
-        """What some values say of a contender."""
+        """The record of a contender, from its values and the notes of all contenders."""
         spread = Spread.of(values) if values else None
         return cls(name=name, values=tuple(values), spread=spread, note=notes.get(name, ""))
 
 
 @dataclass(frozen=True)
 class Reached(Goal):
-    """A goal, and what was measured of it."""
+    """A goal, and whether it was met."""
 
     spread: Spread | None = None
-    """Of what the goal bounds, over the rounds; None if a contender is missing."""
+    """The ratio, difference or value that the goal bounds, over the rounds; None if a contender is missing."""
     met: bool | None = None
 
 

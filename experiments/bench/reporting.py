@@ -1,4 +1,4 @@
-"""What was measured, as Markdown and as JSON."""
+"""The results as Markdown and as JSON."""
 
 from __future__ import annotations
 

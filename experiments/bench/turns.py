@@ -1,4 +1,4 @@
-"""Turns of 64 episodes at once over HTTP, against a server that answers at once: what the client costs."""
+"""The cost of the model client: 64 concurrent episodes over HTTP, against a server that answers immediately."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ OURS, REACT, AIOHTTP, HTTPX, OPENAI = (
 )  # fmt: skip
 
 Episode = Callable[[], Coroutine[Any, Any, int]]
-"""One episode; gives the turns that it took."""
+"""Runs one episode and returns its number of turns."""
 Serve = Callable[[str], AbstractAsyncContextManager[Episode]]
-"""With the server's address, a client that is ready."""
+"""Connects a client to the server at a URL."""
 
 
 def double(n: int) -> int:
@@ -52,8 +52,8 @@ async def _ours(url: str) -> AsyncGenerator[Episode]:
         messages = [Message(role="system", content=SYSTEM), Message(role="user", content=TASK)]
         for _ in range(TURNS):
             reply = await chat.complete(ChatRequest(messages=tuple(messages), reply="action", max_tokens=1_024))
-            found, _ = read_action(reply.text)
-            assert found.call.args == {"n": 21}
+            action, _ = read_action(reply.text)
+            assert action.call.args == {"n": 21}
             messages.append(Message(role="assistant", content=reply.text))
             messages.append(Message(role="user", content=OBSERVATION))
         return TURNS
@@ -78,7 +78,7 @@ async def _react(url: str) -> AsyncGenerator[Episode]:
 
 
 def _talk(ask: Callable[[list[dict[str, str]]], Coroutine[Any, Any, str]]) -> Episode:
-    """An episode by hand: ask, read the action, answer with an observation."""
+    """An episode without FlowMind: ask, read the action, answer with an observation."""
 
     async def episode() -> int:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
@@ -140,7 +140,7 @@ async def _openai(url: str) -> AsyncGenerator[Episode]:
 
 @contextmanager
 def over_http(serve: Serve, episodes: int) -> Generator[Sample]:
-    """Samples episodes at once, with a server and connections that are there already."""
+    """Samples concurrent episodes; the server and the connections exist before."""
 
     async def all_at_once(episode: Episode) -> None:
         turns = await asyncio.gather(*(episode() for _ in range(episodes)))

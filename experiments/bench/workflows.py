@@ -1,4 +1,4 @@
-"""Running a workflow of trivial tools: plain Python, FlowMind's compiled function, LangGraph."""
+"""Runs of a workflow of trivial tools: in plain Python, in FlowMind's compiled function, in LangGraph."""
 
 from __future__ import annotations
 
