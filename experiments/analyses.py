@@ -13,8 +13,8 @@ from typing import Any
 
 from experiments import paper, verified
 from experiments.loading import FAILED, PASSED, Cases, Loaded, Test, grouped, having
+from experiments.record import CaseRecord, StructureFacts
 from experiments.tables import ABOUT_GOLD, PAPER, Analysis, Column, Table, Value, kind, shown, size, table
-from flowmind.evaluation.record import CaseRecord, StructureFacts
 from flowmind.evaluation.statistics import McNemar, correlation, holm, mcnemar, mean_of, rate
 from tools_registry import catalog
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from experiments.folder import Run
 from experiments.naming import departs, is_gold, label, variant_of
+from experiments.record import CaseRecord
 from flowmind.base.errors import InputError
-from flowmind.evaluation.record import CaseRecord
 from flowmind.evaluation.statistics import Rate, rate
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}

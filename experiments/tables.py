@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.loading import Cases, Loaded, grouped
+from experiments.metrics import Summary
 from experiments.naming import GOLD, shown_mode, shown_model
-from flowmind.evaluation.metrics import Summary
 from flowmind.evaluation.statistics import Correlation, Mean, Rate
 
 PAPER = "paper: "
@@ -63,7 +63,8 @@ def shown(value: Value, digits: int = 1) -> str:
         case Rate():
             return _rate(value) if value.of else "–"
         case Mean():
-            return f"{value.mean:.1f}" + ("" if value.low is None else f" [{value.low:.1f}, {value.high:.1f}]")
+            low, high = (shown(bound, digits) for bound in (value.low, value.high))
+            return shown(value.mean, digits) + ("" if value.low is None else f" [{low}, {high}]")
         case Correlation():
             return f"{value.r:.2f} [{value.low:.2f}, {value.high:.2f}]"
         case _:
@@ -170,13 +171,17 @@ def summary_table(summaries: Sequence[Summary]) -> str:
         "\nRates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
         *(note for name, note in _NOTES.items() if any(item.model == name for item in summaries)),
         *([ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []),
-        *(
-            f"{item.model} {shown_mode(item.mode, item.variant)}: {item.errors} more cases ended with an error of the "
-            "model's endpoint. The rates do not count them. The same command runs them again."
-            for item in summaries
-            if item.errors
-        ),
     ]
+    for item in summaries:
+        name = f"{item.model} {shown_mode(item.mode, item.variant)}"
+        if item.scores:
+            means = ", ".join(f"{score} {shown(mean, 2)}" for score, mean in item.scores.items())
+            lines.append(f"{name}: means of further scores with 95 % intervals: {means}.")
+        if item.errors:
+            lines.append(
+                f"{name}: {item.errors} more cases ended with an error of the model's endpoint. The rates do not count "
+                "them. The same command runs them again."
+            )
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowmind.base.errors import InputError
 from flowmind.build.building import Built, build
+from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import (
     AgentExecutions,
@@ -13,14 +14,11 @@ from flowmind.build.executions import (
     Executions,
     budget_left,
     execute_brief,
-    is_complete,
     make_agent,
 )
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.joint import Joint
 from flowmind.build.settings import MODES, Settings, require_consistent, rounds_of, summarizer_of
-from flowmind.evaluation.metrics import mixed_tool_invocation
-from flowmind.evaluation.record import Derivation
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import with_origins
@@ -29,7 +27,6 @@ from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
-from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
 
@@ -46,14 +43,10 @@ class Solution(Record):
     """The problems that `check` finds in it."""
     coerced: int = 0
     """Values in graph tool calls that were read as something other than their literal form."""
-    exec_complete: bool = False
-    """A rollout called at least one business tool successfully and ended by `finish`."""
-    exec_correct: bool = False
-    """A complete rollout gave the expected output of the example it worked on."""
+    worked: tuple[int, ...] = ()
+    """For each trace the example that it worked on, from 0; -1 if none, or if the trace only repeats a given answer."""
     derivation: Derivation | None = None
     """How the workflow was derived; None if an agent alone built it."""
-    mti: str | None = None
-    """The kind of mixed tool invocation; None if there was none."""
     failure: str | None = None
     """The failure of the model's endpoint outside an agent's stage; the workflow is what was reached without it."""
 
@@ -104,7 +97,7 @@ async def solve(
         executions=executions,
         inducer=inducer,
     )
-    return _solution(task, built)
+    return _solution(built)
 
 
 async def execute(task: Task, executions: Executions, rollouts: int) -> list[Trace]:
@@ -167,24 +160,17 @@ async def _single_stage(task: Task, environment: Environment, model: ChatModel, 
     trace = await agent.execute(brief, Joint(environment, draft))
     problems = tuple(draft.problems) if draft.workflow else ()
     traces = with_origins([trace], task.query)
-    return _solution(task, Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
+    return _solution(Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
 
 
-def _solution(task: Task, built: Built) -> Solution:
-    complete = [is_complete(trace) for trace in built.traces]
-    correct = [
-        done and example >= 0 and json_equal(trace.answer, task.examples[example].output)
-        for example, done, trace in zip(built.worked, complete, built.traces, strict=True)
-    ]
+def _solution(built: Built) -> Solution:
     return Solution(
         traces=built.traces,
+        worked=built.worked,
         summary=built.summary,
         workflow=built.workflow,
         problems=built.problems,
         coerced=built.coerced,
-        exec_complete=any(complete),
-        exec_correct=any(correct),
         derivation=built.derivation,
-        mti=next(filter(None, map(mixed_tool_invocation, built.traces)), None),
         failure=built.failure,
     )

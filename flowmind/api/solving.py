@@ -12,8 +12,8 @@ from flowmind.api.tools import Tools, environment_of
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import validate
 from flowmind.base.waiting import wait_for
+from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings, mode_of
-from flowmind.evaluation.record import Derivation
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
