@@ -442,7 +442,7 @@ def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> No
         for name in ("traces", "workflows"):
             (run.folder / name).mkdir()
         ids = [f"case_{number}" for number in range(141)]
-        run.put_in_order([record(id) for id in ids])
+        run.write_records(record(id) for id in ids)
         for id in ids:
             turns = tuple(turn(base64.b64encode(rng.randbytes(900)).decode()) for _ in range(12))
             stages = Stages(task=task(id), traces=(Trace(stop="turns", events=steps, turns=turns),))
