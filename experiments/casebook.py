@@ -1,4 +1,4 @@
-"""What the report's case browser reads: the cases of runs as one compressed value, what is shared standing once."""
+"""The data of the report's case browser: the cases of runs as one compressed JSON value; shared values occur once."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from tools_registry import catalog
 from tools_registry.specs.schema import json_equal, type_label
 
 Marked = list[str]
-"""A text in parts: every second one, from the second on, is marked."""
+"""A text in parts; the parts with odd indexes are marked."""
 _STEPS = 6
-"""Steps that are named for a part of a workflow."""
+"""The most steps that are listed as evidence for a field of a node."""
 _WAYS = {
     "induction": "by induction, no model asked",
     "guided": "by induction, a model asked for what the traces leave open",
     "replay": "the calls of one trace in a row",
 }
-"""Who derived a workflow, in words."""
+"""How a workflow was derived, by the name of the summarizer."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A case of a run, as its folder has it."""
+    """A case of a run, as it is stored in the run's folder."""
 
     run: int
     """The index of the run."""
@@ -48,7 +48,7 @@ class Case:
     record: CaseRecord
     stages: Stages
     drawing: str | None
-    """Of its workflow, if it left one; sound or not."""
+    """The drawing of its workflow, sound or not, as SVG; None if it has no workflow."""
     lines: tuple[str, ...]
     """The workflow as text."""
 
@@ -59,34 +59,34 @@ def read_cases(runs: Sequence[Loaded]) -> list[Case]:
     Raises:
         InputError: If a trace or a workflow cannot be read.
     """
-    found: list[Case] = []
+    cases: list[Case] = []
     for index, loaded in enumerate(runs):
         run = Run(loaded.folder)
         for record in loaded.everything:
             workflow = run.workflow(record.id)
             drawing, lines = (to_svg(workflow, styled=False), lines_of(workflow)) if workflow else (None, [])
-            found.append(Case(index, loaded.mode, record, run.stages(record.id), drawing, tuple(lines)))
-    return found
+            cases.append(Case(index, loaded.mode, record, run.stages(record.id), drawing, tuple(lines)))
+    return cases
 
 
 def lines_of(workflow: Workflow) -> list[str]:
-    """A workflow as text; under a node that was derived, the steps that show its parts (`2.1`: trace 2, step 1)."""
+    """A workflow as text. Below a node that was derived: the evidence of its fields (`2.1` is trace 2, step 1)."""
     lines: list[str] = []
     for node, line in zip(workflow.nodes, describe(workflow), strict=True):
         lines.append(line)
-        for one in workflow.evidence:
-            if one.node == node.id:
-                steps = " ".join(f"{trace}.{step}" for trace, step in one.steps[:_STEPS])
-                more = " …" if len(one.steps) > _STEPS else ""
-                guess = f" (a guess: {one.guess})" if one.guess else ""
-                lines.append(f"    {one.field}: {steps or 'no step'}{more}{guess}")
+        for evidence in workflow.evidence:
+            if evidence.node == node.id:
+                steps = " ".join(f"{trace}.{step}" for trace, step in evidence.steps[:_STEPS])
+                more = " …" if len(evidence.steps) > _STEPS else ""
+                guess = f" (a guess: {evidence.guess})" if evidence.guess else ""
+                lines.append(f"    {evidence.field}: {steps or 'no step'}{more}{guess}")
     return lines
 
 
 def signatures(runs: Sequence[Loaded], cases: Iterable[Case]) -> dict[str, str]:
-    """What the tools of some cases are called with and do, a line each, if they are the catalog's.
+    """The signature and summary of each tool of some cases, in one line, if the tools are the catalog's.
 
-    A benchmark may bring tools of its own: then there is none, for a tool of the same name may do something else.
+    Empty if a benchmark has tools of its own: a tool of the same name may do something else.
     """
     if any("tool_sources.jsonl" in Run(run.folder).manifest["benchmark"].get("sha256", {}) for run in runs):
         return {}
@@ -95,13 +95,13 @@ def signatures(runs: Sequence[Loaded], cases: Iterable[Case]) -> dict[str, str]:
 
 
 def pack(value: Any) -> str:
-    """A JSON value compressed, as text (base64 of a zlib stream): what `DecompressionStream("deflate")` reads."""
+    """A JSON value as base64 of a zlib stream, which a browser reads with `DecompressionStream("deflate")`."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def unpack(text: str) -> Any:
-    """What was packed."""
+    """The JSON value that `pack` has packed."""
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
@@ -109,68 +109,62 @@ def casebook(cases: Iterable[Case], runs: Sequence[str], tools: dict[str, str], 
     """The cases as the page's script reads them.
 
     Args:
-        cases: Those of all runs.
+        cases: The cases of all runs.
         runs: The name of each run.
-        tools: What tools do, by their names; a tool that is not there stands by its name alone.
-        cut: Characters of one text; longer ones are cut, and say so.
+        tools: The signature and summary of tools, by name; of other tools only the name is shown.
+        cut: The most characters of one text; longer texts are cut and end with a note.
     """
     book = _Book(tools, cut)
-    told = [book.case(case) for case in cases]
+    values = [book.case(case) for case in cases]
     shared = {"tasks": book.tasks.values, "tools": book.tools.values, "drawings": book.drawings.values}
-    return {"cut": cut, "runs": list(runs), **shared, "cases": told}
+    return {"cut": cut, "runs": list(runs), **shared, "cases": values}
 
 
 def marked(value: Any, other: Any) -> Marked:
-    """A JSON value as text, with marks where it differs from another one (numbers by value, as answers are judged)."""
-    told = [part for part in _parts(value, other) if part[0]]
-    parts = [("".join(text for text, _ in group), mark) for mark, group in groupby(told, lambda part: part[1])]
-    return [text for text, _ in parts] if not parts[0][1] else ["", *(text for text, _ in parts)]
+    """A JSON value as text; what differs from another value is marked. Numbers are compared as answers are."""
+    groups = groupby((part for part in _parts(value, other) if part[0]), lambda part: part[1])
+    parts = [("".join(text for text, _ in group), mark) for mark, group in groups]
+    return ["", *(text for text, _ in parts)] if parts[0][1] else [text for text, _ in parts]
 
 
 def _parts(value: Any, other: Any) -> list[tuple[str, bool]]:
+    """The text of a value in parts, each with the flag whether it differs."""
     if json_equal(value, other):
         return [(_json(value), False)]
     if isinstance(value, str) and isinstance(other, str):
         return _differing(_json(value), _json(other))
     if isinstance(value, list) and isinstance(other, list):
         mine, theirs = cast(list[Any], value), cast(list[Any], other)
-        items = [
-            _parts(item, theirs[index]) if index < len(theirs) else [(_json(item), True)]
-            for index, item in enumerate(mine)
-        ]
-        return _joined("[", items, "]")
+        pairs = [_parts(item, theirs[index]) for index, item in enumerate(mine[: len(theirs)])]
+        return _joined("[", [*pairs, *([(_json(item), True)] for item in mine[len(theirs) :])], "]")
     if isinstance(value, dict) and isinstance(other, dict):
-        held, asked = cast(dict[str, Any], value), cast(dict[str, Any], other)
-        fields = [
-            [(f"{_json(key)}: ", False), *_parts(item, asked[key])]
-            if key in asked
+        fields, others = cast(dict[str, Any], value), cast(dict[str, Any], other)
+        items = [
+            [(f"{_json(key)}: ", False), *_parts(item, others[key])]
+            if key in others
             else [(f"{_json(key)}: {_json(item)}", True)]
-            for key, item in held.items()
+            for key, item in fields.items()
         ]
-        return _joined("{", fields, "}")
+        return _joined("{", items, "}")
     return [(_json(value), True)]
 
 
 def _joined(open_: str, items: list[list[tuple[str, bool]]], close: str) -> list[tuple[str, bool]]:
-    found = [(open_, False)]
-    for number, item in enumerate(items):
-        found += [(", ", False), *item] if number else item
-    return [*found, (close, False)]
+    parts = [part for item in items for part in ((", ", False), *item)]
+    return [(open_, False), *parts[1:], (close, False)]
 
 
 def _differing(text: str, other: str) -> list[tuple[str, bool]]:
-    """A text with what is not the common beginning and end marked."""
-    begin = _alike(text, other)
-    middle = len(text) - _alike(text[begin:][::-1], other[begin:][::-1])
+    """A text with everything between the common prefix and the common suffix marked."""
+    begin = _prefix(text, other)
+    middle = len(text) - _prefix(text[begin:][::-1], other[begin:][::-1])
     return [(text[:begin], False), (text[begin:middle], True), (text[middle:], False)]
 
 
-def _alike(text: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    return next(
-        (index for index, pair in enumerate(zip(text, other, strict=False)) if pair[0] != pair[1]),
-        min(len(text), len(other)),
-    )
+def _prefix(text: str, other: str) -> int:
+    """The length of the common prefix of two texts."""
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((index for index, (mine, theirs) in pairs if mine != theirs), min(len(text), len(other)))
 
 
 def _json(value: Any) -> str:
@@ -178,23 +172,22 @@ def _json(value: Any) -> str:
 
 
 class _Shared:
-    """Values that stand once, however often they are used."""
+    """Values that occur once, however often they are used."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
 
     def add(self, value: Any) -> int:
-        """The place of a value."""
-        key = _json(value)
-        if key not in self._places:
-            self._places[key] = len(self.values)
+        """The index of a value."""
+        index = self._indexes.setdefault(_json(value), len(self.values))
+        if index == len(self.values):
             self.values.append(value)
-        return self._places[key]
+        return index
 
 
 class _Book:
-    """Tells cases in JSON values."""
+    """Writes cases as JSON values."""
 
     def __init__(self, tools: dict[str, str], cut: int) -> None:
         self.tasks, self.tools, self.drawings = _Shared(), _Shared(), _Shared()
@@ -204,7 +197,7 @@ class _Book:
     def case(self, case: Case) -> dict[str, Any]:
         """A case; empty fields are left out."""
         record = case.record
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "run": case.run,
             "id": record.id,
             "task": self.tasks.add(self._task(record, case.stages.task)),
@@ -220,10 +213,10 @@ class _Book:
             "problems": [self._cut(problem) for problem in record.problems],
         }
         if record.derivation is not None:
-            told["derived"] = [[name, *map(self._cut, lines)] for name, *lines in derivation_lines(record.derivation)]
+            values["derived"] = [[name, *map(self._cut, lines)] for name, *lines in derivation_lines(record.derivation)]
         if record.structure is not None:
             facts = record.structure
-            told["likeness"] = {
+            values["likeness"] = {
                 "scores": [
                     [name, round(100 * getattr(facts, name))] for name in ("nodes", "tools", "edges", "branches")
                 ],
@@ -232,13 +225,13 @@ class _Book:
                 "diff": [self._cut(line) for line in facts.diff],
             }
         if case.drawing is not None:
-            told["drawing"] = self.drawings.add(case.drawing)
-            told["lines"] = [self._cut(line) for line in case.lines]
-        return {key: value for key, value in told.items() if value not in (None, "", [])}
+            values["drawing"] = self.drawings.add(case.drawing)
+            values["lines"] = [self._cut(line) for line in case.lines]
+        return {key: value for key, value in values.items() if value not in (None, "", [])}
 
     def _task(self, record: CaseRecord, task: Task | None) -> dict[str, Any]:
-        """What is the same for all runs that work on the task."""
-        told: dict[str, Any] = {
+        """The values that all runs on the task have in common."""
+        values: dict[str, Any] = {
             "id": record.id,
             "category": record.category,
             "difficulty": record.difficulty,
@@ -247,18 +240,18 @@ class _Book:
         }
         if task is not None:
             fields = task.inputs.get("properties", {})
-            told["query"] = self._cut(task.query)
-            told["inputs"] = [self._field(name, fields[name]) for name in fields]
-            told["tools"] = [self.tools.add(self._cut(self._known.get(name, name))) for name in task.tools]
-            told["examples"] = [[self._value(one.input), self._value(one.output)] for one in task.examples]
-        return told
+            values["query"] = self._cut(task.query)
+            values["inputs"] = [self._field(name, fields[name]) for name in fields]
+            values["tools"] = [self.tools.add(self._cut(self._known.get(name, name))) for name in task.tools]
+            values["examples"] = [[self._value(one.input), self._value(one.output)] for one in task.examples]
+        return values
 
     def _field(self, name: str, schema: dict[str, Any]) -> str:
         note = f": {schema['description']}" if schema.get("description") else ""
         return self._cut(f"{name} ({type_label(schema)}){note}")
 
     def _test(self, score: Score) -> dict[str, Any]:
-        """A test; what was expected and what came are marked where they differ."""
+        """A test; the expected and the actual answer are marked where they differ."""
         if score.passed:
             same = _json(score.actual) == _json(score.expected)
             return {"passed": True} if same else {"passed": True, "actual": [self._value(score.actual)]}
@@ -271,13 +264,13 @@ class _Book:
         traces, summary = case.stages.traces, case.stages.summary
         name = "Single stage" if case.mode in SINGLE else "Execute"
         many = len(traces) > 1
-        told = [
+        stages = [
             self._stage(f"{name}, rollout {number}" if many else name, trace) for number, trace in enumerate(traces, 1)
         ]
-        return [*told, *([self._stage("Summarize", summary)] if summary else [])]
+        return [*stages, *([self._stage("Summarize", summary)] if summary else [])]
 
     def _stage(self, name: str, trace: Trace) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "name": name,
             "stop": trace.stop,
             "turns": [
@@ -287,26 +280,26 @@ class _Book:
             "steps": [self._step(step, trace) for step in trace.events],
         }
         if trace.inputs:
-            told["input"] = self._value(trace.inputs)
+            values["input"] = self._value(trace.inputs)
         if trace.executed and trace.answer is not None:
-            told["answer"] = self._value(trace.answer)
+            values["answer"] = self._value(trace.answer)
             if trace.origin is not None:
-                told["origin"] = self._origin(trace.origin, trace, trace.answer)
+                values["origin"] = self._origin(trace.origin, trace, trace.answer)
         if trace.error is not None:
-            told["error"] = self._cut(f"{trace.error.type}: {trace.error.message}")
-        return told
+            values["error"] = self._cut(f"{trace.error.type}: {trace.error.message}")
+        return values
 
     def _origin(self, origin: Origin, trace: Trace, value: Any) -> list[Any]:
-        """Where a value came from, and a 1 if it, or a part of it, was worked out in the head."""
-        told = self._cut(describe_origin(origin, trace, value))
-        return [told, 1] if has_holes(origin) else [told]
+        """The origin of a value, and a 1 if a part of it comes from no input and no tool result."""
+        text = self._cut(describe_origin(origin, trace, value))
+        return [text, 1] if has_holes(origin) else [text]
 
     def _step(self, step: Event, trace: Trace) -> dict[str, Any]:
         if isinstance(step, Planned):
             plan = [self._cut(line) for line in step.steps]
             return {"turn": step.turn, "analysis": self._cut(step.analysis), "plan": plan}
         if isinstance(step, Called):
-            told: dict[str, Any] = {
+            values: dict[str, Any] = {
                 "turn": step.turn,
                 "phase": step.phase,
                 "reasoning": self._cut(step.reasoning),
@@ -316,19 +309,22 @@ class _Book:
             }
             if step.origins:
                 args = step.call.args
-                told["origins"] = [
+                values["origins"] = [
                     [name, *self._origin(origin, trace, args.get(name))] for name, origin in step.origins.items()
                 ]
             if step.observation.error is not None:
-                return {**told, "error": self._cut(f"{step.observation.error.type}: {step.observation.error.message}")}
-            return {**told, "value": self._observed(step.observation.value)}
+                return {
+                    **values,
+                    "error": self._cut(f"{step.observation.error.type}: {step.observation.error.message}"),
+                }
+            return {**values, "value": self._observed(step.observation.value)}
         return {
             "turn": None,
             "note": self._cut(f"{step.kind}: {_json(step.model_dump(mode='json', exclude={'kind'}))}"),
         }
 
     def _observed(self, value: Any) -> str:
-        """A value as the model was shown it: a text of several lines as it is."""
+        """A value as the model saw it: a text of several lines is not quoted."""
         return self._cut(value) if isinstance(value, str) and "\n" in value else self._value(value)
 
     def _value(self, value: Any) -> str:
@@ -338,34 +334,34 @@ class _Book:
         return text if len(text) <= self._most else f"{text[: self._most]}{_note(self._most, len(text))}"
 
     def _cut_parts(self, parts: Marked) -> Marked:
-        whole, left, found = sum(map(len, parts)), self._most, list[str]()
+        whole, left, cut = sum(map(len, parts)), self._most, list[str]()
         for part in parts:
-            found.append(part[:left])
-            left -= len(found[-1])
-        if whole > self._most:
-            found += [""] * (len(found) % 2) + [_note(self._most, whole)]
-        return found
+            cut.append(part[:left])
+            left -= len(cut[-1])
+        return [*cut, *[""] * (len(cut) % 2), _note(self._most, whole)] if whole > self._most else cut
 
 
-def derivation_lines(found: Derivation) -> list[list[str]]:
-    """How a workflow was derived: names, each with lines; what there is nothing to say of is left out."""
-    executed = _count(found.executions, "gold trace" if found.source == "gold" else "execution")
-    solved = f"first {found.draft_right}, in the end {found.right} of {found.examples} solved"
-    if not found.mends:
-        solved = f"{found.right} of {found.examples} solved"
-    unseen = f", {found.verified} of them not built from" if found.verified else ""
-    told = [
-        ["how", _WAYS.get(found.summarizer, f"summarizer {found.summarizer}")],
-        ["from", f"{found.built_from} of {executed}" if found.built_from else executed],
+def derivation_lines(derivation: Derivation) -> list[list[str]]:
+    """How a workflow was derived: names, each followed by its lines; a name without a line is left out."""
+    executed = _count(derivation.executions, "gold trace" if derivation.source == "gold" else "execution")
+    solved = f"{derivation.right} of {derivation.examples} solved"
+    if derivation.mends:
+        solved = f"first {derivation.draft_right}, in the end {solved}"
+    unseen = f", {derivation.verified} of them not built from" if derivation.verified else ""
+    read = (name + (" (read all the same)" if name in derivation.unsettled else "") for name in derivation.idle)
+    head = _count(derivation.unexplained, "value")
+    lines = [
+        ["how", _WAYS.get(derivation.summarizer, f"summarizer {derivation.summarizer}")],
+        ["from", f"{derivation.built_from} of {executed}" if derivation.built_from else executed],
         ["examples", solved + unseen],
-        ["mends", ", ".join(found.mends)],
-        ["open", *found.open],
-        ["asked", _count(found.asked, "question") if found.asked else ""],
-        ["leaked", *found.leaked],
-        ["idle", ", ".join(name + (" (read all the same)" if name in found.unsettled else "") for name in found.idle)],
-        ["in the head", f"{_count(found.unexplained, 'value')} worked out without a tool" if found.unexplained else ""],
+        ["mends", ", ".join(derivation.mends)],
+        ["open", *derivation.open],
+        ["asked", _count(derivation.asked, "question") if derivation.asked else ""],
+        ["leaked", *derivation.leaked],
+        ["idle", ", ".join(read)],
+        ["in the head", f"{head} worked out without a tool" if derivation.unexplained else ""],
     ]
-    return [line for line in told if any(line[1:])]
+    return [line for line in lines if any(line[1:])]
 
 
 def _count(number: int, noun: str) -> str:

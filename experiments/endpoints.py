@@ -1,4 +1,4 @@
-"""Where a run's model answers: at an endpoint that is there, or at a server that is started for the run."""
+"""The endpoint of a run's model: an existing server, or a server that is started for the run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from flowmind.llm.serving import Server, missing
 
 @contextmanager
 def served(model: str, *urls: str | None) -> Generator[str | None]:
-    """Makes sure that a model answers for as long as the block lasts; a server that is started for it ends with it.
+    """Makes sure that a model answers within the block. A server that is started for it is stopped at the end.
 
     Args:
-        model: Its name.
-        urls: Where it is said to answer, for each role; None where nothing is said.
+        model: The model's name.
+        urls: The URL of its server for each stage; None for the default.
 
     Yields:
-        Where the model answers, if a server was started; else None: where it was said to.
+        The URL of the server that was started; None if there was no need.
 
     Raises:
-        ModelUnavailable: If it does not, and no server can be started here; one line that says what is missing.
+        ModelUnavailable: If the model does not answer and no server can be started; the line says what is missing.
     """
     if find(model).kind == "embedded":
         yield None
@@ -34,29 +34,27 @@ def served(model: str, *urls: str | None) -> Generator[str | None]:
         for url in dict.fromkeys(urls):
             reach(model, url)
     except ModelUnavailable as error:
-        if not _ours(model, *urls):
+        if not _may_start(model, *urls):
             raise
         if (lacking := missing(model)) is not None:
             raise ModelUnavailable(f"{str(error).partition(';')[0]}; {lacking}") from None
-        with Server(ServeOptions.of(model, port=0), report=_tell) as server:
+        with Server(ServeOptions.of(model, port=0), report=_report) as server:
             yield server.base_url
         return
     yield None
 
 
 def startable(model: str, url: str | None) -> bool:
-    """Whether a model needs no endpoint that is there already: it is embedded, or can be served on this machine."""
+    """Whether a model needs no running server: it is embedded, or a server can be started on this machine."""
     if find(model).kind == "embedded":
         return True
-    if not _ours(model, url):
-        return False
-    return missing(model) is None
+    return _may_start(model, url) and missing(model) is None
 
 
-def _ours(model: str, *urls: str | None) -> bool:
-    """Whether it is for us to start a server: vLLM has the model, and nobody has said where it answers."""
+def _may_start(model: str, *urls: str | None) -> bool:
+    """Whether a server may be started: vLLM can serve the model, and no URL is set."""
     return find(model).kind == "vllm" and not any(urls) and not os.environ.get("OPENAI_BASE_URL")
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     print(f"flowmind: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The report's figures, drawn by matplotlib as SVG that takes its colours and its font from the page."""
+"""The figures of the report: SVG drawn by matplotlib, with the colours and the font of the page."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, cast
 from xml.etree import ElementTree
 
 from experiments import paper
-from experiments.analyses import FAILURES
-from experiments.loading import Loaded, cells
-from experiments.record import CaseRecord
-from experiments.tables import share, shown, tests_passed
+from experiments.analyses import FAILURES, execute_tokens, levels, summarize_tokens
+from experiments.loading import Cases, Loaded, grouped, having
+from experiments.tables import shown
 from flowmind.evaluation.statistics import Rate
 
 Element = ElementTree.Element
-Cells = Mapping[str, Sequence[CaseRecord]]
-"""The tried cases of each model and mode, of all its seeds."""
-
 OUTCOMES = {"none": "passed", **FAILURES}
-"""The outcomes of a case in words."""
+"""The outcomes of a case, in words."""
 
 _INK, _LINE, _ON = "#333331", "#c8c8c7", "#fffffe"
 _SERIES = ("#2a5d8f", "#b3662b", "#71803a", "#8b5a97", "#7b7b7a")
@@ -37,97 +32,79 @@ STYLE = "".join(
     for colour, name in _VARIABLES.items()
     for side in ("fill", "stroke")
 )
-"""Rules that put the page's colours in the place of the drawn ones."""
+"""Rules that replace the colours of a drawing by those of the page."""
 _MARKERS = ("o", "s", "^", "D", "v")
 _WIDTH, _ROW, _LINE_HEIGHT = 4.8, 0.46, 0.18
-"""Inches: of a figure, of a row at least, and of a line of a row's label."""
+"""In inches: the width of a figure, the least height of a row, and the height of a line of a label."""
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as a page shows it."""
+    """A figure of the page."""
 
     key: str
     title: str
     alt: str
-    """What it shows, value by value."""
+    """Its values, as text."""
     svg: str
     says: str
 
 
 def draw(runs: Sequence[Loaded]) -> list[Drawing]:
-    """The figures of some runs; one that they have nothing for is left out."""
-    held = {label: [*chain.from_iterable(run.records for run in of)] for label, of in cells(runs).items()}
-    tried = {label: records for label, records in held.items() if records}
-    made = (_rates(runs, tried), _tokens(tried), _failures(tried), _difficulties(tried)) if tried else ()
+    """The figures of some runs, without those that the runs have no data for."""
+    tried = [cell for cell in grouped(runs) if cell.records]
+    made = (_rates(tried), _tokens(tried), _failures(tried), _difficulties(tried)) if tried else ()
     return [drawing for drawing in made if drawing is not None]
 
 
-def _passed(record: CaseRecord) -> bool:
-    return record.passed
+def _labels(tried: Sequence[Cases]) -> list[str]:
+    return [cell.label for cell in tried]
 
 
-def _rates(runs: Sequence[Loaded], tried: Cells) -> Drawing:
+def _rates(tried: Sequence[Cases]) -> Drawing:
     """Cases and tests passed, with the paper's rates where it has the same model and mode."""
     series = {
-        "cases passed": [share(records, _passed) for records in tried.values()],
-        "tests passed": [tests_passed(records) for records in tried.values()],
+        "cases passed": [cell.rate() for cell in tried],
+        "tests passed": [cell.tests for cell in tried],
     }
     theirs = {(row["model"], row["mode"]): float(row["case_pass_rate"]) for row in paper.rows("table1_main")}
-    known = {run.label: theirs.get((run.model, run.mode)) if not run.variant else None for run in runs}
-    beside = [known[label] for label in tried]
+    plain = [cell.runs[0] for cell in tried]
+    beside = [None if run.variant else theirs.get((run.model, run.mode)) for run in plain]
     says = "Cases and tests passed, with 95 % Wilson intervals."
     if any(value is not None for value in beside):
         says += " Crosses are the paper's rates for the same model and mode."
-    return _dots("rates", "Rates by mode and model", list(tried), series, says, beside)
+    return _dots("rates", "Rates by mode and model", _labels(tried), series, says, beside)
 
 
-def _difficulties(tried: Cells) -> Drawing | None:
+def _difficulties(tried: Sequence[Cases]) -> Drawing | None:
     """Cases passed by difficulty."""
-    held = {record.difficulty for records in tried.values() for record in records} - {""}
-    levels = sorted(held, key=lambda level: (("easy", "medium", "hard", level).index(level), level))
-    if not levels:
-        return None
-    series = {
-        level: [share([r for r in records if r.difficulty == level], _passed) for records in tried.values()]
-        for level in levels
-    }
-    says = "Cases passed by difficulty, with 95 % Wilson intervals: within a level they are wide."
-    return _dots("difficulty", "Pass rate by difficulty", list(tried), series, says)
+    found = levels(record for cell in tried for record in cell.records)
+    series = {level: [cell.where(having(difficulty=level)).rate() for cell in tried] for level in found}
+    says = "Cases passed by difficulty, with 95 % Wilson intervals. A level has few cases, so the intervals are wide."
+    return _dots("difficulty", "Pass rate by difficulty", _labels(tried), series, says) if found else None
 
 
-def _tokens(tried: Cells) -> Drawing | None:
+def _tokens(tried: Sequence[Cases]) -> Drawing | None:
     """Mean output tokens a case; None if no server reported any."""
-    stages = {
-        "execute": [[record.execute.output_tokens for record in records] for records in tried.values()],
-        "summarize": [[record.summarize.output_tokens for record in records] for records in tried.values()],
+    means = {
+        "execute": [execute_tokens(cell) or 0.0 for cell in tried],
+        "summarize": [summarize_tokens(cell) or 0.0 for cell in tried],
     }
-    means = {name: [_mean(counts) for counts in rows] for name, rows in stages.items()}
     if not any(value for row in means.values() for value in row):
         return None
-    says = "Mean output tokens a case, as the servers report them; a run without a bar has none, or none reported."
-    return _bars("tokens", "Output tokens by stage", list(tried), means, "output tokens a case", says)
+    says = "Mean output tokens per case, as the servers report them. A run without a bar has no reported tokens."
+    return _bars("tokens", "Output tokens by stage", _labels(tried), means, "output tokens a case", says)
 
 
-def _mean(counts: Sequence[int | None]) -> float:
-    known = [count for count in counts if count is not None]
-    return sum(known) / len(known) if len(known) == len(counts) else 0.0
-
-
-def _failures(tried: Cells) -> Drawing:
-    """What became of all cases."""
-    shares = {name: [_share_of(kind, records) for records in tried.values()] for kind, name in OUTCOMES.items()}
-    says = (
-        "What became of the cases, in percent of all that were tried to their end; the parts follow one another as in "
-        "the legend."
-    )
-    return _bars("failures", "Failure modes", list(tried), shares, "% of cases", says)
-
-
-def _share_of(kind: str, records: Sequence[CaseRecord]) -> float:
-    return share(records, lambda record: record.failure_mode == kind).percent
+def _failures(tried: Sequence[Cases]) -> Drawing:
+    """The outcomes of all cases."""
+    shares = {
+        words: [cell.rate(having(failure_mode=mode)).percent for cell in tried] for mode, words in OUTCOMES.items()
+    }
+    says = "The outcomes of the completed cases, in percent; the parts of a bar are in the order of the legend."
+    return _bars("failures", "Failure modes", _labels(tried), shares, "% of cases", says)
 
 
 def _dots(
@@ -138,7 +115,7 @@ def _dots(
     says: str,
     beside: Sequence[float | None] = (),
 ) -> Drawing:
-    """A row for each label, with a mark and an interval for each series."""
+    """A figure with a row for each label, and a mark with an interval for each series."""
     with _settings():
         figure, axes = _axes(labels, "%")
         for number, (name, rates) in enumerate(series.items()):
@@ -174,7 +151,7 @@ def _dots(
 def _bars(
     key: str, title: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], unit: str, says: str
 ) -> Drawing:
-    """A bar for each label, its parts one after the other."""
+    """A figure with a stacked bar for each label."""
     most = max(sum(values) for values in zip(*parts.values(), strict=True))
     with _settings():
         figure, axes = _axes(labels, unit)
@@ -200,7 +177,7 @@ def _bars(
 
 @contextmanager
 def _settings() -> Generator[None]:
-    """What all figures have in common; text stays text, in the reader's own font."""
+    """The settings of all figures. Text stays text, in the font of the page."""
     import matplotlib
 
     settings: dict[str, Any] = {
@@ -216,7 +193,7 @@ def _settings() -> Generator[None]:
 
 
 def _axes(labels: Sequence[str], unit: str) -> tuple[Any, Any]:
-    """A figure with one pair of axes: a row for each label, as high as the longest one needs."""
+    """A figure with one pair of axes, and a row for each label; the longest label sets the height of the rows."""
     from matplotlib.figure import Figure
 
     lines = [textwrap.wrap(label, 20, break_on_hyphens=False) for label in labels]
@@ -238,7 +215,7 @@ def _saved(figure: Any, axes: Any) -> str:
 
 
 def _adapted(svg: str, key: str) -> str:
-    """A figure for a page that allows no style in elements: attributes instead, names of its own, no metadata."""
+    """The figure with attributes instead of inline styles, unique ids, and without metadata."""
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -259,7 +236,7 @@ def _adapted(svg: str, key: str) -> str:
 
 
 def _attributes(name: str, value: str) -> dict[str, str]:
-    """A rule of style as attributes; of the font only the size is kept."""
+    """A style rule as attributes; only the size of a font is kept."""
     if name == "font":
         size = re.search(r"[\d.]+px", value)
         return {"font-size": size[0]} if size else {}
@@ -267,7 +244,7 @@ def _attributes(name: str, value: str) -> dict[str, str]:
 
 
 def _rename(element: Element, used: set[str], key: str) -> None:
-    """Names are unique in the page; those that nothing refers to are left out."""
+    """Makes the id of an element unique in the page, or removes an id that is not referenced."""
     name = element.attrib.pop("id", None)
     if name in used:
         element.set("id", f"{key}-{name}")

@@ -26,7 +26,7 @@ from flowmind.trace.task import Benchmark
 from tools_registry.specs.spec import Record
 
 _ELSEWHERE = {"model": "models", "mode": "modes", "seed": "seeds", "limit": "limit", "pick": "pick", "bench": "bench"}
-"""Settings that a grid sets at its top level, by the keys there."""
+"""Settings that are set at the top of a grid file, with their keys there."""
 SETTABLE = tuple(name for name in Experiment.model_fields if name not in (*_ELSEWHERE, *BUDGETS, "reuse"))
 """Settings that `[settings]` and `[variants.NAME]` may set."""
 
@@ -36,7 +36,7 @@ class Grid(Record):
 
     title: str
     analyses: tuple[str, ...] = ()
-    """Keys of `ANALYSES`: the tables that a report of this grid shows first."""
+    """Keys of `ANALYSES`: the tables of a report on this grid."""
     models: tuple[str, ...] = Field(min_length=1)
     modes: tuple[Mode, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
@@ -44,9 +44,9 @@ class Grid(Record):
     pick: Literal["first", "spread"] = "first"
     bench: Path | None = None
     settings: Experiment = Experiment()
-    """Settings of all runs: those in `SETTABLE`."""
+    """Settings of all runs, from `SETTABLE`."""
     variants: dict[str, Experiment] = Field(default_factory=dict[str, Experiment])
-    """Settings over these; every run is made once for each variant, under its name."""
+    """Settings that replace those of `settings`; each run is made once for each variant."""
 
     @field_validator("analyses")
     @classmethod
@@ -80,7 +80,7 @@ class Grid(Record):
         """Reads a TOML file.
 
         Raises:
-            InputError: With the file, the key and what would be right.
+            InputError: If the file is not a grid; the line names the file, the key and what would be right.
         """
         try:
             document = tomllib.loads(read_text(path))
@@ -90,10 +90,10 @@ class Grid(Record):
             raise InputError(f"{path}: {error}") from None
 
     def part(self, models: Sequence[str] = (), modes: Sequence[str] = (), limit: int | None = None) -> Grid:
-        """The part of a grid with only these models and modes, and perhaps fewer tasks.
+        """The grid with only these models and modes, and at most `limit` tasks.
 
         Raises:
-            InputError: If one of them is not in the grid.
+            InputError: If a model or mode is not in the grid.
         """
         for flag, wanted, present in (("model", models, self.models), ("mode", modes, self.modes)):
             if missing := [name for name in wanted if name not in present]:
@@ -112,10 +112,10 @@ class Grid(Record):
 
 
 def _require_known(document: dict[str, Any]) -> None:
-    """Refuses keys that do not exist.
+    """Requires that all keys exist.
 
     Raises:
-        ValueError: With the key and what would be right.
+        ValueError: If a key does not exist; the line names the key and what would be right.
     """
     tables: dict[str, Any] = {"": document, "settings.": document.get("settings")}
     if isinstance(document.get("variants"), dict):
@@ -133,28 +133,28 @@ class Cell(Record):
     """One run of a grid."""
 
     name: str
-    """The name of its folder; equal runs of several grids share it."""
+    """The name of its folder; equal runs of several grids have the same folder."""
     options: RunOptions
     settings: Settings
 
 
 def cells(grid: Grid, base: RunOptions) -> Iterator[Cell]:
-    """The runs of a grid, those of one model together.
+    """The runs of a grid; the runs of one model follow one another.
 
     Args:
         grid: The grid.
-        base: Settings under those of the grid: endpoints, concurrency, the benchmark.
+        base: Settings that the grid overrides: endpoints, concurrency, the benchmark.
     """
     variants = grid.variants or {"": Experiment()}
     tasks = f"{grid.pick}{grid.limit}" if grid.limit else ""
     for model, mode, (variant, own), seed in itertools.product(grid.models, grid.modes, variants.items(), grid.seeds):
         fixed: dict[str, Any] = {"model": model, "mode": mode, "seed": seed, "limit": grid.limit, "pick": grid.pick}
-        experiment = Experiment(**{**_given(base), **_given(grid.settings), **_given(own), **fixed})
+        experiment = Experiment(**{**_explicit(base), **_explicit(grid.settings), **_explicit(own), **fixed})
         name = folder_name(experiment.model_dump(), variant, tasks)
         yield Cell(name=name, options=experiment.run_options, settings=experiment.settings)
 
 
-def _given(settings: BaseModel) -> dict[str, Any]:
+def _explicit(settings: BaseModel) -> dict[str, Any]:
     return settings.model_dump(exclude_unset=True)
 
 
@@ -171,7 +171,7 @@ class GridBar:
         self._name = ""
 
     def begin(self, name: str, total: int, done: int) -> None:
-        """Starts a run; cases that were done before count as done."""
+        """Starts a run; cases that an earlier process completed count as done."""
         self._name = name
         self._bar.update(done)
 
@@ -182,25 +182,23 @@ class GridBar:
         self._bar.update()
 
     def close(self) -> None:
-        """Leaves the last line on the screen."""
+        """Ends the bar; its last line stays on the screen."""
         self._bar.close()
 
 
 def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], list[str]]:
-    """Runs what is left of all runs of a grid.
-
-    A model that fails ends its own runs only.
+    """Completes all runs of a grid. If a model fails, its remaining runs are skipped.
 
     Args:
         grid: The grid.
-        base: Settings under those of the grid.
-        root: The folder of the runs' folders.
+        base: Settings that the grid overrides.
+        root: The folder that the folders of the runs are in.
 
     Returns:
         The summaries, and a line for each model that failed.
 
     Raises:
-        ModelUnavailable: If a model cannot be reached, before anything starts.
+        ModelUnavailable: If a model cannot be reached before the first run starts.
         InputError: If the benchmark cannot be read, or a folder holds another run.
     """
     every = list(cells(grid, base))
@@ -226,15 +224,15 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
 
 
 def _urls(group: Sequence[Cell]) -> list[str | None]:
-    """The URLs that the runs of a model ask."""
+    """The URLs of the servers that the runs of a model use."""
     return list(dict.fromkeys(url for cell in group for url in cell.options.urls.values()))
 
 
 def _require(model: str, urls: Sequence[str | None], alone: bool) -> None:
-    """Requires that a model answers, or that a server for it can be started here when its turn comes.
+    """Requires that a model answers, or that a server for it can be started on this machine later.
 
     Raises:
-        ModelUnavailable: If it does not; the line says how to run the others.
+        ModelUnavailable: If neither is the case; the line says how to run the other models.
     """
     try:
         for url in urls:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from experiments.folder import Run
-from experiments.metrics import Group, Summary, group
 from experiments.naming import departs, is_gold, label, variant_of
 from experiments.record import CaseRecord
 from flowmind.base.errors import InputError
+from flowmind.evaluation.statistics import Rate, rate
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
+Test = Callable[[CaseRecord], bool]
+
+
+def having(**fields: Any) -> Test:
+    """The test whether the fields of a record have these values."""
+    return lambda record: all(getattr(record, name) == value for name, value in fields.items())
+
+
+PASSED = having(passed=True)
+FAILED = having(passed=False)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A run: its folder, what was set, and its records."""
+    """A run: its folder, its settings, and its records."""
 
     folder: Path
     settings: dict[str, Any]
@@ -31,11 +40,10 @@ class Loaded:
         """Reads a run's folder.
 
         Raises:
-            InputError: If it holds no run, or its records cannot be read.
+            InputError: If the folder holds no run, or its records cannot be read.
         """
         run = Run(folder)
-        records = run.records()
-        return cls(folder, run.manifest["settings"], tuple(records[id] for id in records))
+        return cls(folder, run.manifest["settings"], tuple(run.records().values()))
 
     @property
     def model(self) -> str:
@@ -44,7 +52,7 @@ class Loaded:
 
     @property
     def mode(self) -> str:
-        """The mode, under its plain name."""
+        """The mode; aliases are resolved (`es-rr` is `es-react`)."""
         name = str(self.settings["mode"])
         return ALIASES.get(name, name)
 
@@ -54,81 +62,102 @@ class Loaded:
         return int(self.settings.get("seed", 0))
 
     @property
+    def rollouts(self) -> int:
+        """Executions a case."""
+        return int(self.settings.get("rollouts", 1))
+
+    @property
     def variant(self) -> str:
-        """The settings in which the run is not a plain one, in words; empty for a plain one."""
+        """The settings that differ from those of the mode, in words; empty if there are none."""
         return variant_of(self.settings)
 
     @property
     def as_its_mode(self) -> bool:
-        """Whether its workflows are derived as its mode says, from executions of its own."""
+        """Whether the workflows are derived as the mode says, from the run's own executions."""
         return not departs(self.settings)
 
     @property
     def gold(self) -> bool:
-        """Whether traces of gold workflows stood for executions."""
+        """Whether the run used traces of gold workflows instead of executions."""
         return is_gold(self.settings)
 
     @property
     def label(self) -> str:
-        """Model, mode and variant, as rows and legends show them."""
+        """Model, mode and variant, as tables and legends show them."""
         return label(self.model, self.mode, self.variant)
 
     @cached_property
     def records(self) -> tuple[CaseRecord, ...]:
-        """The cases that were tried to their end: those that the infrastructure failed are counted apart."""
+        """The completed cases: all but those that ended with an infrastructure error."""
         return tuple(record for record in self.everything if record.error is None)
 
     @property
     def errors(self) -> int:
-        """The cases that the infrastructure failed."""
+        """The number of cases that ended with an infrastructure error."""
         return len(self.everything) - len(self.records)
 
-    @cached_property
-    def rates(self) -> Group:
-        """The rates of all its cases."""
-        return group(self.records)
+
+@dataclass(frozen=True)
+class Cases:
+    """Completed cases of one or more runs: what a row of a table is computed from."""
+
+    names: tuple[str, ...]
+    """The first cells of the row: usually the label of the runs, and the kind of the cases."""
+    runs: tuple[Loaded, ...]
+    records: tuple[CaseRecord, ...]
+
+    @property
+    def label(self) -> str:
+        """The first name."""
+        return self.names[0]
 
     @cached_property
-    def summary(self) -> Summary:
-        """The summary."""
-        return Run(self.folder).summarize()
+    def everything(self) -> list[CaseRecord]:
+        """All records of the runs, infrastructure errors included."""
+        return [record for run in self.runs for record in run.everything]
 
-    def where(self, test: Callable[[CaseRecord], bool]) -> tuple[CaseRecord, ...]:
-        """The tried cases of one kind."""
-        return tuple(filter(test, self.records))
+    @property
+    def tests(self) -> Rate:
+        """The share of the held-out tests that were passed."""
+        scores = [score.passed for record in self.records for score in record.tests]
+        return rate(sum(scores), len(scores))
+
+    def where(self, test: Test, *names: str) -> Cases:
+        """The cases that pass a test; the names are added to those of the row."""
+        return replace(self, names=(*self.names, *names), records=tuple(filter(test, self.records)))
+
+    def count(self, test: Test) -> int:
+        """The number of cases that pass a test."""
+        return sum(map(test, self.records))
+
+    def rate(self, test: Test = PASSED) -> Rate:
+        """The share of cases that pass a test; by default, whose workflow passed all held-out tests."""
+        return rate(self.count(test), len(self.records))
 
 
 def load(folders: Iterable[Path]) -> list[Loaded]:
-    """Reads runs; a folder that holds runs stands for all of them, in the order of their names.
+    """Reads runs; a folder that contains run folders stands for all of them, in the order of their names.
 
     Raises:
         InputError: If a folder holds no run.
     """
-    found: dict[Path, Loaded] = {}
+    loaded: dict[Path, Loaded] = {}
     for folder in folders:
         inner = [folder] if (folder / "manifest.json").exists() else _runs_in(folder)
         if not inner:
             raise InputError(f"{folder}: no run in it (a run has a manifest.json); `flowmind exp` makes one")
-        found |= {one.resolve(): Loaded.read(one) for one in inner}
-    return list(found.values())
+        loaded |= {path.resolve(): Loaded.read(path) for path in inner}
+    return list(loaded.values())
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    found = sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
-    return [one for one in found if not str(Run(one).manifest["settings"]["mode"]).startswith("worfbench")]
+    paths = sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+    return [path for path in paths if not str(Run(path).manifest["settings"]["mode"]).startswith("worfbench")]
 
 
-def cells(runs: Sequence[Loaded]) -> dict[str, list[Loaded]]:
-    """Runs that differ in their seed only, under their common label."""
-    found: dict[str, list[Loaded]] = {}
+def grouped(runs: Sequence[Loaded], key: Callable[[Loaded], str] = lambda run: run.label) -> list[Cases]:
+    """Runs with equal keys together; by default those that differ only in their seed."""
+    groups: dict[str, list[Loaded]] = {}
     for run in runs:
-        found.setdefault(run.label, []).append(run)
-    return found
-
-
-def pooled(runs: Sequence[Loaded]) -> list[tuple[str, tuple[CaseRecord, ...]]]:
-    """Each cell of the grid with the records of all its seeds."""
-    return [
-        (label, tuple(itertools.chain.from_iterable(run.records for run in held)))
-        for label, held in cells(runs).items()
-    ]
+        groups.setdefault(key(run), []).append(run)
+    return [Cases((name,), tuple(held), tuple(r for run in held for r in run.records)) for name, held in groups.items()]

@@ -1,4 +1,4 @@
-"""Names of runs: folders, and the settings in which a run differs from a plain run of its mode."""
+"""Names of runs: their folders, and their variants, the settings that differ from those of the mode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PLAIN: dict[str, tuple[Any, str]] = {
     "native_tools": (False, "native tools"),
     "sandbox": ("local", "tools in {}"),
 }
-"""Settings that make a variant: the plain value, and the words for another one."""
+"""Settings that make a variant: the default, and the words for another value."""
 GOLD = "gold traces"
-"""The label of a run on traces of the gold workflows: no agent executed anything."""
+"""The words for a run on traces of gold workflows, in which no agent executes anything."""
 
 
 def variant_of(settings: Mapping[str, Any]) -> str:
-    """The settings in which a run differs from a plain run of its mode, in words; empty for a plain run.
+    """The settings that differ from those of the mode, in words; empty if there are none.
 
     Args:
-        settings: Those of a manifest; an old manifest may lack some, which then have their defaults.
+        settings: The settings of a manifest; settings that an old manifest lacks have their defaults.
     """
     words = [words for words, _ in _derivation(settings)]
     for key, (plain, form) in _PLAIN.items():
@@ -33,7 +33,7 @@ def variant_of(settings: Mapping[str, Any]) -> str:
 
 
 def departs(settings: Mapping[str, Any]) -> bool:
-    """Whether workflows are derived in another way than the mode says; such a run is not one of the paper's modes."""
+    """Whether workflows are derived in another way than the mode's; such a run is none of the paper's modes."""
     return bool(_derivation(settings))
 
 
@@ -46,9 +46,9 @@ def folder_name(settings: Mapping[str, Any], variant: str = "", tasks: str = "")
     """The name of a run's folder, such as `search-es-pe-gold-probe8-seed1`.
 
     Args:
-        settings: The settings; `model`, `mode` and `seed` among them.
-        variant: The variant of a grid.
-        tasks: The tasks that a grid takes, such as `first8`.
+        settings: All settings of the run.
+        variant: The name of the grid's variant.
+        tasks: The tasks that the grid selects, such as `first8`.
     """
     derived = [part for _, part in _derivation(settings)]
     seed = f"seed{settings['seed']}" if settings["seed"] else ""
@@ -62,7 +62,7 @@ def label(model: str, mode: str, variant: str) -> str:
 
 
 def shown_model(model: str) -> str:
-    """A model's name; that of `search` says that it is no language model."""
+    """A model's name; the name of `search` says that it is not a language model."""
     return f"{model} (no LLM)" if model == "search" else model
 
 
@@ -72,7 +72,7 @@ def shown_mode(mode: str, variant: str) -> str:
 
 
 def _derivation(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The settings of derivation that differ from those of the mode: in words, and as part of a folder's name."""
+    """The settings of the derivation that differ from those of the mode, in words and as part of a folder's name."""
     differences: list[tuple[str, str]] = []
     if is_gold(settings):
         differences.append((GOLD, "gold"))

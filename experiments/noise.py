@@ -1,8 +1,8 @@
-"""How induction bears noise in traces: `python -m experiments.noise --bench DIR`.
+"""How noise in traces affects induction: `python -m experiments.noise --bench DIR`.
 
-The gold traces of a benchmark's examples are spoiled, one kind of noise at a time, as agents spoil theirs: failed
-calls, a call made twice, a call that nobody needs, and a step that was worked out in the head. Then the workflow is
-induced from them and judged by the held-out tests.
+Noise that agents leave in traces is added to the gold traces of a benchmark's examples, one kind at a time: failed
+calls, a repeated call, a call whose result is not used, and a missing call (the agent computed its result itself).
+Then the workflow is induced from the traces and run on the held-out tests.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 import tqdm
 
 from experiments.golds import demonstration, read_golds
+from experiments.tables import markdown
 from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
@@ -32,7 +33,7 @@ from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
-from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 
@@ -42,31 +43,30 @@ Kind = Literal[
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SHARE = 0.4
-"""Of the calls before which `failed_calls` puts a failed attempt."""
+"""The share of the calls before which `failed_calls` inserts a failed attempt."""
 TRIES = 60
-"""Calls that `useless_call` tries until one gives a value."""
+"""How many calls `useless_call` tries until one returns a value."""
 
 
 def failed_calls(trace: Trace, random: Random) -> Trace | None:
-    """The trace with a failed attempt before some of its calls, at least one: an argument was forgotten or misspelt.
+    """The trace with failed attempts before some of its calls: an argument is missing or has another name.
 
-    None if it has no call.
+    None if the trace has no call.
     """
-    places = _good(trace)
+    places = _successes(trace)
     if not places:
         return None
     chosen = [place for place in places if random.random() < SHARE] or [random.choice(places)]
     steps: list[Event] = []
     for place, step in enumerate(trace.events):
-        if place in chosen and isinstance(step, Called):
-            steps.append(_attempt(step, random))
+        steps += [_attempt(step, random)] if place in chosen and isinstance(step, Called) else []
         steps.append(step)
     return _with(trace, steps)
 
 
 def duplicates(trace: Trace, random: Random) -> Trace | None:
-    """The trace with one of its calls made once more right away; None if it has no call."""
-    places = _good(trace)
+    """The trace with one of its calls repeated directly after it; None if the trace has no call."""
+    places = _successes(trace)
     if not places:
         return None
     place = random.choice(places)
@@ -74,12 +74,12 @@ def duplicates(trace: Trace, random: Random) -> Trace | None:
 
 
 async def useless_call(trace: Trace, random: Random, sandbox: Environment) -> Trace | None:
-    """The trace with one more call, on values at hand, whose result nobody reads; None if no such call succeeds.
+    """The trace with one more call, on values known at its place, whose result is not used.
 
-    A tool that the trace does not call is preferred.
+    Tools that the trace does not call are tried first. None if no such call succeeds.
 
     Args:
-        sandbox: Has the task's tools, and gives the result.
+        sandbox: The task's tools; it runs the call.
     """
     called = {step.call.tool for step in trace.calls}
     others = [spec for spec in sandbox.specs.values() if spec.name not in called]
@@ -98,21 +98,21 @@ async def useless_call(trace: Trace, random: Random, sandbox: Environment) -> Tr
 
 
 def in_the_head_last(trace: Trace) -> Trace | None:
-    """The trace without its last call, while the answer stays; None if it has no call."""
-    places = _good(trace)
+    """The trace without its last call, with the same answer; None if the trace has no call."""
+    places = _successes(trace)
     return _without(trace, places[-1]) if places else None
 
 
 def in_the_head_middle(trace: Trace, random: Random) -> Trace | None:
-    """The trace without a call between the first and the last; of two calls without the first, None of fewer."""
-    places = _good(trace)
+    """The trace without a call between the first and the last; without the first of two; None if there are fewer."""
+    places = _successes(trace)
     if len(places) < 2:
         return None
     return _without(trace, random.choice(places[1:-1] or places[:1]))
 
 
-def _good(trace: Trace) -> list[int]:
-    """The places of the calls that gave a value."""
+def _successes(trace: Trace) -> list[int]:
+    """The places of the calls that returned a value."""
     return [place for place, step in enumerate(trace.events) if isinstance(step, Called) and step.observation.ok]
 
 
@@ -125,7 +125,7 @@ def _without(trace: Trace, place: int) -> Trace:
 
 
 def _attempt(step: Called, random: Random) -> Called:
-    """A call that was meant to be this one."""
+    """A failed attempt at a call: an unknown tool, or a missing argument."""
     args = dict(step.call.args)
     if not args:
         wrong = f"{step.call.tool}_"
@@ -140,13 +140,13 @@ def _attempt(step: Called, random: Random) -> Called:
 
 
 def _at_hand(trace: Trace, place: int) -> list[Any]:
-    """The inputs, and what the calls before a place gave."""
+    """The inputs, and the results of the calls before a place."""
     seen = [step.observation.value for step in trace.events[:place] if isinstance(step, Called)]
     return [*trace.inputs.values(), *seen]
 
 
 def _call_on(spec: ToolSpec, values: Sequence[Any], random: Random) -> ToolCall | None:
-    """A call of a tool on some of these values; None if they do not fit it."""
+    """A call of a tool on some of these values; None if they do not fit its parameters."""
     if not values:
         return None
     args = {name: random.choice(values) for name in spec.required}
@@ -154,7 +154,7 @@ def _call_on(spec: ToolSpec, values: Sequence[Any], random: Random) -> ToolCall 
 
 
 async def spoiled(kind: Kind, traces: Sequence[Trace], random: Random, sandbox: Environment) -> list[Trace] | None:
-    """Traces of one task with noise of one kind, in all of them or in one; None if none of them can have it."""
+    """The traces of a task with noise of one kind, in all of them or in one; None if no trace can have it."""
     made = [await _spoiled(kind, trace, random, sandbox) for trace in traces]
     places = [place for place, trace in enumerate(made) if trace is not None]
     if not places:
@@ -184,7 +184,7 @@ async def _spoiled(kind: Kind, trace: Trace, random: Random, sandbox: Environmen
 
 
 class Spoiled(Record):
-    """What came of one task's traces with one kind of noise."""
+    """The workflow that was induced from a task's traces with one kind of noise."""
 
     id: str
     control_flow: str
@@ -193,20 +193,20 @@ class Spoiled(Record):
     """The workflow passes all held-out tests."""
     built: bool
     whole: bool
-    """It gives the answers of all examples."""
+    """The workflow gives the answers of all examples."""
     unexplained: int = 0
-    """Values that were worked out in the head, as provenance counts them."""
+    """Values that come from no input and no tool result."""
     open: int = 0
-    """Questions that are left open."""
+    """Open questions of the induction."""
 
     @property
     def detected(self) -> bool:
-        """Whether it was said that the traces leave something unexplained or open."""
+        """Whether induction reports an unexplained value or an open question."""
         return self.unexplained > 0 or self.open > 0
 
     @property
     def silent(self) -> bool:
-        """Whether the workflow is wrong, and nothing but a test shows it."""
+        """Whether the workflow is wrong, and only a held-out test shows it."""
         return self.built and self.whole and not self.solved and not self.detected
 
 
@@ -218,23 +218,23 @@ async def outcome(
     sandbox: Environment,
     inducer: Inducer = drafts_in_thread,
 ) -> Spoiled:
-    """Induces a task's workflow from the traces of its examples, and runs it on tests.
+    """Induces a task's workflow from the traces of its examples, and runs it on the tests.
 
     Args:
-        kind: What was done to the traces.
+        kind: The noise in the traces.
         task: The task.
-        traces: One for each of its examples, in their order.
-        tests: Which induction never sees.
+        traces: One for each example, in the order of the examples.
+        tests: Held-out tests; induction does not see them.
         sandbox: The task's tools.
-        inducer: Who induces.
+        inducer: Runs the induction.
     """
     known = {dump_json(example.input): trace for example, trace in zip(task.examples, traces, strict=True)}
 
-    async def shown(inputs: dict[str, Any], budget: int = 0) -> Trace:
+    async def demonstrate(inputs: dict[str, Any], budget: int = 0) -> Trace:
         return known[dump_json(inputs)]
 
     settings = Settings(mode="induction", traces="gold")
-    solution = await solve(task, sandbox, ScriptedChat([]), settings, demonstrate=shown, inducer=inducer)
+    solution = await solve(task, sandbox, ScriptedChat([]), settings, demonstrate=demonstrate, inducer=inducer)
     derivation = solution.derivation
     assert derivation is not None
     return Spoiled(
@@ -261,89 +261,73 @@ async def measured(
     gold: Workflow,
     tests: Sequence[Example],
     sandbox: Environment,
-    kinds: Sequence[Kind],
-    seed: int,
+    options: argparse.Namespace,
     inducer: Inducer = drafts_in_thread,
 ) -> list[Spoiled]:
-    """What comes of one task with each kind of noise that its traces can have, in their order."""
+    """The outcomes of one task, for each kind of noise that its traces can have."""
     demonstrate = demonstration(gold, sandbox)
     clean = [await demonstrate(example.input) for example in task.examples]
     made: dict[Kind, list[Trace] | None] = {}
-    for kind in kinds:
-        made[kind] = await spoiled(kind, clean, Random(f"{seed}/{task.id}/{kind}"), sandbox)
+    for kind in options.kinds:
+        made[kind] = await spoiled(kind, clean, Random(f"{options.seed}/{task.id}/{kind}"), sandbox)
     return await asyncio.gather(
         *(outcome(kind, task, traces, tests, sandbox, inducer) for kind, traces in made.items() if traces is not None)
     )
 
 
-def in_turn(tasks: Sequence[Task], limit: int | None) -> list[Task]:
-    """The first tasks, taken in turn from the control flows."""
-    groups: dict[str, list[Task]] = {}
-    for task in tasks:
-        groups.setdefault(task.control_flow, []).append(task)
-    return [task for row in zip_longest(*groups.values()) for task in row if task is not None][:limit]
-
-
-def analysis(
-    bench: Path, limit: int | None, flows: Sequence[str], kinds: Sequence[Kind], seed: int
-) -> Iterator[tuple[int, list[Spoiled]]]:
-    """Gives the number of tasks, and what came of each, as it comes.
+def analysis(options: argparse.Namespace) -> Iterator[tuple[int, list[Spoiled]]]:
+    """Yields the number of tasks, and the outcomes of each task.
 
     Args:
-        bench: The benchmark's folder.
-        limit: How many tasks, if not all.
-        flows: The control flows of the tasks; all if there is none.
-        kinds, seed: The noise.
+        options: `bench`, `limit`, `control_flow`, `kinds` and `seed`, as the command line has them.
 
     Raises:
         InputError: If the benchmark cannot be read, or has no gold workflow of such a task.
     """
+    bench: Path = options.bench
     benchmark = Benchmark.load(bench)
     golds, tools = read_golds(bench), benchmark_tools(bench)
-    wanted = [task for task in benchmark.tasks if not flows or task.control_flow in flows]
-    tasks = in_turn([task for task in wanted if task.id in golds], limit)
+    by_flow: dict[str, list[Task]] = {}
+    for task in benchmark.tasks:
+        if task.id in golds:
+            by_flow.setdefault(task.control_flow, []).append(task)
+    groups = [tasks for flow, tasks in by_flow.items() if flow in (options.control_flow or by_flow)]
+    tasks = [task for row in zip_longest(*groups) for task in row if task is not None][: options.limit]
     if not tasks:
-        have = ", ".join(sorted({task.control_flow for task in benchmark.tasks if task.id in golds})) or "none"
-        raise InputError(f"{bench / 'gold.jsonl'}: no gold workflow of such a task; control flows with one: {have}")
-    processes = min(os.cpu_count() or 1, len(kinds))
+        flows = ", ".join(sorted(by_flow)) or "none"
+        raise InputError(f"{bench / 'gold.jsonl'}: no gold workflow of such a task; control flows with one: {flows}")
+    processes = min(os.cpu_count() or 1, len(options.kinds))
     with WorkerPool(1) as pool, Inducers(processes) as inducers:
         for task in tasks:
-            sandbox = LocalSandbox(_tools(task, tools, bench), pool)
+            if missing := [name for name in task.tools if name not in tools]:
+                raise InputError(f"{bench}: task {task.id!r} has a tool {missing[0]!r} that is not there")
+            sandbox = LocalSandbox([tools[name] for name in task.tools], pool)
             gold, tests = golds[task.id], benchmark.tests[task.id]
             if problems := check(gold, sandbox.specs):
                 raise InputError(f"{bench / 'gold.jsonl'}: the workflow of {task.id!r}: {problems[0]}")
-            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, kinds, seed, inducers.drafts))
+            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, options, inducers.drafts))
 
 
-def _tools(task: Task, tools: Any, bench: Path) -> list[ToolSource]:
-    if missing := [name for name in task.tools if name not in tools]:
-        raise InputError(f"{bench}: task {task.id!r} has a tool {missing[0]!r} that is not there")
-    return [tools[name] for name in task.tools]
-
-
-def tables(found: Sequence[Spoiled]) -> str:
-    """The rates by kind of noise and control flow, as Markdown."""
+def tables(outcomes: Sequence[Spoiled]) -> str:
+    """The rates by kind of noise and control flow, in Markdown."""
     parts = [
-        _table("solved", found, lambda one: one.solved),
-        _table("detected", found, lambda one: one.detected),
-        _table("silently wrong", found, lambda one: one.silent),
-    ]
-    notes = [
-        "solved: all held-out tests pass. detected: a value is unexplained or a question open. silently wrong: sound,",
+        _table("solved", outcomes, lambda one: one.solved),
+        _table("detected", outcomes, lambda one: one.detected),
+        _table("silently wrong", outcomes, lambda one: one.silent),
+        "solved: all held-out tests pass. detected: a value is unexplained or a question open. silently wrong: sound,\n"
         "right on all examples, nothing detected, and wrong on a test. Percent (count/tasks that can have the noise).",
     ]
-    return "\n\n".join([*parts, "\n".join(notes)])
+    return "\n\n".join(parts)
 
 
-def _table(title: str, found: Sequence[Spoiled], counts: Callable[[Spoiled], bool]) -> str:
-    flows = sorted({one.control_flow for one in found})
-    kinds = [kind for kind in KINDS if any(one.kind == kind for one in found)]
-    lines = [f"| {' | '.join([title, *flows, 'all'])} |", f"|{' --- |' * (len(flows) + 2)}"]
-    for kind in kinds:
-        row = [one for one in found if one.kind == kind]
-        groups = [*([one for one in row if one.control_flow == flow] for flow in flows), row]
-        lines.append(f"| {kind} | {' | '.join(_rate(sum(map(counts, group)), len(group)) for group in groups)} |")
-    return "\n".join(lines)
+def _table(title: str, outcomes: Sequence[Spoiled], counts: Callable[[Spoiled], bool]) -> str:
+    flows = sorted({one.control_flow for one in outcomes})
+    rows: list[list[str]] = []
+    for kind in KINDS:
+        if of := [one for one in outcomes if one.kind == kind]:
+            groups = [*([one for one in of if one.control_flow == flow] for flow in flows), of]
+            rows.append([kind, *(_rate(sum(map(counts, group)), len(group)) for group in groups)])
+    return markdown([title, *flows, "all"], rows)
 
 
 def _rate(count: int, of: int) -> str:
@@ -353,16 +337,13 @@ def _rate(count: int, of: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit codes: 0 measured; 2 bad usage or input; 130 interrupted, with the tables of what was measured before."""
     options = _parser().parse_args(arguments)
-    found: list[Spoiled] = []
+    outcomes: list[Spoiled] = []
     code = 0
     try:
         with tqdm.tqdm(unit="task") as bar:
-            for total, rows in analysis(
-                options.bench, options.limit, options.control_flow, options.kinds, options.seed
-            ):
-                bar.total = total
+            for bar.total, rows in analysis(options):
                 bar.update()
-                found += rows
+                outcomes += rows
     except FlowMindError as error:
         print(f"noise: {error}", file=sys.stderr)
         return 2
@@ -371,35 +352,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = 130
     try:
         if options.out is not None:
-            told = [one.model_dump(mode="json") | {"detected": one.detected, "silent": one.silent} for one in found]
-            write_text(options.out, dump_json({"seed": options.seed, "rows": told}, indent=1) + "\n")
+            rows = [one.model_dump(mode="json") | {"detected": one.detected, "silent": one.silent} for one in outcomes]
+            write_text(options.out, dump_json({"seed": options.seed, "rows": rows}, indent=1) + "\n")
     except OSError as error:
         print(f"noise: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
         return 2
-    print(tables(found))
+    print(tables(outcomes))
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m experiments.noise", description="Measure how induction bears noise in gold traces."
+        prog="python -m experiments.noise", description="Measure how noise in gold traces affects induction."
     )
-    parser.add_argument("--bench", type=Path, required=True, metavar="DIR", help="a built benchmark")
-    parser.add_argument(
-        "--limit", type=_positive, default=None, metavar="N", help="only N tasks, in turn from the control flows"
-    )
-    parser.add_argument(
-        "--control-flow", nargs="+", default=[], metavar="FLOW", help="only tasks of these control flows"
-    )
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help="; ".join(KINDS))
-    parser.add_argument("--seed", type=int, default=0, help="of the noise (default 0)")
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write what came of each task as JSON")
+    add = parser.add_argument
+    add("--bench", type=Path, required=True, metavar="DIR", help="folder of a built benchmark")
+    add("--limit", type=_positive, metavar="N", help="at most N tasks, taken in turn from the control flows")
+    add("--control-flow", nargs="+", default=[], metavar="FLOW", help="only tasks of these control flows")
+    add("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help="; ".join(KINDS))
+    add("--seed", type=int, default=0, metavar="N", help="seed of the noise (default 0)")
+    add("--out", type=Path, metavar="FILE", help="write the outcome of each task as JSON")
     return parser
 
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
     return int(text)
 
 

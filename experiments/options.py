@@ -1,4 +1,4 @@
-"""The settings of a run. The docstrings of the fields are the help texts of the flags."""
+"""The settings of a run. The docstring of a field is the help text of its flag."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_AT_ONCE = 1_000
 
 
 def read_concurrency(value: Any) -> Any:
-    """`auto`, or a number of cases at once.
+    """Reads `auto`, or the number of cases that run at the same time.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If the value is neither.
     """
     text = str(value)
     if text == "auto":
@@ -37,23 +37,23 @@ class RunOptions(ModelOptions, SandboxOptions):
     bench: Path = Path("bench")
     """folder of a built benchmark"""
     limit: int | None = Field(default=None, ge=1)
-    """run at most N tasks, taken in turn from the categories"""
+    """run at most N tasks; see --pick"""
     pick: Literal["first", "spread"] = "first"
-    """tasks that --limit takes: the first of each category, or of each kind of control flow in each category"""
+    """which tasks --limit takes in turn: the first of each category, or of each control flow within each category"""
     concurrency: Annotated[int | Literal["auto"], BeforeValidator(read_concurrency)] = "auto"
-    """cases that run at the same time; auto adapts to the throughput"""
+    """number of cases that run at the same time; auto adapts it to the throughput of the server"""
     execute_base_url: str | None = None
     """URL of the model's server in the execute stage"""
     summarize_base_url: str | None = None
     """URL of the model's server in the summarize stage"""
     json_mode: Literal["off", "object", "schema", "object-schema"] = "off"
-    """let the server constrain replies to JSON; object-schema is the form of llama.cpp"""
+    """let the server constrain replies to JSON; object-schema is the request format of llama.cpp"""
     native_tools: bool = False
-    """call tools through the API instead of by text"""
+    """use the tool calls of the API instead of JSON in the reply"""
     timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
-    """seconds for one reply, retries included"""
+    """most seconds that one reply may take, retries included"""
     reuse: tuple[Path, ...] = ()
-    """folder of another run whose recorded replies answer equal requests; may be given several times"""
+    """folder of a run whose recorded replies answer equal requests; can be repeated"""
 
     @property
     def urls(self) -> dict[str, str | None]:
@@ -72,29 +72,29 @@ class RunOptions(ModelOptions, SandboxOptions):
 
 
 class Experiment(RunOptions, Settings):
-    """All settings of one run, as flags and grid files name them."""
+    """All settings of one run, with the names that flags and grid files use."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     max_turns: int = Field(default=Budget().turns, ge=1)
-    """replies of the model in one stage"""
+    """most replies of the model in one stage"""
     reply_tokens: int = Field(default=Budget().reply_tokens, ge=1)
-    """output tokens of one reply"""
+    """most output tokens of one reply"""
 
     @property
     def run_options(self) -> RunOptions:
-        """What is run and where."""
+        """The part about the model, the benchmark and the endpoints."""
         return _part(self, RunOptions)
 
     @property
     def settings(self) -> Settings:
-        """How tasks are solved."""
+        """The part about solving tasks."""
         stage = Budget(turns=self.max_turns, reply_tokens=self.reply_tokens)
         return _part(self, Settings).model_copy(update={"execute_budget": stage, "summarize_budget": stage})
 
 
 BUDGETS = ("execute_budget", "summarize_budget")
-"""Fields of `Settings` that an `Experiment` sets by `max_turns` and `reply_tokens`."""
+"""Fields of `Settings` that are computed from `max_turns` and `reply_tokens`."""
 
 
 def _part(experiment: Experiment, model: type[M]) -> M:

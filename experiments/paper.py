@@ -1,4 +1,4 @@
-"""The paper's own figures, as data: what ours are put beside."""
+"""The values that the paper reports, as data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ _MODES = {
     "ES-ReAct": "es-react", "ES-P&E": "es-pe", "ES-RR": "es-react", "ES-PP": "es-pe", "ES-PR": "es-pr",
     "ES-RP": "es-rp",
 }  # fmt: skip
-SOURCE = "Liu et al., FlowMind: Execute-Summarize for Structured Workflow Generation from LLM Reasoning"
 
 
 @cache
@@ -23,14 +22,19 @@ def values() -> dict[str, Any]:
 
 
 def rows(key: str) -> list[dict[str, Any]]:
-    """The rows of a table, with models and modes under our names."""
-    return [_ours(row) for row in values()[key]]
+    """The rows of a table; models and modes have the names that FlowMind uses."""
+    return [_renamed(row) for row in values()[key]]
 
 
-def _ours(row: dict[str, Any]) -> dict[str, Any]:
-    found = dict(row)
-    if "model" in found:
-        found["model"] = str(found["model"]).lower()
-    if "mode" in found:
-        found["mode"] = _MODES.get(found["mode"], found["mode"])
-    return found
+def named(key: str, form: str = "{model} {mode}") -> list[tuple[str, dict[str, Any]]]:
+    """The rows of a table, each with a name; the model of a row that names none is `qwen3-8b`."""
+    return [(form.format(**{"model": "qwen3-8b", **row}), row) for row in rows(key)]
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    renamed = dict(row)
+    if "model" in row:
+        renamed["model"] = str(row["model"]).lower()
+    if "mode" in row:
+        renamed["mode"] = _MODES.get(row["mode"], row["mode"])
+    return renamed

@@ -23,10 +23,10 @@ def manifest(
     """The manifest of a run.
 
     Args:
-        chosen: `RunOptions.chosen()`, the settings that identify the run.
-        settings: How tasks are solved.
+        chosen: `RunOptions.chosen()`: the settings that identify the run.
+        settings: The settings for solving tasks.
         bench: The folder of the benchmark.
-        servers: The fingerprint of the server of each stage.
+        servers: The fingerprint of each stage's server.
 
     Raises:
         InputError: If the benchmark has no manifest that can be read.
@@ -40,7 +40,7 @@ def manifest(
 
 
 def surroundings(packages: Iterable[str]) -> dict[str, Any]:
-    """The versions of Python, the platform, some packages, and the checkout."""
+    """The versions of Python and of some packages, the platform, and the git revision."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -50,7 +50,7 @@ def surroundings(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def _benchmark(bench: Path) -> dict[str, Any]:
-    """The benchmark's name, and the digests of its files as they are now."""
+    """The benchmark's name, and the current SHA-256 digests of its files."""
     path = bench / "manifest.json"
     try:
         built = parse_json(read_text(path))
@@ -68,7 +68,7 @@ def _version(name: str) -> str | None:
 
 
 def _revision() -> str | None:
-    """The revision of the project's checkout, if it is one."""
+    """The git revision of FlowMind; None if it does not run from a checkout."""
     here = Path(__file__).resolve().parent
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, with the tables, the figures and every case of some runs."""
+"""The report on runs: one self-contained HTML file with tables, figures and every case."""
 
 from __future__ import annotations
 
@@ -6,52 +6,54 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from experiments import figures
-from experiments.analyses import analyse, table1
+from experiments.analyses import analyse, best
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
-from experiments.loading import Loaded, cells
+from experiments.loading import Cases, Loaded, grouped
 from experiments.record import CaseRecord
-from experiments.tables import ABOUT_GOLD, PAPER, Table, share, shown, tests_passed
+from experiments.tables import ABOUT_GOLD, PAPER, Table, shown
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.formats import svg
 
 MOST_BYTES = 5_000_000
-"""Of a report on 141 cases in 4 modes, or fewer; on more cases as much more."""
-_CASES = 564
+"""The size limit of a report on up to `_CASES` cases; with more cases it grows in proportion."""
+_CASES = 564  # 141 tasks in 4 modes
 _CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
-"""Characters of one text: the first with which the report is small enough, else the last."""
+"""Limits of the length of one text, in characters; the first that keeps the report within its size is used."""
 _EXTRA = ("jinja2", "matplotlib")
 _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
 _FIGURE = re.compile(r"[\d.,–-]+")
 _ABOUT_INTERVALS = (
-    "An interval in brackets is where the rate would lie with 95 % confidence if cases like these were drawn anew. "
-    "Where two intervals overlap widely, the data do not tell the two apart; the paired comparison on the same cases "
-    "is the sharper one. No interval speaks of another prompt, another server or another benchmark."
+    "An interval in brackets is a 95 % confidence interval for cases drawn from the same distribution. Where two "
+    "intervals overlap widely, the difference is not significant; the paired comparison on the same cases is more "
+    "sensitive. The intervals say nothing about another prompt, another server or another benchmark."
+)
+_ABOUT_ERRORS = (
+    "{} ended with an error of the model's endpoint. This is not a wrong answer: the rates do not count them."
 )
 _ABOUT_PAPER = (
-    "The paper's figures stand beside ours in rows of their own. They come from its benchmark, its prompts and single "
-    "runs: a difference to ours is not the model's alone."
+    "The paper's values are in separate rows. They come from the paper's benchmark, its prompts and single runs, so a "
+    "difference to these runs is not only due to the model."
 )
 _ABOUT_SEARCH = (
-    "`search` is no language model: it finds tool sequences by search over the examples. Its rates say how far that "
-    "goes, and nothing of language models."
+    "`search` is not a language model: it finds tool sequences by search over the examples. Its rates show what this "
+    "search reaches and say nothing about language models."
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: a figure with what is said less loudly beside it, or a text."""
+    """A cell of a table: a value, and its count and interval, which are printed smaller."""
 
     text: str
     aside: str = ""
@@ -59,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A table's row; of the paper's rows the mark is taken off the name."""
+    """A row of a table; the name of a row of the paper is without the prefix `PAPER`."""
 
     name: str
     paper: bool
@@ -68,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Made:
-    """What a run was made of, as the report's head shows it."""
+    """How a run was made: an entry of the report's list of runs."""
 
     name: str
     folder: str
@@ -83,16 +85,16 @@ class Made:
 def write_report(
     runs: Sequence[Loaded], out: Path, title: str | None = None, analyses: Sequence[str] | None = None
 ) -> int:
-    """Writes the report on some runs; equal runs give equal bytes.
+    """Writes the report on some runs. Equal runs give equal bytes.
 
     Args:
         runs: At least one.
         out: The HTML file.
-        title: Of the page.
-        analyses: Which tables, by their keys; all that the runs have something for, if not given.
+        title: The title of the page.
+        analyses: The keys of the tables; by default all tables that the runs have data for.
 
     Returns:
-        The bytes written.
+        The number of bytes written.
 
     Raises:
         InputError: If there is no run, a trace or a workflow cannot be read, or the extra `report` is not installed.
@@ -108,7 +110,7 @@ def write_report(
         "title": title or "FlowMind report",
         "made": [_made(name, run) for name, run in zip(names, runs, strict=True)],
         "summary": _summary(runs),
-        "rates": _told_rates(runs),
+        "rates": [(cell.label, _passed(cell)) for cell in grouped(runs)],
         "figures": figures.draw(runs),
         "tables": analyse(runs, analyses),
         "outcomes": figures.OUTCOMES,
@@ -124,18 +126,16 @@ def write_report(
 
 
 def run_names(runs: Sequence[Loaded]) -> list[str]:
-    """A name for each run that no other one has: its label, with the seed and the folder where it takes them."""
-    names = _told_apart([run.label for run in runs], [f"seed {run.seed}" for run in runs])
-    names = _told_apart(names, [run.folder.name for run in runs])
-    return _told_apart(names, [f"number {number}" for number in range(1, len(runs) + 1)])
-
-
-def _told_apart(names: Sequence[str], more: Sequence[str]) -> list[str]:
-    return [f"{name}, {word}" if names.count(name) > 1 else name for name, word in zip(names, more, strict=True)]
+    """A unique name for each run: its label; where labels are equal, also the seed, the folder or a number."""
+    names = [run.label for run in runs]
+    seeds, folders = [f"seed {run.seed}" for run in runs], [run.folder.name for run in runs]
+    for words in (seeds, folders, [f"number {number}" for number in range(1, len(runs) + 1)]):
+        names = [f"{name}, {word}" if names.count(name) > 1 else name for name, word in zip(names, words, strict=True)]
+    return names
 
 
 def _page(content: dict[str, Any], packed: str) -> str:
-    """The page; its policy lets nothing run, and nothing style it, but the two texts that it brings."""
+    """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     import jinja2
 
     script, style = _read("report.js"), _read("report.css") + figures.STYLE + svg.STYLE
@@ -157,12 +157,12 @@ def _read(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """A text as a content security policy names it."""
+    """The hash of a script or a style sheet, as a content security policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """A text in parts, each with whether it stands in backticks."""
+    """The parts of a text, each with the flag whether it is in backticks."""
     return [(part, number % 2 == 1) for number, part in enumerate(text.split("`")) if part]
 
 
@@ -171,56 +171,42 @@ def _rows(table: Table) -> list[Row]:
 
 
 def _cell(text: str) -> Cell:
-    found = _RATE.fullmatch(text)
-    return Cell(found[1], found[2]) if found else Cell(text)
+    match = _RATE.fullmatch(text)
+    return Cell(match[1], match[2]) if match else Cell(text)
 
 
 def _columns(table: Table) -> list[str]:
-    """What each column holds: rates with their counts, plain numbers, or text."""
+    """The kind of each column: `rate` (with counts), `number` or `text`."""
     kinds: list[str] = []
     for place in range(len(table.head)):
-        held = [_cell(row[place]) for row in table.rows]
-        number = all(_FIGURE.fullmatch(cell.text) for cell in held)
-        kinds.append("rate" if any(cell.aside for cell in held) else "number" if number else "text")
+        cells = [_cell(row[place]) for row in table.rows]
+        number = all(_FIGURE.fullmatch(cell.text) for cell in cells)
+        kinds.append("rate" if any(cell.aside for cell in cells) else "number" if number else "text")
     return kinds
 
 
-def _told_rates(runs: Sequence[Loaded]) -> list[tuple[str, str]]:
-    """Of each model and mode what it passes, in a sentence."""
-    told: list[tuple[str, str]] = []
-    for label, held in cells(runs).items():
-        records = _all(run.records for run in held)
-        if records:
-            cases, tests = shown(share(records, lambda record: record.passed)), shown(tests_passed(records))
-            told.append((label, f"passes {_percent(cases)} of its cases and {_percent(tests)} of the tests"))
-        else:
-            told.append((label, "has no case that was tried to its end"))
-    return told
-
-
-def _percent(rate: str) -> str:
-    return rate.replace(" (", " % (", 1)
-
-
-def _all(groups: Iterable[Sequence[CaseRecord]]) -> list[CaseRecord]:
-    return list(chain.from_iterable(groups))
+def _passed(cell: Cases) -> str:
+    """The rates of one model and mode, as the end of a sentence."""
+    if not cell.records:
+        return "has no completed case"
+    cases, tests = (shown(rate).replace(" (", " % (", 1) for rate in (cell.rate(), cell.tests))
+    return f"passes {cases} of its cases and {tests} of the tests"
 
 
 def _summary(runs: Sequence[Loaded]) -> list[str]:
-    """What the runs show, in plain words, with what they do not."""
-    everything = _all(run.everything for run in runs)
-    benchmarks = dict.fromkeys(Run(run.folder).manifest["benchmark"]["name"] for run in runs)
-    tasks, errors = len({record.id for record in everything}), sum(run.errors for run in runs)
-    counted = f"{_count(len(runs), 'run')}, {_count(len(everything), 'case')} of {_count(tasks, 'task')}"
-    told = [f"{counted} of {' and '.join(benchmarks)}. {table1(runs).says}"]
-    if errors:
-        told.append(
-            f"{_count(errors, 'case')} failed for want of an answer from the model's endpoint. That is no wrong "
-            "answer: they are in no rate."
-        )
-    told += [_ABOUT_INTERVALS, _ABOUT_PAPER]
-    told += [ABOUT_GOLD] if any(run.gold for run in runs) else []
-    return [*told, *([_ABOUT_SEARCH] if any(run.model == "search" for run in runs) else [])]
+    """The paragraphs at the top: what the runs show, and what they do not show."""
+    cases = [record for run in runs for record in run.everything]
+    benchmarks = " and ".join(dict.fromkeys(Run(run.folder).manifest["benchmark"]["name"] for run in runs))
+    tasks, errors = len({record.id for record in cases}), sum(run.errors for run in runs)
+    counts = f"{_count(len(runs), 'run')}, {_count(len(cases), 'case')} of {_count(tasks, 'task')}"
+    return [
+        f"{counts} of {benchmarks}. {best(runs)}",
+        *([_ABOUT_ERRORS.format(_count(errors, "case"))] if errors else []),
+        _ABOUT_INTERVALS,
+        _ABOUT_PAPER,
+        *([ABOUT_GOLD] if any(run.gold for run in runs) else []),
+        *([_ABOUT_SEARCH] if any(run.model == "search" for run in runs) else []),
+    ]
 
 
 def _count(number: int, noun: str) -> str:
@@ -231,23 +217,17 @@ def _made(name: str, run: Loaded) -> Made:
     manifest = Run(run.folder).manifest
     versions = {"python": manifest.get("python"), **manifest.get("packages", {})}
     versions |= {key: manifest[key] for key in ("git", "platform") if manifest.get(key)}
-    details = {"Settings": run.settings, "Versions": versions, "Servers": manifest.get("servers", {})}
-    details |= {"Benchmark": manifest["benchmark"], "Isolation": manifest.get("isolation")}
-    return Made(
-        name=name,
-        folder=run.folder.name,
-        benchmark=manifest["benchmark"]["name"],
-        cases=len(run.everything),
-        errors=run.errors,
-        when=_when(run.everything),
-        details=tuple(
-            (key, json.dumps(value, ensure_ascii=False, indent=1)) for key, value in details.items() if value
-        ),
-    )
+    details = {
+        "Settings": run.settings, "Versions": versions, "Servers": manifest.get("servers"),
+        "Benchmark": manifest["benchmark"], "Isolation": manifest.get("isolation"),
+    }  # fmt: skip
+    texts = [(key, json.dumps(value, ensure_ascii=False, indent=1)) for key, value in details.items() if value]
+    benchmark, cases = manifest["benchmark"]["name"], len(run.everything)
+    return Made(name, run.folder.name, benchmark, cases, run.errors, _when(run.everything), tuple(texts))
 
 
 def _when(records: Sequence[CaseRecord]) -> str:
-    """From the first case to the last, in UTC."""
+    """The time from the start of the first case to the end of the last, in UTC."""
     begun = [record.started_at for record in records if record.started_at]
     if not begun:
         return "not recorded"

@@ -1,141 +1,194 @@
-"""Tables, as Markdown: what an analysis makes, and the main rates of runs."""
+"""Tables of text: how values are written in cells, the record of a table, and its Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from experiments.metrics import Group, Summary
+from experiments.loading import Cases, Loaded, grouped
+from experiments.metrics import Summary
 from experiments.naming import GOLD, shown_mode, shown_model
-from experiments.record import CaseRecord
-from flowmind.evaluation.statistics import Mean, Rate, rate
+from flowmind.evaluation.statistics import Correlation, Mean, Rate
 
-Test = Callable[[CaseRecord], bool]
 PAPER = "paper: "
-"""Begins the names of rows that are the paper's."""
+"""The prefix of the names of rows that hold the paper's values."""
 ABOUT_GOLD = (
-    "Runs with gold traces executed nothing: traces of the gold workflows stood for executions. They show what "
-    "summarizing reaches where every execution is right, and are no rivals of runs that executed."
+    "Runs with gold traces executed nothing: they use traces of the gold workflows instead. They show what "
+    "summarizing reaches when every execution is right. Do not compare them with runs that executed."
 )
+_NOTES = {"search": "`search` is not a language model: it finds tool sequences by search over the examples."}
 
-_NOTES = {"search": "`search` is no language model: it finds tool sequences by search over the examples."}
+Value = str | int | float | Rate | Mean | Correlation | None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text, with its source in the paper and what it says."""
+    """A table of text."""
 
     key: str
-    """Such as `table1`: what configurations and pages name it by."""
+    """Such as `table1`: its name in grid files and in the report."""
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     says: str = ""
-    """In plain words, what the data show and what they do not."""
+    """An explanation of what the table shows, and what it does not show."""
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
         """The table in Markdown, under its title."""
-        lines = [f"### {self.title}", "", *_table(self.head, self.rows)]
-        lines += [f"\n{text}" for text in (self.says, *self.notes) if text]
-        return "\n".join(lines) + "\n"
+        texts = "".join(f"\n\n{text}" for text in (self.says, *self.notes) if text)
+        return f"### {self.title}\n\n{markdown(self.head, self.rows)}{texts}\n"
 
 
-def shown(found: Rate) -> str:
-    """A rate with its count and interval."""
-    return _rate(found) if found.of else "–"
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, without a newline at its end."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
-def share(records: Sequence[CaseRecord], test: Test) -> Rate:
-    """The rate of cases of a kind."""
-    return rate(sum(map(test, records)), len(records))
+def shown(value: Value, digits: int = 1) -> str:
+    """A value as a cell shows it; None, and a rate of nothing, are a dash.
+
+    Args:
+        value: Rates are shown with their count, and rates, means and correlations with their interval.
+        digits: Decimals of a number that is not an integer.
+    """
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.{digits}f}"
+        case Rate():
+            return _rate(value) if value.of else "–"
+        case Mean():
+            low, high = (shown(bound, digits) for bound in (value.low, value.high))
+            return shown(value.mean, digits) + ("" if value.low is None else f" [{low}, {high}]")
+        case Correlation():
+            return f"{value.r:.2f} [{value.low:.2f}, {value.high:.2f}]"
+        case _:
+            return str(value)
 
 
-def tests_passed(records: Sequence[CaseRecord]) -> Rate:
-    """The rate of tests passed."""
-    scores = [score for record in records for score in record.tests]
-    return rate(sum(score.passed for score in scores), len(scores))
+def table(
+    key: str,
+    title: str,
+    head: tuple[str, ...],
+    rows: Iterable[Sequence[Value]],
+    says: str,
+    notes: tuple[str, ...] = (),
+) -> Table | None:
+    """A table of values; None if it has no row."""
+    texts = tuple(tuple(map(shown, row)) for row in rows)
+    return Table(key, title, head, texts, says, notes) if texts else None
 
 
-def number(value: float | None, digits: int = 1) -> str:
-    """A figure; what is not known as a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+def _rate(value: Rate) -> str:
+    exact = 100 * value.count / value.of if value.of else 0.0  # `percent` is rounded already
+    return f"{exact:.1f} ({value.count}/{value.of}) [{value.low:.0f}, {value.high:.0f}]"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an analysis."""
+
+    title: str
+    value: Callable[[Cases], Value]
+    paper: str = ""
+    """The key of the paper's value."""
+    digits: int = 1
+    """Decimals of its numbers."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A table that has a row for each group of cases, followed by the paper's rows."""
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    """All but the first, which holds the names."""
+    says: str | Callable[[Sequence[Loaded]], str]
+    cases: Callable[[Sequence[Loaded]], Iterable[Cases]] = grouped
+    paper: Sequence[tuple[str, dict[str, Any]]] = ()
+    """The name and the values of each row of the paper."""
+    notes: tuple[str, ...] = ()
+    names: str = "run"
+    """The title of the first column."""
+    needs_cases: bool = False
+    """Whether the table is omitted if it would have the paper's rows only."""
+
+    def __call__(self, runs: Sequence[Loaded]) -> Table | None:
+        """The table of some runs; None if it would have no row."""
+        rows = [
+            (part.label, *(shown(column.value(part), column.digits) for column in self.columns))
+            for part in self.cases(runs)
+        ]
+        if rows or not self.needs_cases:
+            rows += [
+                (PAPER + name, *(shown(row.get(column.paper), column.digits) for column in self.columns))
+                for name, row in self.paper
+            ]
+        head = (self.names, *(column.title for column in self.columns))
+        says = self.says if isinstance(self.says, str) else self.says(runs)
+        return Table(self.key, self.title, head, tuple(rows), says, self.notes) if rows else None
+
+
+def kind(place: int, title: str, paper: str = "") -> Column:
+    """The column with a further name of the cases: the kind that they are of."""
+    return Column(title, lambda part: part.names[place], paper)
+
+
+def size(title: str = "cases", paper: str = "") -> Column:
+    """The column with the number of cases."""
+    return Column(title, lambda part: len(part.records), paper)
+
+
+# The main rates of runs
+
+_RATES = {
+    "case_pass_rate": "case pass", "test_pass_rate": "test pass", "exec_complete": "exec complete",
+    "exec_correct": "exec correct", "graph_valid": "graph valid", "both": "both",
+}  # fmt: skip
 
 
 def summary_table(summaries: Sequence[Summary]) -> str:
-    """The main rates of runs, with counts and 95 % intervals."""
-    head = (
-        "model", "mode", "cases", "case pass", "test pass", "exec complete", "exec correct", "graph valid", "both",
-        "output tokens", "seconds",
-    )  # fmt: skip
+    """The main rates of runs in Markdown, with counts and 95 % intervals."""
     rows = [
         (
             shown_model(item.model),
             shown_mode(item.mode, item.variant),
             str(item.cases),
-            _rate(item.intervals["case_pass_rate"]),
-            _rate(item.intervals["test_pass_rate"]),
-            _rate(item.intervals["exec_complete"]),
-            _rate(item.intervals["exec_correct"]),
-            _rate(item.intervals["graph_valid"]),
-            _rate(item.intervals["both"]),
+            *(_rate(item.intervals[key]) for key in _RATES),
             "not reported" if item.tokens.total is None else f"{item.tokens.total:.0f}",
             f"{item.wall_s:.0f}",
         )
         for item in summaries
     ]
     lines = [
-        *_table(head, rows),
-        "",
-        "Rates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
+        markdown(("model", "mode", "cases", *_RATES.values(), "output tokens", "seconds"), rows),
+        "\nRates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
+        *(note for name, note in _NOTES.items() if any(item.model == name for item in summaries)),
+        *([ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []),
     ]
-    lines += [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
-    lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:
         name = f"{item.model} {shown_mode(item.mode, item.variant)}"
         if item.scores:
-            means = ", ".join(f"{score} {_mean(mean)}" for score, mean in item.scores.items())
+            means = ", ".join(f"{score} {shown(mean, 2)}" for score, mean in item.scores.items())
             lines.append(f"{name}: means of further scores with 95 % intervals: {means}.")
         if item.errors:
             lines.append(
-                f"{name}: {item.errors} more cases were not tried to their end, for want of an "
-                "answer from the model's endpoint; they are in no rate, and the same command tries them again."
+                f"{name}: {item.errors} more cases ended with an error of the model's endpoint. The rates do not count "
+                "them. The same command runs them again."
             )
     return "\n".join(lines) + "\n"
 
 
 def group_table(summary: Summary) -> str:
-    """The rates of a run by difficulty and category."""
-    head = (
-        f"{summary.model} {shown_mode(summary.mode, summary.variant)}",
-        "cases",
-        "case pass",
-        "test pass",
-        "exec complete",
-        "graph valid",
-        "both",
-    )
-    groups = {**summary.by_difficulty, **summary.by_category}
-    return "\n".join(_table(head, [_group(name, group) for name, group in groups.items()])) + "\n"
-
-
-def _group(name: str, group: Group) -> tuple[str, ...]:
-    rates = (group.case_pass_rate, group.test_pass_rate, group.exec_complete, group.graph_valid, group.both)
-    return (name, str(group.cases), *(f"{value:.1f}" for value in rates))
-
-
-def _rate(found: Rate) -> str:
-    exact = 100 * found.count / found.of if found.of else 0.0  # `percent` is rounded already
-    return f"{exact:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]"
-
-
-def _mean(mean: Mean) -> str:
-    return f"{mean.mean:.2f}" + ("" if mean.low is None else f" [{mean.low:.2f}, {mean.high:.2f}]")
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [
-        f"| {' | '.join(head)} |",
-        f"|{'|'.join(' --- ' for _ in head)}|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
+    """The rates of a run by difficulty and category, in Markdown."""
+    titles = {key: title for key, title in _RATES.items() if key != "exec_correct"}
+    head = (f"{summary.model} {shown_mode(summary.mode, summary.variant)}", "cases", *titles.values())
+    groups = {**summary.by_difficulty, **summary.by_category}.items()
+    rows = [(name, str(group.cases), *(shown(getattr(group, key)) for key in titles)) for name, group in groups]
+    return markdown(head, rows) + "\n"

@@ -85,22 +85,24 @@ def test_a_rate_is_rounded_once() -> None:
     assert shown(rate(10, 117)) == "8.5 (10/117) [5, 15]"  # 8.547 %: 8.55 in a summary, and no 8.6 made of that
 
 
-def test_a_lead_that_chance_explains_is_called_so() -> None:
+def test_a_lead_is_called_significant_or_not() -> None:
     table = ANALYSES["table1"]([REACT, STAGED])
     assert table is not None
     assert table.says == (
-        "For m, m es-react passes most (75.0 %), but the data do not tell it from m react (p = 0.50)."
+        "For m, m es-react passes the most cases (75.0 %), but its lead over m react is not significant (p = 0.50)."
     )
     many = [record(f"a{number}", True) for number in range(9)], [record(f"a{number}", False) for number in range(9)]
     clear = ANALYSES["table1"]([run("es-pe", *many[0]), run("pe", *many[1])])
     assert clear is not None
-    assert clear.says == "For m, m es-pe passes most (100.0 %), more than m pe does by chance alone (p = 0.004)."
+    assert (
+        clear.says == "For m, m es-pe passes the most cases (100.0 %); its lead over m pe is significant (p = 0.004)."
+    )
 
 
 def test_a_tie_is_called_a_tie() -> None:
     table = ANALYSES["table6"]([run("pe", record("a", True)), run("es-pe", record("a", True))])
     assert table is not None
-    assert table.says == "For m, m pe and m es-pe pass equally many (100.0 %)."
+    assert table.says == "For m, m pe and m es-pe pass the same share of cases (100.0 %)."
 
 
 def test_modes_are_compared_on_the_cases_that_both_have_tried() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,14 @@ def test_values_are_scaled_to_the_unit_and_to_the_size_of_the_work() -> None:
     assert outcome.contenders[0].spread.median == pytest.approx(150.0)
     (rates,) = measure(contest((), "per second", a=(0.5,)), 1, quick=True).contenders
     assert rates.values == pytest.approx((4.0,))
+    (memory,) = measure(contest((), "KB", a=(5_000.0,)), 1, quick=True).contenders
+    assert memory.values == pytest.approx((2.5,))
+
+
+def test_a_contender_may_do_another_number_of_pieces() -> None:
+    (contender,) = contest((), a=(0.2,)).contenders
+    bench = replace(contest(()), contenders=(replace(contender, size=10),))
+    assert measure(bench, 1, quick=True).contenders[0].values == pytest.approx((20.0,))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +69,8 @@ def test_values_are_scaled_to_the_unit_and_to_the_size_of_the_work() -> None:
         ("slower", "ms", 0.2, 0.25, False),
         ("over", "ms", -1400.0, -1500.0, True),
         ("over", "ms", -1600.0, -1500.0, False),
+        ("within", "ms", 600.0, 500.0, True),
+        ("within", "ms", 400.0, 500.0, False),
     ],
 )
 def test_a_goal_is_judged_by_the_median_of_the_rounds_ratios(
@@ -98,13 +109,15 @@ def test_a_peer_that_is_not_installed_is_a_row_that_says_so() -> None:
 
 def test_goals_are_told_with_what_was_wanted() -> None:
     bench = contest(
-        (Goal("us", "peer", "faster", 2.0), Goal("us", "peer", "slower", 0.1), Goal("us", "peer", "over", 5.0)),
+        (Goal("us", "peer", "faster", 2.0), Goal("us", "peer", "slower", 0.1), Goal("us", "peer", "over", 5.0),
+         Goal("us", "", "within", 600.0)),
         us=(1.0, 1.0, 1.0), peer=(4.0, 3.0, 2.5),
     )  # fmt: skip
     lines = markdown(report_on([measure(bench, 3, quick=True)])).splitlines()
     assert "| b: us, faster than peer | ≥ 2× | 3× | 2.5 – 4 | met |" in lines
     assert "| b: us, slower than peer | ≤ 0.1× | 0.333× | 0.25 – 0.4 | **not met** |" in lines
     assert "| b: us, over peer | ≤ 5 ms | -1,000 ms | -1,500 – -750 | met |" in lines
+    assert "| b: us | ≤ 600 ms | 500 ms | 500 – 500 | met |" in lines
 
 
 @pytest.mark.parametrize(
@@ -127,7 +140,7 @@ def test_every_row_runs(name: str) -> None:
         assert measured.name == contender.name
         assert measured.note.endswith("is not installed") or all(value > 0 for value in measured.values)
     names = {contender.name for contender in bench.contenders}
-    assert all({goal.ours, goal.peer} <= names for goal in bench.goals)
+    assert all({goal.ours, goal.peer} - {""} <= names for goal in bench.goals)
 
 
 def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
@@ -137,7 +150,7 @@ def test_the_command_measures_and_writes_everything(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     report = json.loads(file.read_text())
     linear, replies = [Outcome.model_validate(outcome) for outcome in report["outcomes"]]
-    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 5, 3)
+    assert (linear.name, linear.rounds, len(linear.contenders), len(linear.goals)) == ("linear", 1, 5, 4)
     assert (replies.name, replies.rounds, len(replies.contenders), len(replies.goals)) == ("replies", 1, 3, 0)
     assert set(report["versions"]) == set(PACKAGES) and report["versions"]["aiohttp"]
     assert report["machine"]["cores"] >= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from typing import Any, get_args
 
 import pytest
@@ -527,3 +528,17 @@ def calls_of_check(workflow: Workflow) -> int:
 def test_the_work_of_a_check_grows_with_the_workflow_and_not_with_its_square() -> None:
     small, large = calls_of_check(branches(20)), calls_of_check(branches(160))
     assert large < 9 * small
+
+
+def test_the_memory_of_a_check_grows_with_the_workflow_and_not_with_its_square() -> None:
+    def peak(size: int) -> int:
+        chain = [compute(f"n{number}", "n") for number in range(size)]
+        workflow = Workflow.model_validate(line(*chain, end("n0")))
+        assert check(workflow, []) == []
+        tracemalloc.start()
+        check(workflow, [])
+        allocated = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return allocated
+
+    assert peak(1_000) < 20 * peak(100)

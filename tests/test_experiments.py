@@ -122,7 +122,7 @@ def test_the_manifest_says_what_was_set(searched: tuple[Path, Path, Done]) -> No
 def test_the_table_says_that_search_is_no_language_model(searched: tuple[Path, Path, Done]) -> None:
     _, run, done = searched
     assert "| search (no LLM) | es-pe | 8 | 75.0 (6/8) [41, 93] | 75.0 (18/24) [55, 88] |" in done.stdout
-    assert "`search` is no language model" in done.stdout
+    assert "`search` is not a language model" in done.stdout
     assert done.stdout.splitlines()[-1] == f"{run}/summary.json"
 
 
@@ -358,12 +358,12 @@ def test_failures_of_the_endpoint_are_counted_apart_and_tried_again(tmp_path: Pa
         "task_5": False,
     }
     assert (told["cases"], told["errors"], told["failure_modes"]) == (2, 2, {"none": 2})
-    assert "2 more cases were not tried to their end, for want of an answer" in first.stdout
+    assert "2 more cases ended with an error of the model's endpoint" in first.stdout
     assert (told["case_pass_rate"], told["intervals"]["case_pass_rate"]["count"]) == (100.0, 2)
     assert tried_again == {"task_4", "task_1"}
     assert [row["id"] for row in records(run)] == ORDER
     assert (summary(run)["cases"], summary(run)["errors"], summary(run)["case_pass_rate"]) == (4, 0, 100.0)
-    assert "for want of an answer" not in second.stdout
+    assert "error of the model's endpoint" not in second.stdout
 
 
 def test_a_model_that_stops_serving_ends_the_run_in_one_line_and_keeps_its_records(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_gold_traces_are_never_put_beside_the_papers_modes() -> None:
         assert [row[0] for row in ours(ANALYSES[key]([plain, gold, other]))] == ["m es-pe"]
     found = ANALYSES["table1"]([plain, gold])
     assert found is not None
-    assert found.says == "One run alone compares nothing." and "executed nothing" in found.notes[-1]
+    assert found.says == "With a single run there is nothing to compare." and "executed nothing" in found.notes[-1]
     assert [row[:2] for row in ours(ANALYSES["against"]([plain, gold, other]))] == [
         ("m es-pe (summarizer guided)", "m es-pe")
     ]

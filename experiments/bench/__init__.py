@@ -1,1 +1,1 @@
-"""Benchmarks against peers: `make bench`. `docs/performance.md` says how to read them."""
+"""Benchmarks against other libraries: `make bench`. `docs/performance.md` describes them."""

@@ -1,4 +1,4 @@
-"""`python -m experiments.bench`: measures, prints the tables, and writes them as JSON where asked to."""
+"""`python -m experiments.bench`: measures, prints the tables, and writes all values as JSON if wanted."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from pathlib import Path
 
 import tqdm
 
-from experiments.bench import growth, replies, sandboxed, starting, structure, turns, workflows
+from experiments.bench import growth, sandboxed, starting, structure, turns, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.base.files import write_text
 
 
 def benches(quick: bool = False) -> dict[str, Bench]:
-    """All benchmarks by name, in the order in which they run."""
+    """All benchmarks by name, in their order."""
     made = (
         *workflows.benches(),
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
         *starting.benches(),
-        *growth.benches(),
-        *replies.benches(),
+        *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
     )
     return {bench.name: bench for bench in made}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 measured, whether goals are met or not; 2 bad usage."""
+    """Exit codes: 0 measured, even if goals are not met; 2 bad usage; 130 interrupted."""
     options = _parser().parse_args(arguments)
     chosen = [bench for name, bench in benches(options.quick).items() if not options.only or name in options.only]
     try:
@@ -50,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _require_writable(path: Path) -> None:
-    """Finds out before minutes of measuring.
+    """Requires, before anything is measured, that a file can be written.
 
     Raises:
-        OSError: If the file cannot be written.
+        OSError: If it cannot.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.open("a").close()
@@ -72,16 +71,16 @@ def _measured(chosen: Sequence[Bench], rounds: int | None, quick: bool) -> list[
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments.bench", description="Measure FlowMind against peers.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values to FILE")
     parser.add_argument("--only", nargs="+", choices=tuple(benches()), metavar="NAME", help=", ".join(benches()))
-    parser.add_argument("--rounds", type=_rounds, metavar="N", help="samples of each contender (default 7 to 11)")
-    parser.add_argument("--quick", action="store_true", help="one round of little work: only to see that all works")
+    parser.add_argument("--rounds", type=_rounds, metavar="N", help="samples of each contender (default 3 to 11)")
+    parser.add_argument("--quick", action="store_true", help="one round with little work, to test that everything runs")
     return parser
 
 
 def _rounds(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
     return int(text)
 
 

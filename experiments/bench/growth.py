@@ -1,14 +1,17 @@
-"""How the cost of a node grows with the size of its workflow, and that of a run with the number of runs before it."""
+"""How time and memory grow with the nodes of a workflow, and with the number of its runs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+import tracemalloc
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
-from experiments.bench.measuring import Bench, Contender, Goal, Sample
-from experiments.bench.workflows import FUNCTIONS, chain
+from experiments.bench.measuring import Bench, Contender, Goal, Sample, Unit
+from experiments.bench.workflows import INPUTS, increase
 from flowmind.api.runnable import RunnableWorkflow
 from flowmind.run.compiler import program_of
 from flowmind.workflow.checking import check
@@ -18,52 +21,94 @@ from tools_registry.sandbox.functions import FunctionEnvironment
 SIZES = (10, 100, 1_000, 1_900)
 RUNS = (1_000, 10_000, 100_000)
 
+Cost = Callable[[Callable[[], None]], float]
+"""Does some work, and returns what it took."""
+
+
+def seconds(work: Callable[[], None]) -> float:
+    """The seconds that some work takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def peak(work: Callable[[], None]) -> float:
+    """The largest number of bytes that Python had allocated at one time for some work."""
+    tracemalloc.start()
+    work()
+    allocated = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return float(allocated)
+
+
+def chain(size: int) -> Workflow:
+    """So many calls, one after the other, each with a variable of its own."""
+    names = [f"n{number}" for number in range(size)]
+    nodes: list[dict[str, Any]] = [
+        {"id": name, "kind": "tool", "tool": "increase", "args": {"x": {"var": before}}, "output": name}
+        for before, name in pairwise(["x", *names])
+    ]
+    ends = {"id": "start", "kind": "start"}, {"id": "end", "kind": "end", "output": {"var": names[-1]}}
+    edges = [{"from": before, "to": after} for before, after in pairwise(["start", *names, "end"])]
+    return Workflow.model_validate({"inputs": INPUTS, "nodes": [ends[0], *nodes, ends[1]], "edges": edges})
+
 
 @contextmanager
-def checked_and_compiled(size: int) -> Generator[Sample]:
-    """Samples `check` and the compiler, which keep nothing; work is repeated so that each size has as many nodes."""
-    specs = FunctionEnvironment(FUNCTIONS).specs
+def compiled(size: int, cost: Cost) -> Generator[Sample]:
+    """Samples the check and the compilation of fresh documents."""
+    specs = FunctionEnvironment([increase]).specs
     document = chain(size).to_json()
 
     def sample(times: int) -> float:
-        again = SIZES[-1] // size
-        workflows = [Workflow.model_validate_json(document) for _ in range(times * again)]
-        begun = time.perf_counter()
-        for workflow in workflows:
-            assert check(workflow, specs) == []
-            program_of(workflow, brief=True)
-        return (time.perf_counter() - begun) * SIZES[-1] / (size * again)
+        workflows = [Workflow.model_validate_json(document) for _ in range(times)]
+
+        def work() -> None:
+            for workflow in workflows:
+                assert check(workflow, specs) == []
+                program_of(workflow, brief=True)
+
+        return cost(work)
 
     yield sample
 
 
 @contextmanager
-def runs(count: int) -> Generator[Sample]:
-    """Samples a number of runs of a workflow of three calls; the value is that of as many runs as the least number."""
-    runnable = RunnableWorkflow(chain(3), FUNCTIONS)
+def called(size: int, runs: int, cost: Cost) -> Generator[Sample]:
+    """Samples runs of a workflow of `size` calls, one after the other."""
+    runnable = RunnableWorkflow(chain(size), [increase])
+    assert runnable({"x": 0}) == size
 
     def sample(times: int) -> float:
-        begun = time.perf_counter()
-        for number in range(times * count):
-            assert runnable({"x": number}) == number + 3
-        return (time.perf_counter() - begun) * RUNS[0] / count
+        def work() -> None:
+            for number in range(times * runs):
+                assert runnable({"x": number}) == number + size
+
+        return cost(work)
 
     yield sample
 
 
-def benches() -> tuple[Bench, ...]:
-    """Two benchmarks: growth with nodes, and with runs."""
-    nodes = {f"{size:,} nodes": Contender(f"{size:,} nodes", partial(checked_and_compiled, size)) for size in SIZES}
-    counts = {f"{count:,} runs": Contender(f"{count:,} runs", partial(runs, count)) for count in RUNS}
-    small, *_, large = nodes
-    few, *_, many = counts
+def _bench(
+    name: str, title: str, unit: Unit, each: str, open_: Callable[[int, Cost], AbstractContextManager[Sample]],
+    sizes: Sequence[int], bound: float,
+) -> Bench:  # fmt: skip
+    """A contender for each size; the value of the last is compared with that of the first."""
+    noun = "runs" if sizes[0] in RUNS else "nodes"
+    cost, whole = (peak, each == "in all") if unit == "KB" else (seconds, False)
+    contenders = [
+        Contender(f"{size:,} {noun}", partial(open_, size, cost), size=1 if whole else size) for size in sizes
+    ]
+    goal = Goal(contenders[-1].name, contenders[0].name, "slower", bound)
+    return Bench(name, title, unit, each, tuple(contenders), (goal,), rounds=3)
+
+
+def benches(runs: Sequence[int] = RUNS) -> tuple[Bench, ...]:
+    """Time and memory: checking and compiling, calls of workflows of several sizes, many runs of one workflow."""
+    compiling, calling, repeated = "Checking and compiling a workflow", "A call", "Runs of a workflow of three calls"
     return (
-        Bench(
-            "nodes", "Checking and compiling a workflow", "µs", "a node", tuple(nodes.values()),
-            (Goal(large, small, "slower", 1.5),), SIZES[-1], rounds=5, least=0.0,
-        ),
-        Bench(
-            "runs", "Runs of a workflow of three calls, one after the other", "µs", "a run", tuple(counts.values()),
-            (Goal(many, few, "slower", 1.2),), RUNS[0], rounds=3, least=0.0,
-        ),
-    )  # fmt: skip
+        _bench("nodes", compiling, "µs", "a node", compiled, SIZES, 1.5),
+        _bench("nodes-memory", compiling, "KB", "a node", compiled, SIZES, 1.5),
+        _bench("calls", calling, "µs", "a node", lambda size, cost: called(size, 1, cost), SIZES, 1.5),
+        _bench("runs", repeated, "µs", "a run", lambda count, cost: called(3, count, cost), runs, 1.2),
+        _bench("runs-memory", repeated, "KB", "in all", lambda count, cost: called(3, count, cost), runs, 1.5),
+    )

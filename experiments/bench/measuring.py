@@ -1,4 +1,4 @@
-"""How benchmarks are measured: contenders take turns in rounds; a ratio is that of two values of the same round."""
+"""How benchmarks are measured: contenders take turns in rounds, and a ratio compares two values of the same round."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import math
 import statistics
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,66 +16,80 @@ from typing import Any, Literal
 from tools_registry.specs.spec import Record
 
 Sample = Callable[[int], float]
-"""Does a contender's work so many times; gives the seconds that it took."""
-Unit = Literal["µs", "ms", "per second"]
+"""Repeats a contender's work a number of times. Returns the seconds that this took, or the peak of memory in bytes."""
+Unit = Literal["µs", "ms", "per second", "KB"]
 _SCALE: dict[Unit, float] = {"µs": 1e6, "ms": 1e3}
 _WARM_UPS = 2
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Someone who does a benchmark's work."""
+    """One implementation of a benchmark's work."""
 
     name: str
     open: Callable[[], AbstractContextManager[Sample]]
     """Prepares everything that is not measured."""
     needs: tuple[str, ...] = ()
-    """Modules without which there is nothing to measure."""
+    """Modules that must be installed."""
+    size: int = 0
+    """How many pieces one run of the work does, if not as many as the benchmark says."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What one contender is to reach against another, within each round."""
+    """A bound for the value of a contender."""
 
     ours: str
     peer: str
-    kind: Literal["faster", "slower", "over"]
-    """At least `bound` times as fast; at most `bound` times as slow; at most `bound` more of the unit."""
+    """The contender that it is compared with; empty for the kind `within`."""
+    kind: Literal["faster", "slower", "over", "within"]
+    """At least `bound` times as fast as the peer; at most `bound` times its value; at most `bound` of the unit more;
+    at most `bound` of the unit."""
     bound: float
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One piece of work and those who do it."""
+    """A piece of work, and the contenders that do it."""
 
     name: str
     title: str
     unit: Unit
     each: str
-    """What a value is for: "a node", "turns"."""
+    """The piece of work that a value is for: "a node", "turns"."""
     contenders: tuple[Contender, ...]
     goals: tuple[Goal, ...] = ()
     size: int = 1
-    """How many of them one run of the work does."""
+    """How many pieces one run of the work does."""
     rounds: int = 9
     least: float = 0.05
-    """Seconds that a sample takes at least; shorter work is repeated."""
+    """The least seconds of a sample; shorter work is repeated."""
 
-    def value(self, seconds: float, times: int) -> float:
-        """The value of a sample, in the unit."""
-        done = times * self.size
-        return done / seconds if self.unit == "per second" else seconds / done * _SCALE[self.unit]
+    def value(self, contender: Contender, sample: Sample, times: int) -> float:
+        """Takes a sample and returns its value in the unit."""
+        taken, size = sample(times), contender.size or self.size
+        if self.unit == "KB":
+            return taken / size / 1e3
+        return times * size / taken if self.unit == "per second" else taken / (times * size) * _SCALE[self.unit]
 
-    def ratio(self, goal: Goal, ours: float, peer: float) -> float:
-        """What two values of a round say to a goal."""
-        if goal.kind == "over":
-            return ours - peer
+    def reached(self, goal: Goal, values: dict[str, list[float]]) -> Reached:
+        """Judges a goal by the values of all rounds."""
+        if goal.ours not in values or (goal.peer and goal.peer not in values):
+            return Reached(**vars(goal))
+        peers = values[goal.peer] if goal.peer else values[goal.ours]
+        spread = Spread.of([self._compared(goal, *pair) for pair in zip(values[goal.ours], peers, strict=True)])
+        met = spread.median >= goal.bound if goal.kind == "faster" else spread.median <= goal.bound
+        return Reached(**vars(goal), spread=spread, met=met)
+
+    def _compared(self, goal: Goal, ours: float, peer: float) -> float:
+        if goal.kind in ("over", "within"):
+            return ours - peer if goal.kind == "over" else ours
         slowness = peer / ours if self.unit == "per second" else ours / peer
         return slowness if goal.kind == "slower" else 1 / slowness
 
 
 class Spread(Record):
-    """The middle of some values, and the least and the greatest of them."""
+    """The median of some values, the least and the greatest of them."""
 
     median: float
     low: float
@@ -88,25 +102,28 @@ class Spread(Record):
 
 
 class Measured(Record):
-    """What a contender did."""
+    """The values of a contender."""
 
     name: str
     values: tuple[float, ...] = ()
     """One a round."""
     spread: Spread | None = None
     note: str = ""
-    """Why there are no values."""
+    """The reason if there are no values."""
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[float], notes: Mapping[str, str]) -> Measured:
+        """The record of a contender, from its values and the notes of all contenders."""
+        spread = Spread.of(values) if values else None
+        return cls(name=name, values=tuple(values), spread=spread, note=notes.get(name, ""))
 
 
-class Reached(Record):
-    """A goal, and what was measured of it."""
+@dataclass(frozen=True)
+class Reached(Goal):
+    """A goal, and whether it was met."""
 
-    ours: str
-    peer: str
-    kind: Literal["faster", "slower", "over"]
-    bound: float
     spread: Spread | None = None
-    """Of the rounds' ratios, or differences; None if a contender is missing."""
+    """The ratio, difference or value that the goal bounds, over the rounds; None if a contender is missing."""
     met: bool | None = None
 
 
@@ -124,10 +141,10 @@ class Outcome(Record):
 
 @contextmanager
 def loop(work: Callable[[], Any], right: Callable[[Any], bool]) -> Generator[Sample]:
-    """Samples work in this process, once its result has been seen to be right.
+    """Samples work in this process; its result is checked once, before it is measured.
 
     Raises:
-        AssertionError: If it is not.
+        AssertionError: If the result is wrong.
     """
     result = work()
     assert right(result), f"a benchmark's result is wrong: {result!r:.200}"
@@ -142,58 +159,41 @@ def loop(work: Callable[[], Any], right: Callable[[Any], bool]) -> Generator[Sam
 
 
 def measure(bench: Bench, rounds: int, quick: bool = False, tick: Callable[[], object] = lambda: None) -> Outcome:
-    """Lets a benchmark's contenders take turns.
+    """Lets the contenders of a benchmark take turns.
 
     Args:
         bench: The benchmark.
-        rounds: Samples of each contender; who is first changes with each round.
-        quick: Do the work once in each sample, without warming up: to see that it works.
+        rounds: Samples of each contender; each round begins with another contender.
+        quick: Do the work once in each sample, without warming up: to test that it works.
         tick: Called after each sample.
     """
     values: dict[str, list[float]] = {}
     notes: dict[str, str] = {}
     with ExitStack() as stack:
-        ready: dict[str, tuple[Sample, int]] = {}
+        ready: list[tuple[Contender, Sample, int]] = []
         for contender in bench.contenders:
             if missing := [name for name in contender.needs if find_spec(name) is None]:
                 notes[contender.name] = f"{missing[0]} is not installed"
                 continue
             sample = stack.enter_context(contender.open())
-            ready[contender.name] = sample, 1 if quick else repetitions(sample, bench.least)
+            ready.append((contender, sample, 1 if quick else repetitions(sample, bench.least)))
         gc.collect()
-        gc.freeze()  # what libraries have loaded is not searched again before each sample
-        names = list(ready)
+        gc.freeze()  # so that a collection does not search what libraries have loaded
         for number in range(rounds):
-            first = number % max(1, len(names))
-            for name in names[first:] + names[:first]:
-                sample, times = ready[name]
+            first = number % max(1, len(ready))
+            for contender, sample, times in ready[first:] + ready[:first]:
                 gc.collect()
-                values.setdefault(name, []).append(bench.value(sample(times), times))
+                values.setdefault(contender.name, []).append(bench.value(contender, sample, times))
                 tick()
         gc.unfreeze()
-    measured = tuple(_measured(one.name, values.get(one.name, []), notes) for one in bench.contenders)
-    goals = tuple(_reached(bench, goal, values) for goal in bench.goals)
     return Outcome(
-        name=bench.name, title=bench.title, unit=bench.unit, each=bench.each, rounds=rounds, contenders=measured,
-        goals=goals,
+        name=bench.name, title=bench.title, unit=bench.unit, each=bench.each, rounds=rounds,
+        contenders=tuple(Measured.of(one.name, values.get(one.name, []), notes) for one in bench.contenders),
+        goals=tuple(bench.reached(goal, values) for goal in bench.goals),
     )  # fmt: skip
 
 
 def repetitions(sample: Sample, least: float) -> int:
-    """How often work is done in a sample, so that one takes `least` seconds; warms up."""
+    """How often the work is repeated in a sample, so that the sample takes `least` seconds; warms up."""
     seconds = min(sample(1) for _ in range(_WARM_UPS))
     return max(1, math.ceil(least / max(seconds, 1e-7)))
-
-
-def _measured(name: str, values: list[float], notes: dict[str, str]) -> Measured:
-    spread = Spread.of(values) if values else None
-    return Measured(name=name, values=tuple(values), spread=spread, note=notes.get(name, ""))
-
-
-def _reached(bench: Bench, goal: Goal, values: dict[str, list[float]]) -> Reached:
-    spread = met = None
-    if goal.ours in values and goal.peer in values:
-        pairs = zip(values[goal.ours], values[goal.peer], strict=True)
-        spread = Spread.of([bench.ratio(goal, ours, peer) for ours, peer in pairs])
-        met = spread.median >= goal.bound if goal.kind == "faster" else spread.median <= goal.bound
-    return Reached(ours=goal.ours, peer=goal.peer, kind=goal.kind, bound=goal.bound, spread=spread, met=met)

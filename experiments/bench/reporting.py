@@ -1,14 +1,15 @@
-"""What was measured, as Markdown and as JSON."""
+"""The results as Markdown and as JSON."""
 
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from experiments.bench.measuring import Measured, Outcome, Reached, Spread
+from experiments.provenance import surroundings
+from experiments.tables import markdown as table
 from tools_registry.specs.spec import Record
 
 PACKAGES = (
@@ -17,72 +18,51 @@ PACKAGES = (
 )  # fmt: skip
 
 
-class Machine(Record):
-    """Where it was measured."""
-
-    python: str
-    system: str
-    processor: str
-    cores: int
-
-
 class Report(Record):
-    """A whole run."""
+    """All benchmarks that were measured together."""
 
-    machine: Machine
+    machine: dict[str, Any]
+    """Python, platform, processor, cores and git revision."""
     versions: dict[str, str | None]
-    """None: not installed."""
+    """Of `PACKAGES`; None: not installed."""
     outcomes: tuple[Outcome, ...]
 
 
 def report_on(outcomes: Sequence[Outcome]) -> Report:
-    """A report, with this machine and the versions installed here."""
-    machine = Machine(
-        python=platform.python_version(),
-        system=f"{platform.system()} {platform.machine()}",
-        processor=_processor(),
-        cores=len(os.sched_getaffinity(0)),
-    )
-    return Report(machine=machine, versions={name: _version(name) for name in PACKAGES}, outcomes=tuple(outcomes))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    """A report, with the description of this machine and the installed versions."""
+    machine = surroundings(PACKAGES)
+    versions = machine.pop("packages")
+    machine |= {"processor": _processor(), "cores": len(os.sched_getaffinity(0))}
+    return Report(machine=machine, versions=versions, outcomes=tuple(outcomes))
 
 
 def _processor() -> str:
-    names = (line.partition(":")[2].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name"))
-    return next(names, "unknown")
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(errors="replace").splitlines() if path.exists() else []
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 def markdown(report: Report) -> str:
-    """Two tables: the goals, then everything that was measured."""
-    machine = report.machine
+    """The machine, a table of the goals, and a table of everything that was measured."""
     versions = ", ".join(f"{name} {number or 'absent'}" for name, number in report.versions.items())
     goals = [_goal_row(outcome, goal) for outcome in report.outcomes for goal in outcome.goals]
     rows = [_row(outcome, one) for outcome in report.outcomes for one in outcome.contenders]
     parts = [
-        f"Python {machine.python}, {machine.system}, {machine.cores} cores of {machine.processor}; {versions}.",
+        "Python {python}, {platform}, {cores} cores of {processor}; ".format(**report.machine) + f"{versions}.",
         "Values are medians of interleaved rounds, with the least and the greatest; a ratio is the median of the "
         "rounds' ratios.",
-        _table(["goal", "wanted", "measured", "range", "met"], goals),
-        _table(["work", "contender", "median", "range", "unit"], rows),
+        table(["goal", "wanted", "measured", "range", "met"], goals),
+        table(["work", "contender", "median", "range", "unit"], rows),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _goal_row(outcome: Outcome, goal: Reached) -> list[str]:
-    suffix = f" {outcome.unit}" if goal.kind == "over" else "×"
+    suffix = f" {outcome.unit}" if goal.kind in ("over", "within") else "×"
     sign = "≥" if goal.kind == "faster" else "≤"
-    what = {"faster": "faster than", "slower": "slower than", "over": "over"}[goal.kind]
-    head = [f"{outcome.name}: {goal.ours}, {what} {goal.peer}", f"{sign} {number(goal.bound)}{suffix}"]
+    slower = "more than" if outcome.unit == "KB" else "slower than"
+    what = {"faster": ", faster than ", "slower": f", {slower} ", "over": ", over ", "within": ""}[goal.kind]
+    head = [f"{outcome.name}: {goal.ours}{what}{goal.peer}", f"{sign} {number(goal.bound)}{suffix}"]
     if goal.spread is None:
         return [*head, "–", "–", "not measured"]
     measured = f"{number(goal.spread.median)}{suffix}"
@@ -101,10 +81,5 @@ def _range(spread: Spread) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that count, no exponent."""
+    """A number with three significant digits, without an exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

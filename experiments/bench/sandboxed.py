@@ -1,4 +1,4 @@
-"""Cases of a workflow whose tools are not trusted: our worker, monty, LangGraph with restricted tools in process."""
+"""Cases of a workflow with untrusted tools: in FlowMind's worker, in monty, in LangGraph with restricted tools."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ def _right(answers: list[Any]) -> bool:
 
 @contextmanager
 def ours(work: Callable[[Workflow, LocalSandbox], list[Any]]) -> Generator[Sample]:
-    """A worker that is already running."""
+    """Samples work in a worker that is already running."""
     workflow = workflows.linear()
     with LocalSandbox([ToolSource.parse(SOURCE)]) as sandbox, loop(partial(work, workflow, sandbox), _right) as sample:
         yield sample
 
 
 def as_answers(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
-    """What an evaluation does: inputs and arguments checked, and what a trace is made of kept."""
+    """As an evaluation runs cases: inputs and arguments are checked, results are kept for the trace."""
     return [ran.answer for ran in run_many(workflow, INPUTS, sandbox)]
 
 
 def as_records(workflow: Workflow, sandbox: LocalSandbox) -> list[Any]:
-    """The same, and every step of every case in a `Trace`."""
+    """The same, with a `Trace` of every case."""
     return [trace.answer for trace in run_batch(workflow, INPUTS, sandbox)]
 
 
 @contextmanager
 def monty(at_once: bool) -> Generator[Sample]:
-    """A worker of monty that has the functions."""
+    """Samples cases in a worker of monty that has the functions already."""
     library: Any = import_module("pydantic_monty")
     with library.Monty() as pool, pool.checkout() as session:
         session.feed_run(MONTY_CODE)
@@ -78,11 +78,15 @@ def monty(at_once: bool) -> Generator[Sample]:
 
 
 def langgraph() -> AbstractContextManager[Sample]:
-    """The workflow as a graph whose nodes call a tool compiled under our policy, arguments checked."""
+    """Samples a LangGraph graph that calls a tool compiled under FlowMind's policy, with checked arguments."""
     scope = policy.namespace()
     exec(policy.compile_tools(SOURCE, "increase").code, scope)
     check = validator(ToolSource.parse(SOURCE).spec.parameters)
-    graph = workflows.langgraph_linear(lambda x: call_checked(scope["increase"], check, {"x": x}))
+
+    def increase(x: int) -> int:
+        return call_checked(scope["increase"], check, {"x": x})
+
+    graph = workflows.langgraph_of(workflows.linear(), {"increase": increase})
     return loop(lambda: [graph.invoke(case)["x"] for case in INPUTS], _right)
 
 

@@ -1,7 +1,7 @@
-"""A server that answers every completion at once with the same reply: `python -m experiments.bench.server`.
+"""An HTTP server that answers every completion immediately with the same reply: `python -m experiments.bench.server`.
 
-It prints its port, and ends when its standard input does. It parses no more of HTTP than it must, so that it is never
-the slow part.
+It prints its port and stops when its standard input is closed. It parses only the length of a request, so that it is
+faster than every client.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 
 
 class Instant(asyncio.Protocol):
-    """A connection: each request with a length is answered as soon as it is whole."""
+    """A connection; each request is answered when its body is complete."""
 
     def __init__(self) -> None:
         self._read = b""
@@ -43,7 +43,7 @@ class Instant(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Serves until standard input ends."""
+    """Serves until standard input is closed."""
     server = await asyncio.get_running_loop().create_server(Instant, "127.0.0.1", 0, backlog=256)
     async with server:
         print(server.sockets[0].getsockname()[1], flush=True)
@@ -52,7 +52,7 @@ async def serve() -> None:
 
 @contextlib.contextmanager
 def instant_server() -> Generator[str]:
-    """The base URL of such a server, in a process of its own."""
+    """Starts the server in another process and yields its base URL."""
     command = [sys.executable, "-m", "experiments.bench.server"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None

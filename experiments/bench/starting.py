@@ -1,4 +1,4 @@
-"""How long a fresh interpreter takes to import FlowMind, to run a saved workflow, and to answer `flowmind --help`."""
+"""The time a fresh interpreter takes to import FlowMind, to run a saved workflow, and to print `flowmind --help`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ assert RunnableWorkflow.load(sys.argv[1], [increase])({"x": 0}) == 10
 
 @contextmanager
 def process(*words: str) -> Generator[Sample]:
-    """Samples a fresh interpreter, from its start to its end; its modules are compiled already."""
+    """Samples a fresh interpreter from start to exit. The warm-up compiles the modules to bytecode."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
         environment["PYTHONPYCACHEPREFIX"] = folder

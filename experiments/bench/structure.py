@@ -1,4 +1,4 @@
-"""The largest common subgraph of two workflow graphs whose steps are matched: ours, and networkx's largest clique."""
+"""The largest common subgraph of two graphs with matched steps: by FlowMind, and by networkx as a largest clique."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ OURS, CLIQUE = "FlowMind, common_subgraph", "networkx, largest clique"
 
 
 def graphs() -> list[tuple[Edges, Edges]]:
-    """Pairs of acyclic graphs of 20 nodes: each second one is the first with a quarter of its edges moved."""
+    """Pairs of acyclic graphs of 20 nodes; the second is the first with a quarter of its edges replaced."""
     rng = Random(7)
     every = list(combinations(range(NODES), 2))
-    found: list[tuple[Edges, Edges]] = []
+    pairs: list[tuple[Edges, Edges]] = []
     for _ in range(PAIRS):
         first = rng.sample(every, 30)
         rest = [edge for edge in every if edge not in first]
-        found.append((frozenset(first), frozenset([*first[8:], *rng.sample(rest, 8)])))
-    return found
+        pairs.append((frozenset(first), frozenset([*first[8:], *rng.sample(rest, 8)])))
+    return pairs
 
 
 def ours(first: Edges, second: Edges) -> int:
-    """By what `flowmind worfeval` uses."""
+    """By the function that `flowmind worfeval` uses."""
     return len(common_subgraph([(node, node) for node in range(NODES)], first, second))
 
 
 def by_clique(first: Edges, second: Edges) -> int:
-    """By a largest clique of the pairs that do not contradict each other."""
+    """By the largest clique of the graph that joins nodes on which both graphs agree."""
     differing = first ^ second
     agreeing = nx.Graph()
     agreeing.add_nodes_from(range(NODES))
@@ -55,8 +55,8 @@ def benches() -> tuple[Bench, ...]:
         return [work(*pair) for pair in pairs]
 
     contenders = (
-        Contender(OURS, partial(loop, partial(each, ours), lambda found: found == sizes)),
-        Contender(CLIQUE, partial(loop, partial(each, by_clique), lambda found: found == sizes)),
+        Contender(OURS, partial(loop, partial(each, ours), lambda results: results == sizes)),
+        Contender(CLIQUE, partial(loop, partial(each, by_clique), lambda results: results == sizes)),
     )
     title = "The largest common subgraph of two graphs of 20 matched steps"
     return (Bench("subgraph", title, "µs", "a pair", contenders, (Goal(OURS, CLIQUE, "faster", 15.0),), PAIRS),)

@@ -1,4 +1,4 @@
-"""Turns of 64 episodes at once over HTTP, against a server that answers at once: what the client costs."""
+"""The cost of the model client: 64 concurrent episodes over HTTP, against a server that answers immediately."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from functools import partial
 from typing import Any, cast
 
-from experiments.bench.measuring import Bench, Contender, Goal, Sample
-from experiments.bench.server import instant_server
+from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
+from experiments.bench.server import REPLY, instant_server
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.replies import read_action
 from flowmind.agents.turns import Budget
@@ -30,9 +30,9 @@ OURS, REACT, AIOHTTP, HTTPX, OPENAI = (
 )  # fmt: skip
 
 Episode = Callable[[], Coroutine[Any, Any, int]]
-"""One episode; gives the turns that it took."""
+"""Runs one episode and returns its number of turns."""
 Serve = Callable[[str], AbstractAsyncContextManager[Episode]]
-"""With the server's address, a client that is ready."""
+"""Connects a client to the server at a URL."""
 
 
 def double(n: int) -> int:
@@ -52,8 +52,8 @@ async def _ours(url: str) -> AsyncGenerator[Episode]:
         messages = [Message(role="system", content=SYSTEM), Message(role="user", content=TASK)]
         for _ in range(TURNS):
             reply = await chat.complete(ChatRequest(messages=tuple(messages), reply="action", max_tokens=1_024))
-            found, _ = read_action(reply.text)
-            assert found.call.args == {"n": 21}
+            action, _ = read_action(reply.text)
+            assert action.call.args == {"n": 21}
             messages.append(Message(role="assistant", content=reply.text))
             messages.append(Message(role="user", content=OBSERVATION))
         return TURNS
@@ -78,7 +78,7 @@ async def _react(url: str) -> AsyncGenerator[Episode]:
 
 
 def _talk(ask: Callable[[list[dict[str, str]]], Coroutine[Any, Any, str]]) -> Episode:
-    """An episode by hand: ask, read the action, answer with an observation."""
+    """An episode without FlowMind: ask, read the action, answer with an observation."""
 
     async def episode() -> int:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
@@ -140,7 +140,7 @@ async def _openai(url: str) -> AsyncGenerator[Episode]:
 
 @contextmanager
 def over_http(serve: Serve, episodes: int) -> Generator[Sample]:
-    """Samples episodes at once, with a server and connections that are there already."""
+    """Samples concurrent episodes; the server and the connections exist before."""
 
     async def all_at_once(episode: Episode) -> None:
         turns = await asyncio.gather(*(episode() for _ in range(episodes)))
@@ -162,9 +162,15 @@ def over_http(serve: Serve, episodes: int) -> Generator[Sample]:
             runner.run(client.__aexit__(None, None, None))
 
 
+def _repaired(text: str) -> Any:
+    import json_repair
+
+    return json_repair.loads(text, skip_json_loads=True)
+
+
 def benches(episodes: int = EPISODES) -> tuple[Bench, ...]:
-    """One benchmark."""
-    contenders = tuple(
+    """Turns over HTTP, and the reading of a reply."""
+    clients = tuple(
         Contender(name, partial(over_http, serve, episodes), needs)
         for name, serve, needs in (
             (OURS, _ours, ()),
@@ -174,8 +180,18 @@ def benches(episodes: int = EPISODES) -> tuple[Bench, ...]:
             (OPENAI, _openai, ("openai",)),
         )
     )
+    readers = (
+        Contender("json.loads", partial(loop, partial(json.loads, REPLY), lambda value: value["action"] == "double")),
+        Contender(
+            "FlowMind, read_action", partial(loop, partial(read_action, REPLY), lambda action: action[1] == "clean")
+        ),
+        Contender(
+            "json_repair, always", partial(loop, partial(_repaired, REPLY), lambda value: value["action"] == "double")
+        ),
+    )
     title = f"Turns of {episodes} episodes at once over HTTP, 10 turns each, against an instant server"
     goals = (Goal(OURS, OPENAI, "faster", 4.0), Goal(REACT, OPENAI, "faster", 1.0))
     return (
-        Bench("turns", title, "per second", "turns", contenders, goals, episodes * TURNS, rounds=7, least=0.3),
-    )  # fmt: skip
+        Bench("turns", title, "per second", "turns", clients, goals, episodes * TURNS, rounds=7, least=0.3),
+        Bench("replies", "Reading a clean reply", "µs", "a reply", readers),
+    )

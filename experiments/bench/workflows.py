@@ -1,8 +1,8 @@
-"""Running a workflow of trivial tools: plain Python, FlowMind's compiled function, LangGraph."""
+"""Runs of a workflow of trivial tools: in plain Python, in FlowMind's compiled function, in LangGraph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
@@ -12,13 +12,14 @@ from experiments.bench.measuring import Bench, Contender, Goal, Sample, loop
 from flowmind.api.runnable import RunnableWorkflow
 from flowmind.run.compiler import compile_workflow
 from flowmind.run.running import require_sound
-from flowmind.workflow.document import Workflow
-from flowmind.workflow.program import Outcome, Tool, load, replay, run_brief
+from flowmind.workflow.document import Condition, ToolNode, Workflow
+from flowmind.workflow.program import Outcome, load, replay, run_brief
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.functions import FunctionEnvironment
 
 NODES = 10
 ROUNDS = 100
+INPUTS = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 PLAIN, OURS, STEPS, CALLED, LANGGRAPH = (
     "plain Python", "FlowMind, step budget, results kept for the trace", "FlowMind, the same, every step made",
     "RunnableWorkflow, inputs and arguments checked", "langgraph invoke",
@@ -37,35 +38,21 @@ class State(TypedDict):
 
 
 def increase(x: int) -> int:
-    """Adds one.
-
-    Args:
-        x: A number.
-    """
+    """Adds one."""
     return x + 1
 
 
 def halve(x: int) -> int:
-    """Halves.
-
-    Args:
-        x: A number.
-    """
+    """Halves."""
     return x // 2
 
 
 def triple(x: int) -> int:
-    """Triples.
-
-    Args:
-        x: A number.
-    """
+    """Triples."""
     return 3 * x
 
 
-FUNCTIONS = (increase, halve, triple)
-TOOLS: dict[str, Tool] = {"increase": increase, "halve": halve, "triple": triple}
-"""The same functions as a compiled workflow calls them, unchecked."""
+FUNCTIONS: dict[str, Callable[[int], int]] = {"increase": increase, "halve": halve, "triple": triple}
 
 
 def draw(calls: dict[str, str], conditions: dict[str, str], *paths: str) -> Workflow:
@@ -88,20 +75,14 @@ def draw(calls: dict[str, str], conditions: dict[str, str], *paths: str) -> Work
         *({"id": id, "kind": "condition", "expr": expr} for id, expr in conditions.items()),
         {"id": "end", "kind": "end", "output": {"var": "x"}},
     ]
-    inputs = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
-    workflow = Workflow.model_validate({"inputs": inputs, "nodes": nodes, "edges": edges})
-    require_sound(workflow, FunctionEnvironment(FUNCTIONS).specs)
+    workflow = Workflow.model_validate({"inputs": INPUTS, "nodes": nodes, "edges": edges})
+    require_sound(workflow, FunctionEnvironment([*FUNCTIONS.values()]).specs)
     return workflow
 
 
 def linear() -> Workflow:
     """Ten calls, one after the other."""
-    return chain(NODES)
-
-
-def chain(size: int) -> Workflow:
-    """So many calls, one after the other."""
-    names = [f"n{number}" for number in range(size)]
+    names = [f"n{number}" for number in range(NODES)]
     return draw(dict.fromkeys(names, "increase"), {}, " ".join(["start", *names, "end"]))
 
 
@@ -145,11 +126,10 @@ def plain_looping(x: int) -> int:
 
 
 def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager[Sample]:
-    """The compiled function of a workflow, with its budget and what the tools gave, and all steps if they are asked
-    for."""
+    """The compiled function of a workflow, with a step budget and the results of its calls; with all steps if asked."""
     program, full = compile_workflow(workflow, brief=True), compile_workflow(workflow)
     brief, compiled = load(program.source, program.constants), load(full.source, full.constants)
-    tools = [TOOLS[name] for name in program.tools]
+    tools = [FUNCTIONS[name] for name in program.tools]
     inputs = {"x": 0}
 
     def with_steps() -> Outcome:
@@ -161,91 +141,60 @@ def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager
 
 
 def called(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
-    """What a user calls: a workflow with own functions, inputs and arguments checked; no trace is looked at."""
-    runnable = RunnableWorkflow(workflow, FUNCTIONS)
+    """A call of `RunnableWorkflow` with the user's functions: inputs and arguments are checked, no trace is made."""
+    runnable = RunnableWorkflow(workflow, [*FUNCTIONS.values()])
     return loop(partial(runnable, {"x": 0}), lambda result: result == answer)
-
-
-def plain(function: Callable[[int], int], answer: int) -> AbstractContextManager[Sample]:
-    """A plain function."""
-    return loop(partial(function, 0), lambda result: result == answer)
 
 
 def _node(function: Callable[[int], int]) -> Callable[[State], State]:
     return lambda state: {"x": function(state["x"])}
 
 
-def langgraph_linear(function: Callable[[int], int] = increase) -> Any:
-    """`linear` as a LangGraph graph."""
+def langgraph_of(workflow: Workflow, tools: Mapping[str, Callable[[int], int]] = FUNCTIONS) -> Any:
+    """A workflow over `x` as a LangGraph graph: calls are nodes, conditions are conditional edges."""
     from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
     graph: Any = StateGraph(State)
-    names = [f"n{number}" for number in range(NODES)]
-    for name in names:
-        graph.add_node(name, _node(function))
-    for before, after in pairwise([START, *names, END]):
-        graph.add_edge(before, after)
+    names = {"start": START, "end": END} | {id: id for id in workflow.by_id if id not in ("start", "end")}
+    for node in workflow.nodes:
+        if isinstance(node, ToolNode):
+            graph.add_node(node.id, _node(tools[node.tool]))
+    for edge in workflow.edges:
+        source, target = workflow.by_id[edge.source], workflow.by_id[edge.target]
+        if isinstance(target, Condition):
+            arms = {arm.when: names[arm.target] for arm in workflow.after(target.id)}
+            holds = eval(f"lambda x: {target.expr}")
+            choose: Callable[[State], str] = lambda state, arms=arms, holds=holds: arms[holds(state["x"])]  # noqa: E731
+            graph.add_conditional_edges(names[edge.source], choose, list(arms.values()))
+        elif not isinstance(source, Condition):
+            graph.add_edge(names[edge.source], names[edge.target])
     return graph.compile()
 
 
-def langgraph_branching() -> Any:
-    """`branching` as a LangGraph graph."""
-    from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
-
-    def arm(state: State) -> str:
-        return "half" if state["x"] % 2 == 0 else "thrice"
-
-    graph: Any = StateGraph(State)
-    for name, function in {"first": increase, "half": halve, "thrice": triple, "last": increase}.items():
-        graph.add_node(name, _node(function))
-    graph.add_edge(START, "first")
-    graph.add_conditional_edges("first", arm, ["half", "thrice"])
-    graph.add_edge("half", "last")
-    graph.add_edge("thrice", "last")
-    graph.add_edge("last", END)
-    return graph.compile()
-
-
-def langgraph_looping() -> Any:
-    """`looping` as a LangGraph graph."""
-    from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
-
-    def more(state: State) -> str:
-        return "up" if state["x"] < ROUNDS else END
-
-    graph: Any = StateGraph(State)
-    graph.add_node("up", _node(increase))
-    graph.add_conditional_edges(START, more, ["up", END])
-    graph.add_conditional_edges("up", more, ["up", END])
-    return graph.compile()
-
-
-def langgraph(build: Callable[[], Any], answer: int) -> AbstractContextManager[Sample]:
-    """A LangGraph graph."""
-    work = partial(build().invoke, {"x": 0}, {"recursion_limit": 10 * ROUNDS})
+def langgraph(workflow: Workflow, answer: int) -> AbstractContextManager[Sample]:
+    """The same workflow run by LangGraph."""
+    work = partial(langgraph_of(workflow).invoke, {"x": 0}, {"recursion_limit": 10 * ROUNDS})
     return loop(work, lambda state: state["x"] == answer)
 
 
 def _bench(
-    name: str, title: str, each: str, size: int, workflow: Workflow, function: Any, graph: Any, answer: int
+    name: str, title: str, each: str, size: int, workflow: Workflow, function: Callable[[int], int], answer: int
 ) -> Bench:
     contenders = (
-        Contender(PLAIN, partial(plain, function, answer)),
+        Contender(PLAIN, partial(loop, partial(function, 0), lambda result: result == answer)),
         Contender(OURS, partial(ours, workflow, answer, False)),
         Contender(STEPS, partial(ours, workflow, answer, True)),
         Contender(CALLED, partial(called, workflow, answer)),
-        Contender(LANGGRAPH, partial(langgraph, graph, answer), ("langgraph",)),
+        Contender(LANGGRAPH, partial(langgraph, workflow, answer), ("langgraph",)),
     )
-    return Bench(name, title, "µs", each, contenders, GOALS, size)
+    goals = (*GOALS, Goal(CALLED, "", "within", 3.0)) if each == "a node" else GOALS
+    return Bench(name, title, "µs", each, contenders, goals, size)
 
 
 def benches() -> tuple[Bench, ...]:
     """Three shapes of workflow."""
     return (
-        _bench("linear", "A workflow of 10 calls", "a node", NODES, linear(), plain_linear, langgraph_linear, NODES),
-        _bench("branch", "A workflow with a branch", "a run", 1, branching(), plain_branching, langgraph_branching, 4),
-        _bench(
-            "loop", "A workflow with a loop of 100 rounds", "a round", ROUNDS, looping(), plain_looping,
-            langgraph_looping, ROUNDS,
-        ),
-    )  # fmt: skip
+        _bench("linear", "A workflow of 10 calls", "a node", NODES, linear(), plain_linear, NODES),
+        _bench("branch", "A workflow with a branch", "a run", 1, branching(), plain_branching, 4),
+        _bench("loop", "A workflow with a loop of 100 rounds", "a round", ROUNDS, looping(), plain_looping, ROUNDS),
+    )

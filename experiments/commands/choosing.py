@@ -1,4 +1,4 @@
-"""The part of a grid that a command line chooses."""
+"""The part of a grid that the flags of a command select."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from flowmind.cli.flags import flag_of
 
 
 def read_grid(path: Path, given: Experiment) -> Grid:
-    """The part of a grid file that flags choose: models, modes, seeds and tasks.
+    """Reads a grid file and selects the models, modes, seeds and tasks of the flags.
 
     Raises:
-        InputError: If the file cannot be read, the grid has no such part, or it sets what a flag sets as well.
+        InputError: If the file cannot be read, the grid has no such part, or the file and a flag set the same setting.
     """
     grid = Grid.read(path)
     flags = given.model_fields_set

@@ -15,19 +15,19 @@ from flowmind.cli.flags import add_flags, flag_of, read_flags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags: those of a run are the fields of `Experiment`."""
+    """Adds the flags; the settings of a run are the fields of `Experiment`."""
     parser.add_argument(
         "--config", type=Path, metavar="FILE",
-        help="run the grid of a TOML file, see experiments/configs; --model, --mode, --seed and --limit take a part",
+        help="run all runs of a grid file (see experiments/configs), or those of --model, --mode, --seed and --limit",
     )  # fmt: skip
     parser.add_argument(
         "--replay", type=Path, metavar="RUN",
-        help="make the records of a run again from its recorded replies, without asking a model; in place, or in --out",
+        help="compute the records of a run again from its recorded replies, in place or in --out; no model is asked",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
-        help="folder of the run; by default runs/<model>-<mode>, followed by the settings that are not the mode's own; "
-        "with --config, the folder of the runs (default runs)",
+        help="folder of the run (default runs/<model>-<mode>, followed by settings that differ from the mode's); "
+        "with --config, the folder that the folders of the runs are in (default runs)",
     )  # fmt: skip
     add_flags(parser.add_argument_group("the run"), Experiment, *RunOptions.model_fields)
     own = [name for name in Experiment.model_fields if name not in (*RunOptions.model_fields, *BUDGETS)]
@@ -35,31 +35,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs an experiment, a grid or a replay, and prints the tables; 1 if a model of a grid failed."""
+    """Runs an experiment, a grid or a replay, and prints the tables. Returns 1 if a model of a grid failed."""
     if options.replay is not None:
         return _replay(options)
     given = read_flags(Experiment, options)
     _require_runs(given.reuse, every="reuse" in options.explicit)
     if options.config is not None:
         return _grid(options, given)
+    _require_benchmark(given.bench)
     with served(given.model, *given.urls.values()) as started:  # before the imports that take seconds
         experiment = given.model_copy(update={"base_url": started or given.base_url})
         return _experiment(experiment, options.out)
 
 
 def _require_runs(folders: Sequence[Path], every: bool) -> None:
-    """Refuses folders to reuse that hold no run.
+    """Requires that the folders of `--reuse` hold runs.
 
     Args:
         folders: The folders.
-        every: Whether each must hold a run; of a list in the environment, one is enough.
+        every: Whether every folder must hold a run; for a list in the environment one is enough.
 
     Raises:
-        InputError: With the folder.
+        InputError: If a folder holds no run.
     """
     missing = [folder for folder in folders if not (folder / "exchanges").is_dir()]
     if missing and (every or len(missing) == len(folders)):
         raise InputError(f"--reuse {missing[0]}: this is not the folder of a run: it has no folder exchanges")
+
+
+def _require_benchmark(folder: Path) -> None:
+    """Requires that a folder holds a benchmark.
+
+    Raises:
+        InputError: If it does not; the line says how to build one.
+    """
+    if not (folder / "instances.jsonl").exists():
+        command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
+        raise InputError(f"--bench {folder}: no benchmark in this folder; build it with `{command}`")
 
 
 def _experiment(experiment: Experiment, out: Path | None) -> int:
@@ -79,8 +91,9 @@ def _replay(options: argparse.Namespace) -> int:
 
     if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench"}):
         raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only --out and --bench")
-    folder = options.out or options.replay
-    print(summary_table([replay(options.replay, folder, read_flags(RunOptions, options).bench)]))
+    folder, bench = options.out or options.replay, read_flags(RunOptions, options).bench
+    _require_benchmark(bench)
+    print(summary_table([replay(options.replay, folder, bench)]))
     print(f"{folder}/summary.json")
     return 0
 
@@ -92,6 +105,7 @@ def _grid(options: argparse.Namespace, given: Experiment) -> int:
 
     grid = read_grid(options.config, given)
     bench = given.bench if "bench" in given.model_fields_set else grid.bench or given.bench
+    _require_benchmark(bench)
     summaries, problems = run_grid(grid, given.model_copy(update={"bench": bench}), options.out or Path("runs"))
     if summaries:
         print(summary_table(summaries))
@@ -102,7 +116,7 @@ def _grid(options: argparse.Namespace, given: Experiment) -> int:
 
 
 def _report_line(options: argparse.Namespace, given: Experiment) -> str:
-    """The command that reports on the runs of a grid."""
+    """The command that writes the report on the runs of a grid."""
     words = ["flowmind", "report", "--config", str(options.config)]
     for name in ("limit", "pick", "seed"):
         if name in given.model_fields_set:

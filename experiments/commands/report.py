@@ -18,16 +18,26 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     parser.add_argument(
-        "runs", type=Path, nargs="*", metavar="RUN", help="folder of a run, or a folder of runs (default runs)"
+        "runs",
+        type=Path,
+        nargs="*",
+        metavar="RUN",
+        help="folder of a run, or a folder that contains runs (default runs)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="HTML file to write; by default report.html in the folder of the run, or beside the runs",
+        help="HTML file to write (default report.html in the folder of the run; of several runs, in their folder)",
     )  # fmt: skip
-    parser.add_argument("--tables", action="store_true", help="only print the tables, as Markdown")
+    parser.add_argument("--tables", action="store_true", help="print the tables as Markdown and write no file")
     group = parser.add_argument_group("the runs of a grid")
-    group.add_argument("--config", type=Path, metavar="FILE", help="report on the runs of a grid file")
-    group.add_argument("--root", type=Path, default=Path("runs"), metavar="DIR", help="folder of its runs")
+    group.add_argument("--config", type=Path, metavar="FILE", help="grid file; the report is on its runs")
+    group.add_argument(
+        "--root",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="folder that the folders of its runs are in (default runs)",
+    )
     add_flags(group, Experiment, "limit", "pick", "seed")
 
 
@@ -62,10 +72,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require_consistent(options: argparse.Namespace) -> None:
-    """Refuses arguments that would have no effect.
+    """Refuses flags that would have no effect.
 
     Raises:
-        InputError: With the flag.
+        InputError: If there is such a flag; the line names it.
     """
     require_file("--out", options.out)
     if options.config is not None and options.runs:
@@ -88,5 +98,5 @@ def _folders(grid: Grid, options: argparse.Namespace) -> list[Path]:
 
 
 def _report_path(folders: list[Path]) -> Path:
-    """In the folder of a single run; of several, in the folder that holds the first."""
+    """In the folder of a single run; for several runs, in the folder that the first is in."""
     return (folders[0] if len(folders) == 1 else folders[0].parent) / "report.html"

@@ -16,10 +16,16 @@ from flowmind.cli.worfeval import add_scoring
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="rows of WorFBench: JSON Lines or JSON, plain or .gz")
-    parser.add_argument("--model", required=True, help="name of a model that writes text; see `flowmind models`")
+    parser.add_argument(
+        "data", type=Path, metavar="DATA", help="file with rows of WorFBench: JSON Lines or JSON, also as .gz"
+    )
+    parser.add_argument(
+        "--model", required=True, help="name of a language model; `flowmind models` lists the known ones"
+    )
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
-    parser.add_argument("--limit", type=int, metavar="N", help="run at most N rows, taken in turn from the sources")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="run at most N rows, taken in turn from the sources (default all)"
+    )
     parser.add_argument("--sources", default="", metavar="A,B", help="only rows of these sources (default all)")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the run (default runs/worfbench-<model>[-gold-chain])"
@@ -28,18 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gold-chain",
         action="store_true",
-        help="give the gold steps and ask only for the edges (table 5 of the paper)",
+        help="give the model the gold steps and ask only for the edges (table 5 of the paper)",
     )
     parser.add_argument(
         "--concurrency", type=_concurrency, default="auto", metavar="N",
-        help="rows that run at the same time; auto adapts to the throughput (default auto)",
+        help="number of rows that run at the same time; auto adapts it to the throughput of the server (default auto)",
     )  # fmt: skip
     parser.add_argument(
-        "--reply-tokens", type=int, default=1024, metavar="N", help="output tokens of one reply (default 1024)"
+        "--reply-tokens", type=int, default=1024, metavar="N", help="most output tokens of one reply (default 1024)"
     )
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="X",
-        help="seconds for one reply, retries included (default 600)",
+        help="most seconds that one reply may take, retries included (default 600)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed that is passed to the model (default 0)")
     parser.add_argument(
@@ -55,7 +61,7 @@ def _concurrency(text: str) -> int | str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs what is left, and prints the tables."""
+    """Runs the rows without a record, and prints the tables."""
     from experiments.worfbench import running
     from experiments.worfbench.asking import Asking
     from experiments.worfbench.summing import tables

@@ -1,4 +1,4 @@
-"""How sure a rate, a difference and a mean are."""
+"""Confidence intervals of rates, means and correlations, and tests of differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _T = (
 
 
 class Rate(Record):
-    """A share in percent, with what it counts and its 95 % Wilson interval (percent)."""
+    """A share in percent, with its counts and its 95 % Wilson interval in percent."""
 
     percent: float
     count: int
@@ -29,7 +29,7 @@ class Rate(Record):
 
 
 class McNemar(Record):
-    """Two modes on the same cases: what only one of them passed, and how likely such a split is by chance."""
+    """The exact McNemar test of two modes on the same cases."""
 
     first_only: int
     second_only: int
@@ -40,12 +40,12 @@ class McNemar(Record):
 
     @property
     def cases(self) -> int:
-        """The cases that both modes have tried."""
+        """The number of cases that both modes completed."""
         return self.first_only + self.second_only + self.both + self.neither
 
 
 class Mean(Record):
-    """A mean over runs with its 95 % interval (Student's t); the interval of a single run is unknown."""
+    """A mean over runs with its 95 % interval (Student's t); None for a single run."""
 
     mean: float
     low: float | None
@@ -54,7 +54,7 @@ class Mean(Record):
 
 
 def wilson(count: int, of: int, z: float = _Z) -> tuple[float, float]:
-    """The score interval of a share, as fractions; (0, 1) for no trials (E. B. Wilson, JASA 1927)."""
+    """The score interval of a share, as fractions; (0, 1) without trials (E. B. Wilson, JASA 1927)."""
     if of == 0:
         return 0.0, 1.0
     share = count / of
@@ -71,16 +71,17 @@ def rate(count: int, of: int) -> Rate:
 
 
 def percent(count: int, of: int) -> float:
-    """A share in percent, two decimals; 0 of nothing is 0."""
+    """A share in percent, rounded to two decimals; 0 if `of` is 0."""
     return round(100 * count / of, 2) if of else 0.0
 
 
 def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> McNemar:
-    """The exact McNemar test: of the cases on which two modes differ, either is as likely to be the one that
-    passes (Q. McNemar, Psychometrika 1947, with the binomial distribution instead of its limit).
+    """The exact McNemar test (Q. McNemar, Psychometrika 1947, with the binomial distribution instead of its limit).
+
+    The null hypothesis: in a case that only one of two modes passes, both are equally likely to be that one.
 
     Args:
-        pairs: For each case whether the first and whether the second mode passed it.
+        pairs: For each case, whether the first and whether the second mode passed it.
     """
     first = sum(one and not other for one, other in pairs)
     second = sum(other and not one for one, other in pairs)
@@ -92,19 +93,19 @@ def mcnemar(pairs: Sequence[tuple[bool, bool]]) -> McNemar:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Several p-values of one family, corrected for their number (S. Holm, Scand. J. Statist. 1979); same order."""
-    found, least = [0.0] * len(values), 0.0
+    """The p-values of several tests, corrected for their number; same order (S. Holm, Scand. J. Statist. 1979)."""
+    corrected, least = [0.0] * len(values), 0.0
     for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
         least = max(least, min(1.0, (len(values) - rank) * values[place]))
-        found[place] = least
-    return found
+        corrected[place] = least
+    return corrected
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """The mean of values of several runs with its interval.
+    """The mean of the values of several runs, with its interval.
 
     Raises:
-        ValueError: If there is no value.
+        ValueError: If `values` is empty.
     """
     if not values:
         raise ValueError("no value to take the mean of")
@@ -117,9 +118,9 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 
 class Correlation(Record):
-    """How two values go together over cases: Pearson's r with its 95 % interval (R. A. Fisher, Metron 1921).
+    """Pearson's correlation of two values over cases, with its 95 % interval (R. A. Fisher, Metron 1921).
 
-    With one value a yes or no, as 1 and 0, it is the point-biserial correlation.
+    If one value is 0 or 1, this is the point-biserial correlation.
     """
 
     r: float
@@ -129,7 +130,7 @@ class Correlation(Record):
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> Correlation | None:
-    """The correlation of pairs of values; None for fewer than four, or where either value never varies."""
+    """The correlation of pairs of values; None for fewer than four pairs, or if a value does not vary."""
     count = len(pairs)
     if count < 4 or len({one for one, _ in pairs}) == 1 or len({other for _, other in pairs}) == 1:
         return None
