@@ -28,8 +28,8 @@ from flowmind.api.pipeline import solve
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import Settings
+from flowmind.evaluation.executions import is_complete
 from flowmind.llm.choosing import model_named
-from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.running import run, run_batch
 from flowmind.trace.task import Example, Task
@@ -86,8 +86,7 @@ async def _closing(model: ChatModel, work: Coroutine[Any, Any, dict[str, Any]]) 
     try:
         return await work
     finally:
-        if isinstance(model, OpenAIChat):
-            await model.aclose()
+        await model.aclose()
 
 
 class _Writer:
@@ -198,7 +197,7 @@ class _Writer:
         box = LocalSandbox(offered, self.pools[0])
         worked = task.model_copy(update={"examples": (Example(input=cases[0], output=None),)})
         solution = await solve(worked, box, self.model, Settings(mode="es-react", seed=self.seed))
-        if not solution.exec_complete:
+        if not any(map(is_complete, solution.traces)):
             raise Dropped("the model did not finish its own task")
         if solution.workflow is None or not solution.graph_valid:
             raise Dropped("no sound workflow came of its trace")

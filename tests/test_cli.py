@@ -19,7 +19,7 @@ from flowbench_synth import cli as builder
 from flowmind.build.settings import MODES
 from flowmind.cli import main as cli
 from flowmind.formats.catalog import FORMATS
-from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox import isolation, workers
 from tools_registry.sandbox.workers import WorkerPool

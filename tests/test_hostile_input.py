@@ -23,8 +23,9 @@ from flowmind.base import files
 from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import parse_json
 from flowmind.formats.own import from_own
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.testing import Fault, FaultyServer, ScriptedChat, completion
+from flowmind.llm.testing import ScriptedChat, completion
 from flowmind.protocols import Brief, ChatRequest, Message, Reply
 from flowmind.run.running import run
 from flowmind.trace.events import Called, Trace

@@ -29,7 +29,7 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, run_of
 from flowmind.build.induction.telling import evidence, questions
 from flowmind.build.settings import Settings
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from reference_interpreter import Document, call, compute, condition, end, sketch
-from tiny import FIRST_TEST, Row, called, records
+from tiny import FIRST_TEST, Row, called, judged, records
 
 from experiments import evaluating
 from flowmind.agents.turns import Budget
@@ -25,7 +25,8 @@ from flowmind.build.induction.inducing import induce
 from flowmind.build.settings import Settings
 from flowmind.build.verification.checks import influence, leaks
 from flowmind.build.verification.work import Work
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.llm.testing import ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace, Turn
@@ -310,7 +311,7 @@ def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> Non
     solution = solved(loud("abc", "Ann"), TEXTS, chat, "induction", verify=2)
     assert 'ended with "ABC!", but the right answer is "CBA!"' in told(chat.requests[4])
     assert [trace.answer for trace in solution.traces] == ["ABC!", "ANN!", "CBA!"]
-    assert solution.exec_correct is honest
+    assert judged(solution, loud("abc", "Ann")).exec_correct is honest
     assert (gives(solution, TEXTS, {"text": "xy"}) == ["YX!"]) is honest
 
 
@@ -348,6 +349,9 @@ class Able:
         self.worked += [n for n in map(int, given[-1:]) if n not in self.worked]
         messages = [{"role": one.role, "content": one.content} for one in request.messages]
         return Reply(text=able({"messages": messages}), input_tokens=1, output_tokens=1)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def branching(n: int) -> list[str]:
