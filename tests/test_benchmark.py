@@ -670,11 +670,11 @@ def test_the_manifest_tells_how_it_was_made(built: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--size", "0"], "a benchmark has at least 1 instance"),
+        (["--size", "0"], "give a number of at least 1"),
         (["--categories", "poetry"], "'poetry' is none of mathematical_computation"),
-        (["--categories", ","], "name at least one"),
+        (["--categories", ","], "give at least one"),
         (["--backend", "llm"], "needs --model"),
-        (["--model", "x"], "goes with --backend llm"),
+        (["--model", "x"], "needs --backend llm"),
     ],
 )
 def test_bad_options_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
