@@ -28,7 +28,7 @@ from flowmind.build.induction.planning import variants
 from flowmind.build.induction.search import Induced, Inducers, Request, drafts
 from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tiny import called, capable, records, tiny_benchmark, told_last, with_server
 
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.run.running import run_batch
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog

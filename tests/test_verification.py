@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from reference_interpreter import Document, call, compute, condition, end, sketch
-from tiny import FIRST_TEST, Row, called, records
+from tiny import FIRST_TEST, Row, called, judged, records
 
 from experiments import evaluating
 from flowmind.agents.turns import Budget
@@ -26,7 +26,8 @@ from flowmind.build.executions import AgentExecutions, Demonstrate
 from flowmind.build.induction.search import induce
 from flowmind.build.settings import Settings
 from flowmind.build.verification.trials import Work, influence, leaks
-from flowmind.llm.testing import Fault, FaultyServer, ScriptedChat, action
+from flowmind.llm.faulty_server import Fault, FaultyServer
+from flowmind.llm.testing import ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace, Turn
@@ -311,7 +312,7 @@ def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> Non
     solution = solved(loud("abc", "Ann"), TEXTS, chat, "induction", verify=2)
     assert 'ended with "ABC!", but the right answer is "CBA!"' in told(chat.requests[4])
     assert [trace.answer for trace in solution.traces] == ["ABC!", "ANN!", "CBA!"]
-    assert (solution.worked[2] == 0) is honest
+    assert judged(solution, loud("abc", "Ann")).exec_correct is honest
     assert (gives(solution, TEXTS, {"text": "xy"}) == ["YX!"]) is honest
 
 
@@ -349,6 +350,9 @@ class Able:
         self.worked += [n for n in map(int, given[-1:]) if n not in self.worked]
         messages = [{"role": one.role, "content": one.content} for one in request.messages]
         return Reply(text=able({"messages": messages}), input_tokens=1, output_tokens=1)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def branching(n: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowmind.base.errors import InputError
+from flowmind.build.brief import execute_brief
 from flowmind.build.building import Built, build
 from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment, Joint
@@ -13,7 +14,6 @@ from flowmind.build.executions import (
     Execution,
     Executions,
     budget_left,
-    execute_brief,
     make_agent,
 )
 from flowmind.build.induction.search import Inducer, drafts_in_thread

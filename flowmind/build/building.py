@@ -8,10 +8,10 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from flowmind.build.brief import summarize_brief
+from flowmind.build.brief import summarize_brief, without_example
 from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Executions, make_agent, without_example
+from flowmind.build.executions import Executions, make_agent
 from flowmind.build.induction.control_flow import run_of
 from flowmind.build.induction.evidence import evidence, questions, with_plan
 from flowmind.build.induction.search import Inducer, drafts_in_thread, straight

@@ -88,9 +88,8 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     """
     if work.model is None or not work.may_ask:
         return None
-    parts = [Message(role=part.role, content=part.content) for part in prompts.conversation(prompt)]
     request = ChatRequest(
-        messages=(*parts, Message(role="user", content=text)),
+        messages=(*prompts.conversation(prompt), Message(role="user", content=text)),
         reply="text",
         max_tokens=REPLY_TOKENS,
         temperature=work.settings.temperature,
