@@ -1,4 +1,4 @@
-# FlowMind. Every target sets up .venv first when needed.
+# Every target creates .venv first if it does not exist.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -15,11 +15,11 @@ FLAGS ?=
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup exp serve test check report clean
-help:  ## this list
+help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=file"
 
-setup: $(VENV)/.ready  ## make .venv and install the project into it
+setup: $(VENV)/.ready  ## create .venv and install the project into it
 
 $(VENV)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,14 +27,14 @@ $(VENV)/.ready: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-exp: $(VENV)/.ready $(BENCH)/manifest.json  ## run an experiment, resumed by the same command
+exp: $(VENV)/.ready $(BENCH)/manifest.json  ## build the benchmark and run an experiment; the same command resumes it
 	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --out $(OUT) --seed $(SEED)) \
 	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)
 
-serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on this machine's GPU until Ctrl-C, with FLAGS="--port 8001 …"
+serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on the GPU until Ctrl-C; takes FLAGS="--port 8001 …"
 	@$(BIN)/flowmind serve $(MODEL) --dry-run $(FLAGS) > /dev/null
 	@$(BIN)/python -c 'import sys; from flowmind.llm import serving; sys.exit(serving.missing("$(MODEL)", package=False))'
 	@$(BIN)/python -c 'import sys; from importlib import util; sys.exit(util.find_spec("vllm") is None)' || { \
@@ -42,21 +42,21 @@ serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on this machine's GPU u
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[vllm]'; }
 	@$(BIN)/flowmind serve $(MODEL) $(FLAGS)
 
-test: $(VENV)/.ready  ## the tests
+test: $(VENV)/.ready  ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-check: $(VENV)/.ready  ## format, lint, types
+check: $(VENV)/.ready  ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright
 
-bench: $(VENV)/.bench  ## performance against peers, under 10 minutes; tables here, all values in runs/bench.json
+bench: $(VENV)/.bench  ## compare the speed with other libraries (under 10 minutes); all values go to runs/bench.json
 	@$(BIN)/python -m experiments.bench --json runs/bench.json
 
 $(VENV)/.bench: $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	@touch $@
 
-report: $(VENV)/.ready  ## tables and report.html of RUN=dir (default: all of runs), from the records
+report: $(VENV)/.ready  ## write tables and report.html of RUN=dir (default: all of runs)
 	@$(BIN)/flowmind report $(RUN)
 
-clean:  ## remove .venv, the built benchmark and caches (runs stay)
+clean:  ## remove .venv, the benchmark and caches, but not the runs
 	rm -rf $(VENV) bench build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from flowmind.base.errors import ModelUnavailable
 from flowmind.llm.models import find, reach
-from flowmind.llm.serving import ServeOptions, Server, missing
+from flowmind.llm.serve_command import ServeOptions
+from flowmind.llm.serving import Server, missing
 
 
 @contextmanager

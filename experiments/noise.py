@@ -24,8 +24,7 @@ from experiments.tables import markdown
 from flowmind.api.pipeline import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
 from flowmind.build.settings import Settings
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import run_many

@@ -10,14 +10,13 @@ from typing import Any
 from experiments.options import RunOptions
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.choosing import model_named
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.fingerprints import fingerprint
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.sources import ToolSource
@@ -38,6 +37,9 @@ class Silent:
             ModelUnavailable: Always.
         """
         raise ModelUnavailable(f"{self.name}: a replay asks no model")
+
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
 
 
 class Services(Closing):
@@ -80,8 +82,8 @@ class Services(Closing):
         """The bound on requests, or on cases if the model is embedded, at the same time."""
         concurrency = self.options.concurrency
         if isinstance(concurrency, int):
-            return FixedLimit(concurrency)
-        return AdaptiveLimit() if self.remote else FixedLimit(2 * (os.cpu_count() or 1))
+            return Limit(concurrency)
+        return AdaptiveLimit() if self.remote else Limit(2 * (os.cpu_count() or 1))
 
     @property
     def remote(self) -> bool:
@@ -167,8 +169,7 @@ class Services(Closing):
     async def disconnect(self) -> None:
         """Closes the connections of the models; for the event loop that used them."""
         for model in {id(model): model for model in self._made("models", {}).values()}.values():
-            if isinstance(model, OpenAIChat):
-                await model.aclose()
+            await model.aclose()
 
     def close(self) -> None:
         """Stops the processes and the workers that were started."""

@@ -1,4 +1,4 @@
-"""The blueprint: one task of the benchmark as its author wrote it, before a seed makes instances of it."""
+"""The blueprint: a task as its author wrote it. A seed makes instances of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A task: text, inputs, gold workflow, and what varies with the seed."""
+    """A task with its wordings, inputs, gold workflow and parameters."""
 
     id: str
     """`<math|data|string|logic>_<what>`; unique."""
@@ -27,19 +27,19 @@ class Blueprint:
     """easy: linear, 2 to 4 calls. medium: a branch or an iteration. hard: both."""
     control_flow: ControlFlow
     texts: Sequence[str]
-    """Two or more wordings of the same task, with `{param}` for parameters. No tool names, no recipe."""
+    """Two or more wordings of the same task, with `{param}` for parameters. They name no tools and list no steps."""
     inputs: Mapping[str, JSONSchema]
     """The input variables with their schemas; each has a `description`."""
     sample: Callable[[Random, Params], dict[str, Any]]
-    """Draws inputs, edge cases among them."""
+    """Draws inputs, including edge cases."""
     steps: Callable[[Params], Sequence[Step]]
-    """The gold workflow for given parameters."""
+    """The steps of the gold workflow for values of the parameters."""
     oracle: Callable[[dict[str, Any], Params], Any]
-    """The answer computed without the tools, in plain Python: an independent second opinion."""
+    """Computes the answer in plain Python without the tools, as an independent check."""
     params: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    """For each parameter the values to choose from."""
+    """The possible values of each parameter."""
     neighbours: Sequence[str] = ()
-    """Tools that are offered although the gold workflow does not use them: near misses."""
+    """Offered tools that are similar to those of the gold workflow, which does not use them."""
 
 
 def integer(description: str) -> JSONSchema:
@@ -58,7 +58,7 @@ def text(description: str) -> JSONSchema:
 
 
 def boolean(description: str) -> JSONSchema:
-    """A truth value as input."""
+    """A boolean input."""
     return {"type": "boolean", "description": description}
 
 
@@ -78,7 +78,7 @@ def texts(description: str) -> JSONSchema:
 
 
 def booleans(description: str) -> JSONSchema:
-    """A list of truth values as input."""
+    """A list of booleans as input."""
     return {"type": "array", "items": {"type": "boolean"}, "description": description}
 
 
@@ -100,5 +100,5 @@ def obj(description: str, **fields: str) -> JSONSchema:
 
 
 def mapping(description: str, kind: str) -> JSONSchema:
-    """An object as input whose keys vary and whose values have one JSON type."""
+    """An object with any keys as input; its values have one JSON type."""
     return {"type": "object", "additionalProperties": {"type": kind}, "description": description}

@@ -1,25 +1,24 @@
 """Builds the benchmark in four stages: tool synthesis, tool quality checks, task and workflow synthesis, filtering.
 
-Same seed, same bytes: everything random comes from a generator that is seeded by the benchmark's seed and the
-blueprint's id, no file carries a time, and processes that work side by side share nothing.
+The same seed gives the same bytes: each random generator is seeded with the benchmark's seed and the instance's id, no
+file contains a time, and the worker processes share nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tqdm
 
+from flowbench_synth.audit import TaskAudit, audit_task, own_pools, solved_by_search
 from flowbench_synth.card import card, figures
 from flowbench_synth.composition import SIZE, Slot, plan
-from flowbench_synth.filtering import TaskAudit, audit_task
-from flowbench_synth.floor import solved_by_search
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, stage
 from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
@@ -32,29 +31,28 @@ from tools_registry import catalog
 from tools_registry.catalog import CATEGORIES, CatalogTool, Category
 from tools_registry.sandbox.environments import WorkerPool
 
-FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
 SOURCES = "tool_sources.jsonl"
-"""Only where the tools are not those of the catalog."""
+"""A further file of a benchmark whose tools are not those of the catalog."""
 
 
 class Made(NamedTuple):
-    """An instance that passed its audit, or why none did."""
+    """The result of constructing an instance; without an instance no attempt passed its audit."""
 
     instance: Instance | None
     audit: TaskAudit | None
     rejected: tuple[str, ...]
-    """Why earlier attempts were dropped."""
-    found: bool
-    """Whether the search model solves it."""
+    """The reason why each earlier attempt was dropped."""
+    solved: bool
+    """Whether the `search` model solves the instance."""
 
 
 def build(
     seed: int, out: Path, size: int = SIZE, categories: Sequence[Category] = CATEGORIES, quiet: bool = False
 ) -> dict[str, Any]:
-    """Writes the benchmark of a seed to a folder, from blueprints; gives its manifest.
+    """Writes the benchmark of a seed, made from blueprints, to a folder and returns its manifest.
 
     Raises:
-        BuildError: If an instance cannot be made sound with this seed.
+        BuildError: If no attempt at an instance passes its audit.
         OSError: If the folder cannot be written.
     """
     slots = plan(all_blueprints(), seed, size, categories)
@@ -64,10 +62,10 @@ def build(
     if lost:
         raise BuildError(f"tool {lost[0][0]!r}: {lost[0][1]}")
     made = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
-    rejected = [(slot.id, reason) for slot, one in zip(slots, made, strict=True) for reason in one.rejected]
-    for slot, one in zip(slots, made, strict=True):
-        if one.instance is None:
-            raise BuildError(f"{slot.id}: {one.rejected[-1]}")
+    rejected = [(slot.id, reason) for slot, result in zip(slots, made, strict=True) for reason in result.rejected]
+    for slot, result in zip(slots, made, strict=True):
+        if result.instance is None:
+            raise BuildError(f"{slot.id}: {result.rejected[-1]}")
     stages = [
         stage("tool synthesis", "tools", len(candidates)),
         stage("tool quality checks", "tools", len(tools), lost),
@@ -78,7 +76,7 @@ def build(
 
 
 def construct(slot: Slot, seed: int) -> Made:
-    """The instance of a slot: drawn again, at most a few times, if its audit finds something."""
+    """The instance of a slot; if its audit finds a problem, it is drawn again, at most `ATTEMPTS` times in all."""
     blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
     rejected: list[str] = []
     first, second = own_pools()
@@ -87,16 +85,10 @@ def construct(slot: Slot, seed: int) -> Made:
         workflow = Workflow.model_validate(instance.gold.workflow)
         audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
         if not audit.problems:
-            found = solved_by_search(instance.task, instance.tests, catalog.load(), first)
-            return Made(instance, audit, tuple(rejected), found)
+            solved = solved_by_search(instance.task, instance.tests, catalog.load(), first)
+            return Made(instance, audit, tuple(rejected), solved)
         rejected.append("; ".join([audit.problems[0], *audit.survivors]))
     return Made(None, None, tuple(rejected), False)
-
-
-@cache
-def own_pools() -> tuple[WorkerPool, WorkerPool]:
-    """Two pools of one worker each, for the life of this process."""
-    return WorkerPool(1), WorkerPool(1)
 
 
 def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:
@@ -107,8 +99,8 @@ def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: boo
 def write(
     out: Path, seed: int, backend: str, made: Sequence[Made], tools: Sequence[CatalogTool], stages: Sequence[Stage]
 ) -> dict[str, Any]:
-    """Writes the files of a benchmark; gives its manifest."""
-    kept = [(one.instance, one.audit, one.found) for one in made if one.instance is not None and one.audit is not None]
+    """Writes the files of a benchmark and returns its manifest."""
+    kept = [(m.instance, m.audit, m.solved) for m in made if m.instance is not None and m.audit is not None]
     instances = [instance for instance, _, _ in kept]
     known = {tool.spec.name: tool for tool in tools}
     named = sorted({name for instance in instances for name in instance.task.tools})
@@ -136,7 +128,7 @@ def write(
         "sha256": hashes,
         "statistics": statistics([instance.task for instance in instances], [i.tests for i in instances]),
         "stages": [report.model_dump(mode="json") for report in stages],
-        "search_floor": _floor([(instance.task.difficulty, found) for instance, _, found in kept]),
+        "search_floor": _floor([(instance.task.difficulty, solved) for instance, _, solved in kept]),
         "audit": [audit.model_dump(mode="json") for _, audit, _ in kept],
     }
     write_text(out / "manifest.json", dump_json(manifest, indent=1) + "\n")
@@ -146,20 +138,14 @@ def write(
     return manifest
 
 
-def _floor(found: Iterable[tuple[str, bool]]) -> dict[str, dict[str, int]]:
-    rows = list(found)
-    return {
-        level: {
-            "solved": sum(solved for name, solved in rows if name == level),
-            "of": sum(name == level for name, _ in rows),
-        }
-        for level in TOOLS
-        if any(name == level for name, _ in rows)
-    }
+def _floor(rows: Sequence[tuple[str, bool]]) -> dict[str, dict[str, int]]:
+    """By difficulty the number of instances that `search` solves, and of all instances."""
+    by_level = {level: [solved for name, solved in rows if name == level] for level in TOOLS}
+    return {level: {"solved": sum(solved), "of": len(solved)} for level, solved in by_level.items() if solved}
 
 
 def statistics(tasks: Sequence[Task], tests: Sequence[Sequence[Example]]) -> dict[str, Any]:
-    """Counts of a benchmark: by category, by difficulty, tools and text length."""
+    """Counts and averages over the instances of a benchmark, by category and by difficulty."""
 
     def count(rows: list[tuple[Task, Sequence[Example]]]) -> dict[str, Any]:
         total = len(rows)
@@ -172,16 +158,11 @@ def statistics(tasks: Sequence[Task], tests: Sequence[Sequence[Example]]) -> dic
         }
 
     rows = list(zip(tasks, tests, strict=True))
+    categories = dict.fromkeys(task.category for task in tasks)
+    levels = [level for level in TOOLS if any(task.difficulty == level for task in tasks)]
     return {
         "all": count(rows),
         "tools": len({name for task in tasks for name in task.tools}),
-        "by_category": {
-            name: count([row for row in rows if row[0].category == name])
-            for name in dict.fromkeys(task.category for task in tasks)
-        },
-        "by_difficulty": {
-            name: count([row for row in rows if row[0].difficulty == name])
-            for name in TOOLS
-            if any(task.difficulty == name for task in tasks)
-        },
+        "by_category": {name: count([row for row in rows if row[0].category == name]) for name in categories},
+        "by_difficulty": {level: count([row for row in rows if row[0].difficulty == level]) for level in levels},
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 from xml.sax.saxutils import escape
 
-from flowbench_synth.floor import BUDGET
+from flowbench_synth.audit import SEARCH_BUDGET
 from flowbench_synth.instance import TOOLS, Stage, stage_table
 from flowmind.trace.task import Task
 
@@ -14,68 +15,76 @@ CANARY = "flowbench_synth canary 6f0d2c1e-7b0a-4a53-9c55-7f1f2f3b9a41"
 _TEXT = """\
 # flowbench_synth, seed {seed}
 
-Tasks for agents that call tools, and for workflows made of what the agents did. Built by `flowbench_synth build
---seed {seed}` (version {version}, backend {backend}); the same seed gives the same bytes, another seed other constants,
-inputs, tools and wordings.
+A benchmark for agents that call tools, and for workflows built from the traces of these agents. It was built by
+`flowbench_synth build --seed {seed}` (version {version}, backend {backend}). The same seed gives the same files.
+Another seed gives other constants, inputs, offered tools and wordings.
 
 ## Composition
 
 {composition}
 
-{tools} different tools are offered in all. Difficulties: easy tasks are linear, with 2 to 4 calls; medium ones branch
-or iterate; hard ones do both. The numbers of instances, tests, examples and tools follow the FlowMind paper (appendix
-A, tables 3 and 4); the tasks are written anew.
+The tasks offer {tools} different tools in all. Easy tasks are linear and have 2 to 4 calls. Medium tasks branch or
+iterate. Hard tasks do both. The numbers of instances, tests, examples and tools are those of the FlowMind paper
+(appendix A, tables 3 and 4). The tasks are new.
 
 ![Tools offered, by difficulty](tools_by_difficulty.svg)
 ![Words in the text, by difficulty](words_by_difficulty.svg)
 
-## What a task is
+## Tasks and files
 
-A text, named inputs, tools known by their documentation, and examples; its held-out tests are seen by no agent. A
-workflow solves a task if it gives the golden answer on every test, compared exactly. Golden answers were computed by
-the gold workflow in the sandbox{oracle}.
+A task has a text, named inputs, documented tools and examples. Agents do not see its held-out tests. A workflow
+solves a task if its answer to every test equals the golden answer exactly. The golden answers were computed by the
+gold workflow in the sandbox{oracle}.
 
-Files: `instances.jsonl` (task text, inputs, tools, examples), `tests.jsonl` (held-out tests), `gold.jsonl` (gold
-workflow and its trace on the first example), `tools.jsonl` (tool specs), `manifest.json` (seed, version, sha256 of
-each file, statistics, yields, audit of each task).
+| file | contents |
+| --- | --- |
+| `instances.jsonl` | task text, inputs, tools, examples |
+| `tests.jsonl` | held-out tests |
+| `gold.jsonl` | gold workflow, and its trace on the first example |
+| `tools.jsonl` | tool specs |
+| `manifest.json` | seed, version, sha256 of each file, statistics, yields of the stages, audit of each task |
 
-## How it was made
+## Construction
 
 {stages}
 
 ## Audit
 
-`flowbench_synth check` repeats it. Each gold workflow passes its tests twice, in two workers, with equal traces; no
-test's input equals an example's; the tests take every branch; no text names a tool. Mutants are small wrong versions
-of a gold workflow: a call dropped, another tool in its place, a constant or comparison changed, a branch swapped.
+`flowbench_synth check` repeats the audit. Each gold workflow passes its tests in two workers with equal traces. No
+test has the input of an example. The tests take every branch. No text names a tool. Mutants are small wrong versions
+of a gold workflow: a dropped call, a replaced tool, a changed constant or comparison, a swapped branch. The tests of
+a task kill a mutant if it fails one of them. The trivial agents answer null, a constant, the answer of an example, an
+input, or the result of one call.
 
 {audit}
 
 ## Search floor
 
-What the embedded `search` model solves (at most {budget} tool calls tried a task, mode es-react): it is no language
-model and reads hardly more of a text than its numbers, so this much needs no language.
+The tasks that the embedded `search` model solves with at most {budget} tool calls for each task, in the mode
+es-react. `search` is not a language model. It reads little more of a text than its numbers, so these tasks need no
+language model.
 
 {floor}
 
 ## Known limits
 
-The tasks are synthetic and in English; every tool is a pure function without noise, failures or side effects. Answers
-are compared exactly, so a right procedure with another format of the answer fails. Two or three examples do not settle
-every rule: the text does. Examples and tests are chosen from drawn inputs so that they tell the gold from its mutants;
-they are no random sample of what could occur.
+- The tasks are synthetic and in English.
+- Every tool is a pure function without noise, failures or side effects.
+- Answers are compared exactly, so a correct procedure with another format of the answer fails.
+- The text of a task defines every rule; two or three examples do not show all of them.
+- Examples and tests are chosen from drawn inputs so that they kill mutants. They are not a random sample.
 
 ## Licence and citation
 
-Apache-2.0. No record is about a real person or company. Cite it as: flowbench_synth, seed {seed}, version {version}, of
-the FlowMind project, after the benchmark of the FlowMind paper ("Execute-Summarize").
+Apache-2.0. No record describes a real person or company. Cite it as: flowbench_synth, seed {seed}, version {version},
+of the FlowMind project, after the benchmark of the FlowMind paper ("Execute-Summarize").
 
-Do not train on it. This line is there to find it in training data: {canary}
+Do not train on this benchmark. The following string identifies it in training data: {canary}
 """
 
 
 def card(manifest: dict[str, Any]) -> str:
-    """The card as Markdown."""
+    """The dataset card as Markdown."""
     return _TEXT.format(
         seed=manifest["seed"],
         version=manifest["version"],
@@ -85,7 +94,7 @@ def card(manifest: dict[str, Any]) -> str:
         oracle=" and confirmed by an independent calculation" if manifest["backend"] == "blueprints" else "",
         stages=stage_table(Stage.model_validate(row) for row in manifest["stages"]),
         audit=audit_table(manifest["audit"]),
-        budget=f"{BUDGET:,}",
+        budget=f"{SEARCH_BUDGET:,}",
         floor=floor_table(manifest["search_floor"]),
         canary=CANARY,
     )
@@ -105,7 +114,7 @@ def composition_table(statistics: dict[str, Any]) -> str:
 
 
 def audit_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Mutants killed and what trivial agents pass, by difficulty, as a Markdown table; then the survivors."""
+    """The killed mutants and the trivial agents' scores by difficulty, as a Markdown table; then the survivors."""
     agents = list(rows[0]["trivial"]) if rows else []
     head = ["", "tasks", "with problems", "mutants", "killed %", *(f"{name}: tests % / tasks" for name in agents)]
     lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
@@ -124,7 +133,7 @@ def audit_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def floor_table(floor: dict[str, Any]) -> str:
-    """The share that `search` solves, by difficulty, as a Markdown table."""
+    """The share of tasks that `search` solves by difficulty, as a Markdown table."""
     lines = ["| difficulty | solved | of | % |", "| --- | --- | --- | --- |"]
     rows = {**floor, "all": {key: sum(row[key] for row in floor.values()) for key in ("solved", "of")}}
     for name, row in rows.items():
@@ -133,7 +142,7 @@ def floor_table(floor: dict[str, Any]) -> str:
 
 
 def figures(tasks: Sequence[Task]) -> dict[str, str]:
-    """The composition as drawings: file name → SVG."""
+    """The drawings of the composition: file name → SVG."""
     return {
         "tools_by_difficulty.svg": _strip("Tools offered", tasks, lambda task: len(task.tools)),
         "words_by_difficulty.svg": _strip("Words in the text", tasks, lambda task: len(task.query.split())),
@@ -145,7 +154,7 @@ _WIDTH, _ROW, _LEFT, _TOP = 640, 70, 80, 40
 
 
 def _strip(title: str, tasks: Sequence[Task], measure: Callable[[Task], int]) -> str:
-    """A row for each difficulty: how many tasks have each value, and the mean as a line."""
+    """A row for each difficulty: a bar for the number of tasks with each value, and a line for the mean."""
     levels = [level for level in TOOLS if any(task.difficulty == level for task in tasks)]
     values = {level: [measure(task) for task in tasks if task.difficulty == level] for level in levels}
     top = max(max(row) for row in values.values())
@@ -159,17 +168,17 @@ def _strip(title: str, tasks: Sequence[Task], measure: Callable[[Task], int]) ->
     ]
     for row, level in enumerate(levels):
         base = _TOP + _ROW * (row + 1) - 12
-        found = values[level]
-        most = max(found.count(value) for value in set(found))
+        counts = Counter(values[level])
+        most = max(counts.values())
         parts.append(f'<text x="8" y="{base - 18}">{level}</text>')
         parts.append(f'<line x1="{_LEFT}" y1="{base}" x2="{_WIDTH - 30}" y2="{base}" stroke="#999999"/>')
-        for value in sorted(set(found)):
-            tall = 46 * found.count(value) / most
+        for value, count in sorted(counts.items()):
+            tall = 46 * count / most
             parts.append(
                 f'<rect x="{_LEFT + value * scale - 2.5:.1f}" y="{base - tall:.1f}" width="5" height="{tall:.1f}" '
-                f'fill="{_COLOURS[level]}"><title>{value}: {found.count(value)} tasks</title></rect>'
+                f'fill="{_COLOURS[level]}"><title>{value}: {count} tasks</title></rect>'
             )
-        mean = sum(found) / len(found)
+        mean = sum(values[level]) / len(values[level])
         x = f"{_LEFT + mean * scale:.1f}"
         parts.append(f'<line x1="{x}" y1="{base - 50}" x2="{x}" y2="{base}" stroke="#222222" stroke-dasharray="3 2"/>')
         parts.append(f'<text x="{x}" y="{base - 52}" text-anchor="middle" font-size="11">{mean:.1f}</text>')

@@ -1,16 +1,16 @@
-"""Certifies the formats: gold workflows written in each format are run there, and give what our own executor gives.
+"""Certifies the formats: runs every gold workflow in each format, and compares the answers with our own executor's.
 
-Formats that can be read back are read back, checked and run by the executor. Python and LangGraph are run themselves,
-with tools that call the sandbox. Serverless Workflow is run by an interpreter of its own with the real jq, where the
-package `jq` is installed. An answer agrees if it equals the executor's exactly; where the executor fails, the other
-must fail, too.
+Formats that can be read are read back, checked and run by the executor. Python and LangGraph are run themselves, with
+tools that call the sandbox. Serverless Workflow is run by an interpreter of its own with the real jq, where the package
+`jq` is installed. An answer agrees if it equals the executor's. Where the executor fails, the other must fail, too; the
+clean form of Python checks nothing, so it is not run there.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +25,7 @@ from flowmind.base.files import read_lines
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.formats.langgraph import to_langgraph
-from flowmind.formats.pycode import tools_of
-from flowmind.formats.python import python_names
+from flowmind.formats.python import to_function
 from flowmind.run.running import Ran, run_many
 from flowmind.trace.task import Benchmark, benchmark_tools
 from flowmind.workflow.checking import check
@@ -36,19 +35,19 @@ from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
 Runner = Callable[[dict[str, Any]], Any]
-"""Gives the answer to an input; raises what it likes if there is none."""
+"""Returns the answer to an input; raises any exception if there is none."""
 
 
 class Certificate(Record):
-    """What came of a format."""
+    """The result for one format."""
 
     format: str
     workflows: int = 0
-    """That were written; a workflow that the format refuses is a difference."""
+    """The number of workflows that were written; one that the format refuses is a difference."""
     tests: int = 0
     agree: int = 0
     exact: int = 0
-    """Workflows of which everything was kept."""
+    """The number of workflows of which everything was kept."""
     approximated: int = 0
     """Parts of workflows that the exporter calls approximated."""
     lost: int = 0
@@ -57,7 +56,7 @@ class Certificate(Record):
     differences: tuple[str, ...] = ()
 
 
-class _Made(NamedTuple):
+class _Runnable(NamedTuple):
     run: Callable[[Sequence[dict[str, Any]]], list[Any]]
     """Answers to inputs; `FAILED` where there is none."""
     fidelity: Fidelity
@@ -69,13 +68,14 @@ class _Failed:
 
 
 FAILED = _Failed()
-"""In the place of an answer."""
+"""Stands for an answer if there is none."""
 
 
 def certified_formats() -> list[str]:
     """The formats that can be certified with what is installed."""
-    found = [name for name, form in FORMATS.items() if form.reads and name != "node-edge"] + ["python", "langgraph"]
-    return [*found, *(["serverless"] if importlib.util.find_spec("jq") else [])]
+    names = [name for name, form in FORMATS.items() if form.reads and name != "node-edge"]
+    names += ["python", "python --strict", "langgraph"]
+    return [*names, *(["serverless"] if importlib.util.find_spec("jq") else [])]
 
 
 def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Certificate]:
@@ -93,21 +93,21 @@ def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Cer
         raise InputError(f"--formats: {min(unknown)!r} is none of {', '.join(certified_formats())}")
     benchmark, sources = Benchmark.load(folder), benchmark_tools(folder)
     golds = {row.id: Workflow.model_validate(row.workflow) for row in read_lines(folder / "gold.jsonl", Gold)}
-    found = {name: Certificate(format=name) for name in names}
+    certificates = {name: Certificate(format=name) for name in names}
     with WorkerPool(1) as pool, tqdm.tqdm(total=len(golds) * len(names), disable=quiet or None, unit="workflow") as bar:
         for task, workflow in golds.items():
-            tools = tools_of(workflow)
+            tools = workflow.tool_names
             box = LocalSandbox([sources[name] for name in tools], pool)
             cases = [test.input for test in benchmark.tests[task]]
-            wanted = [_told(ran) for ran in run_many(workflow, cases, box)]
+            wanted = [_answer(ran) for ran in run_many(workflow, cases, box)]
             for name in names:
                 bar.set_description(name)
-                found[name] = _with(found[name], task, workflow, box, cases, wanted)
+                certificates[name] = _with(certificates[name], task, workflow, box, cases, wanted)
                 bar.update()
-    return list(found.values())
+    return list(certificates.values())
 
 
-def _told(ran: Ran) -> Any:
+def _answer(ran: Ran) -> Any:
     return ran.answer if ran.ok else FAILED
 
 
@@ -121,25 +121,26 @@ def _with(
 ) -> Certificate:
     """A certificate with one more workflow."""
     try:
-        made = _made(so_far.format, workflow, box)
+        runnable = _runnable(so_far.format, workflow, box)
     except (InputError, ValueError) as error:
         return so_far.model_copy(update={"differences": (*so_far.differences, f"{task}: {error}")})
-    answers = made.run(cases)
-    pairs = list(enumerate(zip(answers, wanted, strict=True)))
+    numbers = [n for n, other in enumerate(wanted) if so_far.format != "python" or other is not FAILED]
+    answers = runnable.run([cases[number] for number in numbers])
+    pairs = [(number, (answer, wanted[number])) for number, answer in zip(numbers, answers, strict=True)]
     differing = [
         f"{task}, test {number}: {answer!r} instead of {other!r}"
         for number, (answer, other) in pairs
         if not (answer is other if FAILED in (answer, other) else json_equal(answer, other))
     ]
-    fidelity = made.fidelity
+    fidelity = runnable.fidelity
     notes = dict(so_far.notes)
     for note in (*fidelity.approximated, *fidelity.lost):
         notes[note.note] = notes.get(note.note, 0) + 1
     return Certificate(
         format=so_far.format,
         workflows=so_far.workflows + 1,
-        tests=so_far.tests + len(cases),
-        agree=so_far.agree + len(cases) - len(differing),
+        tests=so_far.tests + len(pairs),
+        agree=so_far.agree + len(pairs) - len(differing),
         exact=so_far.exact + fidelity.exact,
         approximated=so_far.approximated + len(fidelity.approximated),
         lost=so_far.lost + len(fidelity.lost),
@@ -148,49 +149,42 @@ def _with(
     )
 
 
-def _made(name: str, workflow: Workflow, box: LocalSandbox) -> _Made:
+def _runnable(name: str, workflow: Workflow, box: LocalSandbox) -> _Runnable:
     specs = box.specs
-    form = FORMATS[name]
-    export = form.exporter(workflow, specs)
-    if name == "python":
-        return _Made(_each(_python(export.text, workflow, _callables(box))), export.fidelity)
+    form = FORMATS[name.removesuffix(" --strict")]
+    strict = name.endswith("--strict")
+    export = form.exporter(workflow, specs, strict=True) if strict else form.exporter(workflow, specs)
+    if name.startswith("python"):
+        function = to_function(workflow, _callables(box), specs=specs, strict=strict)
+        return _Runnable(_each(lambda inputs: function(**inputs)), export.fidelity)
     if name == "langgraph":
         graph = to_langgraph(workflow, _callables(box), specs=specs)
-        return _Made(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
+        return _Runnable(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
     if name == "serverless":
         document = json.loads(export.text)
-        return _Made(_each(partial(run_document, document, _callables(box))), export.fidelity)
+        return _Runnable(_each(partial(run_document, document, _callables(box))), export.fidelity)
     assert form.importer is not None
     back = form.importer(export.text)
     if problems := check(back, specs):
         raise ValueError(f"read back, it is not sound: {problems[0]}")
-    return _Made(partial(_run_back, back, box), export.fidelity)
+    return _Runnable(partial(_run_back, back, box), export.fidelity)
 
 
 def _run_back(workflow: Workflow, box: LocalSandbox, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    return [_told(ran) for ran in run_many(workflow, cases, box)]
+    return [_answer(ran) for ran in run_many(workflow, cases, box)]
 
 
 def _each(run: Runner) -> Callable[[Sequence[dict[str, Any]]], list[Any]]:
     def answers(cases: Sequence[dict[str, Any]]) -> list[Any]:
-        found: list[Any] = []
+        results: list[Any] = []
         for inputs in cases:
             try:
-                found.append(run(json.loads(json.dumps(inputs))))
+                results.append(run(json.loads(json.dumps(inputs))))
             except Exception:  # whatever an export raises, it gave no answer
-                found.append(FAILED)
-        return found
+                results.append(FAILED)
+        return results
 
     return answers
-
-
-def _python(text: str, workflow: Workflow, tools: Mapping[str, Callable[..., Any]]) -> Runner:
-    """The function of an exported module."""
-    scope: dict[str, Any] = {"__name__": "exported"}
-    exec(compile(text, f"<{workflow.name}>", "exec", dont_inherit=True), scope)
-    names = python_names(workflow)
-    given = {"tools": tools} if tools else {}
-    return lambda inputs: scope[names[""]](**{names[key]: value for key, value in inputs.items()}, **given)
 
 
 def _callables(box: LocalSandbox) -> dict[str, Callable[..., Any]]:
@@ -207,21 +201,14 @@ def _call(box: LocalSandbox, tool: str, /, **args: Any) -> Any:
 
 def table(certificates: Sequence[Certificate]) -> str:
     """The certificates as a Markdown table."""
-    lines = [
-        "| format | workflows | tests | agree | kept whole | parts approximated | parts lost |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {one.format} | {one.workflows} | {one.tests} | {one.agree} | {one.exact} | {one.approximated} "
-            f"| {one.lost} |"
-            for one in certificates
-        ),
-    ]
-    return "\n".join(lines)
+    columns = ["format", "workflows", "tests", "agree", "kept whole", "parts approximated", "parts lost"]
+    rows = [(c.format, c.workflows, c.tests, c.agree, c.exact, c.approximated, c.lost) for c in certificates]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [columns, ["---"] * len(columns), *rows])
 
 
 def notes(certificates: Sequence[Certificate]) -> Iterator[str]:
-    """What the exporters said was not kept, with how often, and every difference."""
-    for one in certificates:
-        for note, count in sorted(one.notes.items(), key=lambda item: (-item[1], item[0])):
-            yield f"{one.format}: {count} times: {note}"
-        yield from (f"{one.format}: differs: {difference}" for difference in one.differences)
+    """Lines with the notes of the exporters and their counts, and with every difference."""
+    for certificate in certificates:
+        for note, count in sorted(certificate.notes.items(), key=lambda item: (-item[1], item[0])):
+            yield f"{certificate.format}: {count} times: {note}"
+        yield from (f"{certificate.format}: differs: {difference}" for difference in certificate.differences)

@@ -19,8 +19,9 @@ STRATA: Mapping[Category, Mapping[Difficulty, int]] = {
     "string_manipulation": {"easy": 16, "medium": 9, "hard": 5},
     "logical_reasoning": {"easy": 14, "medium": 9, "hard": 4},
 }
-"""Instances by category and difficulty. The sums are the paper's: 43, 41, 30, 27 by category (table 3); 73, 45, 23
-by difficulty (table 4). How a category divides into difficulties it does not say: proportionally."""
+"""Instances by category and difficulty. The sums are those of the paper: 43, 41, 30, 27 by category (table 3); 73, 45,
+23 by difficulty (table 4). The paper does not divide categories into difficulties; the division here is proportional.
+"""
 TESTS: Mapping[Category, int] = {
     "mathematical_computation": 206,
     "data_processing": 203,
@@ -37,11 +38,11 @@ TOOLS_AVERAGE: Mapping[Difficulty, float] = {"easy": 7.7, "medium": 18.4, "hard"
 
 
 class Slot(NamedTuple):
-    """An instance to be made."""
+    """A planned instance."""
 
     blueprint: str
     number: int
-    """1 for the first instance of a blueprint, 2 for its second."""
+    """The number among the instances of the blueprint, from 1."""
     tests: int
     examples: int
     tools: int
@@ -53,7 +54,7 @@ class Slot(NamedTuple):
 
 
 def slots_for(size: int, categories: Sequence[Category] = CATEGORIES) -> list[Category]:
-    """The categories of so many tasks, in the proportions of the whole."""
+    """The categories of a number of tasks, in the proportions of the whole benchmark."""
     wanted: Counts = {(name, "easy"): sum(STRATA[name].values()) for name in categories}
     return [name for (name, _), count in _shared(wanted, size).items() for _ in range(count)]
 
@@ -64,7 +65,7 @@ def plan(
     """The instances of a benchmark, by category and difficulty.
 
     Raises:
-        BuildError: If a category and difficulty that is needed has no blueprint.
+        BuildError: If there is no blueprint of a category and difficulty that the plan needs.
     """
     wanted: Counts = {(name, level): count for name in categories for level, count in STRATA[name].items()}
     counts = _shared(wanted, size)
@@ -76,15 +77,8 @@ def plan(
         chosen += _drawn(pool, count, Random(f"{NAME}/{seed}/{category}/{level}"))
     extra_tests, extra_examples, tools = _extras(chosen, seed)
     return [
-        Slot(
-            item.id,
-            number,
-            4 + (key in extra_tests),
-            2 + (key in extra_examples),
-            tools[key],
-        )
-        for item, number in chosen
-        for key in [(item.id, number)]
+        Slot(*key, 4 + (key in extra_tests), 2 + (key in extra_examples), tools[key])
+        for key in [(item.id, number) for item, number in chosen]
     ]
 
 
@@ -93,9 +87,9 @@ Counts = dict[tuple[Category, Difficulty], int]
 
 
 def _extras(chosen: Sequence[tuple[Blueprint, int]], seed: int) -> tuple[set[Key], set[Key], dict[Key, int]]:
-    """The instances with a fifth test, those with a third example, and the number of tools of each.
+    """The instances with a fifth test, those with a third example, and the number of tools of each instance.
 
-    Third examples go to the tasks with branches and loops first: there is more to show.
+    Third examples go to the more difficult tasks first: an example shows one way through branches and loops.
     """
     by_category: dict[Category, list[tuple[Blueprint, int]]] = defaultdict(list)
     by_level: dict[Difficulty, list[Key]] = defaultdict(list)
@@ -122,7 +116,7 @@ def _extras(chosen: Sequence[tuple[Blueprint, int]], seed: int) -> tuple[set[Key
 
 
 def tool_counts(level: Difficulty, count: int) -> list[int]:
-    """The numbers of tools that the instances of a difficulty offer, with the paper's range and average."""
+    """The numbers of tools that the instances of a difficulty offer. Range and average are those of the paper."""
     low, high = TOOLS[level]
     extra = round(count * (TOOLS_AVERAGE[level] - low))
     most = min(max(extra - count + 1, extra // 3), extra // (high - low))
@@ -131,7 +125,7 @@ def tool_counts(level: Difficulty, count: int) -> list[int]:
 
 
 def _shared(wanted: Counts, size: int) -> Counts:
-    """A size shared out in given proportions: the largest remainders are rounded up."""
+    """Divides a size in given proportions; the largest remainders are rounded up."""
     total = sum(wanted.values())
     exact = {key: size * count / total for key, count in wanted.items()}
     counts = {key: math.floor(share) for key, share in exact.items()}
@@ -142,12 +136,12 @@ def _shared(wanted: Counts, size: int) -> Counts:
 
 
 def _drawn(pool: Sequence[Blueprint], count: int, rng: Random) -> list[tuple[Blueprint, int]]:
-    """A number of instances of a pool: each blueprint once before any is taken again."""
-    found: list[tuple[Blueprint, int]] = []
+    """A number of instances of a pool; each blueprint is used once before one is used again."""
+    drawn: list[tuple[Blueprint, int]] = []
     number = 1
-    while len(found) < count:
-        left = count - len(found)
+    while len(drawn) < count:
+        left = count - len(drawn)
         turn = list(pool) if left >= len(pool) else sorted(rng.sample(list(pool), left), key=lambda item: item.id)
-        found += [(item, number) for item in turn]
+        drawn += [(item, number) for item in turn]
         number += 1
-    return found
+    return drawn

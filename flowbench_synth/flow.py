@@ -1,4 +1,4 @@
-"""A gold workflow written as nested steps, turned into a `Workflow` graph.
+"""A notation for gold workflows: nested steps, which `flow` turns into a `Workflow`.
 
 flow("mean_of_evens", {"numbers": NUMBERS}, [
     call("evens", "filter_even", items=var("numbers")),
@@ -54,7 +54,7 @@ def record(**fields: Any) -> ObjectOf:
 
 @dataclass(frozen=True)
 class Call:
-    """Calls a tool and keeps its result."""
+    """A call of a tool whose result is stored in a variable."""
 
     output: str
     tool: str
@@ -63,7 +63,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Let:
-    """Sets a variable to a binding or to an expression."""
+    """An assignment of a binding or an expression to a variable."""
 
     output: str
     value: Binding | None
@@ -81,7 +81,7 @@ class When:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop whose condition is tested before (`after=False`) or after each round; it goes on while true."""
+    """A loop that runs while its condition is true, which is tested before each round, or after it (`after`)."""
 
     expr: str
     body: Sequence[Step]
@@ -102,7 +102,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Answer:
-    """Ends the workflow."""
+    """The end of the workflow, with its answer."""
 
     output: Binding
 
@@ -126,17 +126,17 @@ def compute(output: str, expr: str) -> Let:
 
 
 def when(expr: str, then: Sequence[Step], otherwise: Sequence[Step] = ()) -> When:
-    """If the expression is true, `then`, else `otherwise`; both go on behind it, unless they answer."""
+    """`then` if the expression is true, else `otherwise`; both continue with the next step unless they answer."""
     return When(expr, then, otherwise)
 
 
 def loop_while(expr: str, body: Sequence[Step]) -> Loop:
-    """While the expression is true, the body: zero rounds are possible."""
+    """The body, repeated while the expression is true; zero rounds are possible."""
     return Loop(expr, body)
 
 
 def repeat_while(expr: str, body: Sequence[Step]) -> Loop:
-    """The body, then again as long as the expression is true: at least one round."""
+    """The body, repeated while the expression is true; there is at least one round."""
     return Loop(expr, body, after=True)
 
 
@@ -148,13 +148,13 @@ def each(
     collect: str | Binding,
     where: str | None = None,
 ) -> Each:
-    """`output = [collect for item in over if where]`, with the body run for each element."""
+    """`output = [collect for item in over if where]`; the body runs for each element."""
     source = var(over) if isinstance(over, str) else over
     return Each(output, source, item, body, var(collect) if isinstance(collect, str) else collect, where)
 
 
 def answer(output: str | Binding) -> Answer:
-    """Ends with the value of a variable or binding."""
+    """The end of the workflow: its answer is the value of a variable or a binding."""
     return Answer(var(output) if isinstance(output, str) else output)
 
 
@@ -163,7 +163,7 @@ def _binding(value: Any) -> Binding:
 
 
 def flow(name: str, inputs: dict[str, JSONSchema], steps: Sequence[Step], description: str = "") -> Workflow:
-    """The workflow of nested steps.
+    """The workflow that nested steps describe.
 
     Raises:
         ValueError: If a path does not end with an answer.
@@ -189,7 +189,7 @@ class _Builder:
     nodes: list[Node] = field(default_factory=list[Node])
     edges: list[Edge] = field(default_factory=list[Edge])
     loose: list[tuple[str, bool | None]] = field(default_factory=list[tuple[str, bool | None]])
-    """The open ends that the next node is attached to: node ids, with the arm if they are conditions."""
+    """The open ends that the next node is connected to: ids of nodes, with the arm of a condition."""
 
     def fresh(self, stem: str) -> str:
         taken = {node.id for node in self.nodes}

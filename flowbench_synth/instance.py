@@ -1,4 +1,4 @@
-"""The data passed between stages: instances, tests, gold workflows, and the report of each stage."""
+"""The records that stages pass on: instances, gold workflows, and the report of each stage."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from flowmind.trace.task import Example, Task
 from tools_registry.specs.spec import Record
 
 NAME = "flowbench_synth"
+FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
+"""The files of a benchmark that its manifest has hashes of."""
 TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
 """Tools offered, by difficulty (FlowMind, appendix A, table 4)."""
 
@@ -30,7 +32,7 @@ class Gold(Record):
 
 
 class Instance(Record):
-    """Everything of one instance, before it is split over the files."""
+    """A task with its tests and its gold workflow; the benchmark stores them in three files."""
 
     task: Task
     tests: tuple[Example, ...]
@@ -38,20 +40,20 @@ class Instance(Record):
 
 
 class Stage(Record):
-    """The numbers of items that a stage received, kept and dropped, with the reasons."""
+    """The report of a stage: the numbers of items that it received, kept and dropped."""
 
     stage: str
     unit: str
     given: int
     kept: int
     dropped: dict[str, int] = Field(default_factory=dict[str, int])
-    """Numbers by reason."""
+    """The number of dropped items by reason."""
     notes: tuple[str, ...] = ()
-    """One line per dropped item."""
+    """One line for each dropped item."""
 
 
 def stage(name: str, unit: str, kept: int, dropped: Iterable[tuple[str, str]] = ()) -> Stage:
-    """The report of a stage; `dropped` has what was dropped, with its reason."""
+    """The report of a stage. `dropped` has the name of each dropped item and the reason."""
     lost: Sequence[tuple[str, str]] = list(dropped)
     return Stage(
         stage=name,
@@ -64,7 +66,7 @@ def stage(name: str, unit: str, kept: int, dropped: Iterable[tuple[str, str]] = 
 
 
 def stage_table(stages: Iterable[Stage]) -> str:
-    """The yields as a Markdown table."""
+    """The reports of the stages as a Markdown table."""
     lines = ["| stage | given | kept | dropped for |", "| --- | --- | --- | --- |"]
     for report in stages:
         reasons = "; ".join(f"{reason} ({count})" for reason, count in report.dropped.items()) or "nothing"

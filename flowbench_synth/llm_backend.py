@@ -1,7 +1,7 @@
-"""The pipeline with a model as its source: it writes tools and tasks, and works the tasks; everything is checked.
+"""The benchmark with a model as its source: the model writes tools and tasks, and executes the tasks.
 
-Stages as in the FlowMind paper (appendix B.3). A task is kept only if the workflow made of the model's own trace
-replays that trace, and if the model cannot answer as well without tools.
+The stages are those of the FlowMind paper (appendix B.3). A task is kept only if the workflow that was built from the
+model's trace gives the answer of that trace, and if the model does not pass the tests without tools.
 """
 
 from __future__ import annotations
@@ -16,22 +16,20 @@ from typing import Any, cast
 
 import tqdm
 
+from flowbench_synth.audit import audit_task, solved_by_search
 from flowbench_synth.builder import Made, write
 from flowbench_synth.composition import slots_for
-from flowbench_synth.coverage import tool_calls
-from flowbench_synth.filtering import audit_task
-from flowbench_synth.floor import solved_by_search
+from flowbench_synth.features import control_flow, tool_calls
 from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, stage, stage_table
 from flowbench_synth.quality import check_tools
-from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import answer_schema, cover, parts_of
 from flowmind.agents.replies import Unreadable, read_object
 from flowmind.api.pipeline import solve
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import Settings
+from flowmind.evaluation.executions import is_complete
 from flowmind.llm.choosing import model_named
-from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.running import run, run_batch
 from flowmind.trace.task import Example, Task
@@ -43,9 +41,9 @@ from tools_registry.specs.schema import SchemaError, json_equal, validator
 BATCH = 4
 """Tools per request."""
 SHOWN = 8
-"""Tools that the writer of a task is shown, and that the task offers."""
+"""Tools that the prompt for a task lists, and that the task offers."""
 LEAST = 6
-"""Different inputs that a task needs: two examples and four tests."""
+"""The fewest different inputs of a task: two examples and four tests."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _LEVELS = {"linear": "easy", "branch": "medium", "iteration": "medium", "branch+iteration": "hard"}
 _THEMES: dict[str, str] = {
@@ -57,40 +55,38 @@ _THEMES: dict[str, str] = {
 
 
 class Dropped(Exception):
-    """A candidate is not kept; the message is the reason."""
+    """A candidate is dropped; the message is the reason."""
 
 
 def build_with_model(
     name: str, seed: int, out: Path, size: int, categories: Sequence[Category], tools_each: int
 ) -> dict[str, Any]:
-    """Writes a benchmark that a model wrote; gives its manifest.
+    """Writes a benchmark with the tools and tasks of a model, and returns its manifest.
 
     Args:
         name: The model, as for experiments.
-        seed: For the choice of tools that a task is written for, and the model's sampling.
+        seed: The seed for the choice of tools for a task, and for the model's sampling.
         out: The folder.
-        size: Tasks to be written; what is dropped is not replaced.
-        categories: Which categories.
-        tools_each: Tools to be written for each category.
+        size: The number of tasks to write; dropped tasks are not replaced.
+        categories: The categories.
+        tools_each: The number of tools to write for each category.
 
     Raises:
-        BuildError: If nothing passed; the yields are in the message.
+        BuildError: If no instance passed all stages; the message has the reports of the stages.
         ModelUnavailable: If the model cannot be reached.
     """
     with WorkerPool(2) as first, WorkerPool(1) as second:
         model = model_named(name, LocalSandbox([], first))
-        return asyncio.run(
-            _written(_Writer(model, seed, (first, second)).build(out, size, categories, tools_each), model)
-        )
+        writer = _Writer(model, seed, (first, second))
+        return asyncio.run(_closing(model, writer.build(out, size, categories, tools_each)))
 
 
-async def _written(work: Coroutine[Any, Any, dict[str, Any]], model: ChatModel) -> dict[str, Any]:
-    """The result of the work; connections are closed behind it."""
+async def _closing(model: ChatModel, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """The result of the work; the connections of the model are closed after it."""
     try:
         return await work
     finally:
-        if isinstance(model, OpenAIChat):
-            await model.aclose()
+        await model.aclose()
 
 
 class _Writer:
@@ -100,7 +96,7 @@ class _Writer:
         self.pools = pools
 
     async def build(self, out: Path, size: int, categories: Sequence[Category], tools_each: int) -> dict[str, Any]:
-        """The four stages, one after the other."""
+        """Runs the four stages and returns the manifest."""
         tools, unread = await self.write_tools(categories, tools_each)
         kept, poor = check_tools(tools, self.pools)
         stages = [
@@ -126,16 +122,16 @@ class _Writer:
         passed: list[Made] = []
         failed: list[tuple[str, str]] = []
         for instance, label in made:
-            one, reason = await asyncio.to_thread(self.audited, instance, kept)
+            result, reason = await asyncio.to_thread(self.audited, instance, kept)
             if reason is None and await self.solved_without_tools(instance):
                 reason = "solved as well without tools"
             if reason is None:
-                passed.append(one)
+                passed.append(result)
             else:
                 failed.append((label, reason))
         stages.append(stage("instance filtering", "instances", len(passed), failed))
         if not passed:
-            raise BuildError(f"no instance passed all stages\n{_told(stages)}")
+            raise BuildError(f"no instance passed all stages\n{_report(stages)}")
         return write(out, self.seed, f"llm ({self.model.name})", passed, kept, stages)
 
     async def ask(self, *messages: tuple[str, str], max_tokens: int = 2_048, seed: int = 0) -> str:
@@ -153,7 +149,7 @@ class _Writer:
     async def write_tools(
         self, categories: Sequence[Category], each: int
     ) -> tuple[list[CatalogTool], list[tuple[str, str]]]:
-        """Candidates for tools, and what of the replies was none."""
+        """The candidates for tools, and the parts of the replies that are no tool, with the reason."""
         found: list[CatalogTool] = []
         lost: list[tuple[str, str]] = []
 
@@ -187,7 +183,7 @@ class _Writer:
     # Stage 3
 
     async def write_instance(self, number: int, category: Category, tools: Sequence[CatalogTool]) -> Instance:
-        """A task that the model wrote and solved, with the answers of the workflow made of its trace.
+        """A task that the model wrote and solved, with the answers of the workflow built from its trace.
 
         Raises:
             Dropped: With the reason.
@@ -201,7 +197,7 @@ class _Writer:
         box = LocalSandbox(offered, self.pools[0])
         worked = task.model_copy(update={"examples": (Example(input=cases[0], output=None),)})
         solution = await solve(worked, box, self.model, Settings(mode="es-react", seed=self.seed))
-        if not solution.exec_complete:
+        if not any(map(is_complete, solution.traces)):
             raise Dropped("the model did not finish its own task")
         if solution.workflow is None or not solution.graph_valid:
             raise Dropped("no sound workflow came of its trace")
@@ -250,10 +246,10 @@ class _Writer:
         return task, list(cases.values())
 
     def cut(self, task: Task, cases: Sequence[dict[str, Any]], workflow: Workflow, box: LocalSandbox) -> Instance:
-        """Examples and tests of the inputs on which the workflow gives an answer.
+        """An instance whose examples and tests are inputs that the workflow answers.
 
         Raises:
-            Dropped: If they are too few.
+            Dropped: If there are too few of them.
         """
         traces = run_batch(workflow, cases, box)
         good = [(case, trace) for case, trace in zip(cases, traces, strict=True) if trace.ok]
@@ -283,17 +279,16 @@ class _Writer:
     # Stage 4
 
     def audited(self, instance: Instance, tools: Sequence[CatalogTool]) -> tuple[Made, str | None]:
-        """An instance with its audit, and the first problem that was found."""
+        """An instance with its audit, and the first problem of the audit."""
         known = {tool.spec.name: tool for tool in tools}
         workflow = Workflow.model_validate(instance.gold.workflow)
         audit = audit_task(instance.task, instance.tests, workflow, known, self.pools, sized=False)
         if audit.problems:
             return Made(instance, audit, (), False), re.sub(r"'[^']*'|\d+", "…", audit.problems[0])
-        found = solved_by_search(instance.task, instance.tests, known, self.pools[0])
-        return Made(instance, audit, (), found), None
+        return Made(instance, audit, (), solved_by_search(instance.task, instance.tests, known, self.pools[0])), None
 
     async def solved_without_tools(self, instance: Instance) -> bool:
-        """Whether the model answers every test by thinking alone."""
+        """Whether the model answers every test correctly without tools."""
         for test in instance.tests:
             text = f"{instance.task.text()}\n\nInput: {dump_json(test.input)}"
             try:
@@ -317,7 +312,7 @@ async def _with_bar(what: str, jobs: Sequence[Callable[[], Awaitable[None]]], at
         await asyncio.gather(*map(work, jobs))
 
 
-def _told(stages: Sequence[Stage]) -> str:
+def _report(stages: Sequence[Stage]) -> str:
     notes = [f"- {report.stage}: {note}" for report in stages for note in report.notes]
     return "\n".join([stage_table(stages), *notes])
 
@@ -327,6 +322,6 @@ def _prompt(name: str) -> str:
 
 
 def _code(text: str) -> str:
-    """The code in a reply: its blocks, or all of it."""
+    """The code in a reply: its code blocks, or the whole reply."""
     blocks = re.findall(r"```(?:python|py)?\n(.*?)(?:```|\Z)", text, flags=re.DOTALL)
     return "\n".join(blocks) if blocks else text

@@ -1,7 +1,7 @@
-"""Mutants of a gold workflow: small wrong versions of it. Examples and tests are chosen so that they tell them apart.
+"""Mutants: small wrong versions of a gold workflow. Examples and tests are chosen so that they tell them apart.
 
-Kinds: a call is dropped (its result is one of its arguments), a neighbouring tool stands in its place, a constant
-or a comparison is changed, the arms of a branch are exchanged, the filter of a map is gone.
+A mutant drops a call (its result is one of its arguments), replaces its tool, changes a constant or a comparison,
+exchanges the arms of a branch, or drops the filter of a map.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMPARISONS: dict[type[ast.cmpop], ast.cmpop] = {
 
 
 class Mutant(NamedTuple):
-    """A changed workflow, and what was changed."""
+    """A changed workflow with a description of the change."""
 
     what: str
     workflow: Workflow
@@ -41,9 +41,9 @@ def mutants(workflow: Workflow, specs: Mapping[str, ToolSpec], offered: Collecti
     """The mutants of a workflow that pass `check`.
 
     Args:
-        workflow: The gold.
+        workflow: The gold workflow.
         specs: All tools.
-        offered: The tools that may stand in for others.
+        offered: The tools that may replace others.
     """
     found: list[Mutant] = []
     for index, node in enumerate(workflow.nodes):
@@ -67,10 +67,7 @@ def _changes(node: Node, specs: Mapping[str, ToolSpec], offered: Collection[str]
     match node:
         case ToolNode():
             yield from _tool(node, specs, offered)
-        case Condition(expr=expr):
-            for text in _expressions(expr):
-                yield f"{expr} becomes {text}", node.model_copy(update={"expr": text})
-        case Assign(expr=str(expr)):
+        case Condition(expr=expr) | Assign(expr=str(expr)):
             for text in _expressions(expr):
                 yield f"{expr} becomes {text}", node.model_copy(update={"expr": text})
         case Assign(value=Literal_(value=value)):
@@ -118,7 +115,7 @@ def _values(value: Any) -> list[Any]:
 
 
 def _expressions(text: str) -> Iterator[str]:
-    """An expression with one comparison or one number changed."""
+    """The expressions with one comparison or one number changed."""
     plain = ast.unparse(ast.parse(text, mode="eval"))
     for number in range(len(_places(ast.parse(text, mode="eval")))):
         tree = ast.parse(text, mode="eval")
@@ -132,7 +129,7 @@ def _expressions(text: str) -> Iterator[str]:
 
 
 def _places(tree: ast.Expression) -> list[tuple[Any, int]]:
-    """The comparisons and whole numbers of an expression: a node, and which of its operators."""
+    """The comparisons and integers of an expression, each as a node and the index of its operator."""
     found: list[tuple[Any, int]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -1,4 +1,4 @@
-"""Stage 2, tool quality checks: documented, distinct, safe, right on its examples, the same in every worker."""
+"""Stage 2, tool quality checks: documentation, names, the policy, and examples that hold in two workers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LEAST_EXAMPLES = 3
 def check_tools(
     tools: Sequence[CatalogTool], pools: tuple[WorkerPool, WorkerPool]
 ) -> tuple[list[CatalogTool], list[tuple[str, str]]]:
-    """The tools that pass, and the others with the reason.
+    """The tools that pass the checks, and the names of the others with the reason.
 
     Args:
-        tools: Candidates; of two with one name, or one description, the first is kept.
-        pools: Two sets of workers: a tool must give the same in both.
+        tools: The candidates. Of tools with equal names or descriptions the first is kept.
+        pools: Two sets of workers; the results of a tool must be equal in both.
     """
     dropped: list[tuple[str, str]] = []
     named: dict[str, CatalogTool] = {}
@@ -67,7 +67,7 @@ def _static(tool: CatalogTool) -> str | None:
 def _examples(
     tools: Sequence[CatalogTool], pools: tuple[WorkerPool, WorkerPool]
 ) -> Iterable[tuple[CatalogTool, str | None]]:
-    """Each tool with what its examples show to be wrong: all of them run in one batch in each pool."""
+    """Each tool with the fault that its examples show, if any. All examples run in one batch in each pool."""
     calls = [(tool.spec.name, example.args) for tool in tools for example in tool.examples]
     first, second = (iter(LocalSandbox(tools, pool).values(calls)) for pool in pools)
     for tool in tools:

@@ -1,6 +1,6 @@
 """Runs the tasks of the Serverless Workflow DSL that the exporter writes, with the real jq for expressions.
 
-It knows nothing of our workflows: a document, functions by the names that it calls, and an input. It covers `set`,
+It takes a document, functions by the names that the document calls, and an input. It covers `set`,
 `call`, `switch`, `for`, `do`, `if`, `export.as`, `output.as` and `then` of
 https://github.com/serverlessworkflow/specification (1.0).
 """

@@ -1,4 +1,4 @@
-"""Stage 3, task and workflow synthesis from blueprints: parameters, wording, inputs, golden answers, offered tools."""
+"""Stage 3, synthesis of tasks and workflows from blueprints: parameters, text, inputs, answers, offered tools."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from random import Random
 from typing import Any
 
 from flowbench_synth import blueprints
+from flowbench_synth.audit import killing, mutant_budget
 from flowbench_synth.blueprint import Blueprint, Params
 from flowbench_synth.composition import Slot
-from flowbench_synth.coverage import Part, signature, tool_calls
-from flowbench_synth.filtering import mutant_budget
+from flowbench_synth.features import Part, signature, tool_calls
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
 from flowmind.base.files import dump_json
-from flowmind.run.compiler import compile_workflow
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
@@ -29,14 +28,14 @@ from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.specs.schema import JSONSchema, json_equal, type_name
 
 ATTEMPTS = 4
-"""Draws of an instance before its blueprint counts as unsound."""
+"""The most attempts at an instance."""
 CANDIDATES = 80
-"""Inputs drawn for each instance, of which examples and tests are chosen."""
+"""Inputs drawn for each instance; examples and tests are chosen from them."""
 
 
 @cache
 def all_blueprints() -> tuple[Blueprint, ...]:
-    """The authored tasks, in a fixed order."""
+    """The blueprints, in a fixed order: by category, difficulty and id."""
     found: list[Blueprint] = []
     for module in sorted(pkgutil.iter_modules(blueprints.__path__), key=lambda module: module.name):
         found += importlib.import_module(f"flowbench_synth.blueprints.{module.name}").BLUEPRINTS
@@ -49,14 +48,14 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
     """An instance of a blueprint.
 
     Args:
-        blueprint: The task as it was written.
+        blueprint: The task as its author wrote it.
         seed: The benchmark's seed.
         pool: Workers for the gold workflow and its mutants.
-        slot: Its number among the instances of the blueprint; how many tests, examples and tools it has.
-        attempt: A number for each new draw.
+        slot: The plan of the instance.
+        attempt: The number of the attempt; each draws other inputs.
 
     Raises:
-        BuildError: If the gold workflow is not sound, or too few different inputs come up.
+        BuildError: If the gold workflow is not sound, disagrees with the oracle, or too few inputs differ.
     """
     rng = Random(f"{NAME}/{seed}/{slot.id}/{attempt}")
     params: Params = {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
@@ -76,7 +75,7 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
     rng.shuffle(order)
     shown = cover(sorted(order, key=lambda index: idle_steps(traces[index])), traces, parts, slot.examples)
     held = cover([index for index in order if index not in shown], traces, parts, slot.tests)
-    shown = [shown[1], shown[0], *shown[2:]]  # the agent works the first and sees the others
+    shown = [shown[1], shown[0], *shown[2:]]  # the agent executes the first example and sees the others
     task = Task(
         id=slot.id,
         category=blueprint.category,
@@ -94,7 +93,7 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
 
 
 def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
-    """The gold workflow for given parameters.
+    """The gold workflow of a blueprint for values of its parameters.
 
     Raises:
         BuildError: If it does not pass `check`.
@@ -114,7 +113,7 @@ def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, A
         if len(found) == CANDIDATES:
             break
     if len(found) < CANDIDATES // 4:
-        raise BuildError(f"{blueprint.id}: only {len(found)} different inputs came up")
+        raise BuildError(f"{blueprint.id}: only {len(found)} of the drawn inputs differ")
     return list(found.values())
 
 
@@ -124,10 +123,10 @@ Runs = tuple[Sequence[dict[str, Any]], Sequence[Trace]]
 def _offered(
     blueprint: Blueprint, workflow: Workflow, runs: Runs, size: int, rng: Random, pool: WorkerPool
 ) -> tuple[tuple[str, ...], list[frozenset[Part]]]:
-    """The tools that the agent sees, shuffled, and what each input covers with them.
+    """The tools that the agent sees, shuffled, and the parts that each input covers.
 
-    They are the gold's, the near misses that the author named, and others of the category. A tool that can stand in
-    for one of the gold's without any drawn input showing a difference is as right as that one, and not offered.
+    The tools are those of the gold workflow, the near misses that the author named, and others of the category. A tool
+    is not offered if it can replace one of the gold workflow without another answer to any of the drawn inputs.
     """
     used = sorted({node.tool for node in tool_calls(workflow)})
     near = [name for name in blueprint.neighbours if name not in used]
@@ -141,9 +140,9 @@ def _offered(
     waiting = [*near, *others]
     names = [*used, *waiting[: max(0, size - len(used))]]
     del waiting[: max(0, size - len(used))]
-    told: dict[str, list[int]] = {}
+    known: dict[str, list[int]] = {}
     while True:
-        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool), told)
+        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool), known)
         if not twins or not waiting:
             break
         names = [name for name in names if name not in twins]
@@ -154,20 +153,21 @@ def _offered(
 
 
 def parts_of(
-    workflow: Workflow, runs: Runs, sandbox: LocalSandbox, told: dict[str, list[int]] | None = None
+    workflow: Workflow, runs: Runs, sandbox: LocalSandbox, known: dict[str, list[int]] | None = None
 ) -> tuple[list[frozenset[Part]], set[str]]:
-    """The coverage of each input: the parts of the gold's run, and the mutants that answer it differently.
+    """The parts that each input covers, and the tools that can replace another one without a difference.
 
-    Also the tools that can replace another without any difference.
+    An input covers the parts of the gold workflow's run on it, and the mutants that give another answer to it.
 
     Args:
-        workflow: The gold.
-        runs: Inputs, and what it did on them.
-        sandbox: The tools that are offered.
-        told: By mutant document, the inputs that separate it from the gold; missing entries are added.
+        workflow: The gold workflow.
+        runs: Inputs, and its runs on them.
+        sandbox: The offered tools.
+        known: By the document of a mutant, the indexes of the inputs that kill it; missing entries are added.
     """
     cases, traces = runs
-    known = {} if told is None else told
+    known = {} if known is None else known
+    answered = [Example(input=case, output=trace.answer) for case, trace in zip(cases, traces, strict=True)]
     budget = mutant_budget(traces)
     covered = [set(signature(trace)) for trace in traces]
     used = {node.tool for node in tool_calls(workflow)}
@@ -175,12 +175,7 @@ def parts_of(
     for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
         document = mutant.workflow.document
         if document not in known:
-            outcomes = sandbox.run(compile_workflow(mutant.workflow, brief=True), cases, budget)
-            known[document] = [
-                index
-                for index, outcome in enumerate(outcomes)
-                if outcome.error or not json_equal(outcome.answer, traces[index].answer)
-            ]
+            known[document] = killing(mutant.workflow, answered, sandbox, budget)
         for index in known[document]:
             covered[index].add(("kills", mutant.what, number))
         if not known[document]:
@@ -189,10 +184,10 @@ def parts_of(
 
 
 def idle_steps(trace: Trace) -> int:
-    """The calls of a run that change nothing: their result equals an argument, or is empty.
+    """The number of calls in a run whose result equals an argument or is empty.
 
-    An example in which a rule of the task has no effect does not show that rule, so examples with few idle steps
-    are preferred. Tests are drawn without regard to it.
+    Such a call does not show the rule that it applies, so examples with few idle calls are preferred. Tests are chosen
+    without regard to them.
     """
     return sum(
         step.observation.value in ([], {}, "", 0)
@@ -202,9 +197,9 @@ def idle_steps(trace: Trace) -> int:
 
 
 def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozenset[Part]], count: int) -> list[int]:
-    """Greedily the inputs that add most: parts not covered yet, then answers not given yet.
+    """A number of inputs, chosen greedily: the next one covers most new parts, then has a new answer.
 
-    Of equals the first in the order is taken.
+    Of equally good inputs the first one in the order is chosen.
     """
     chosen: list[int] = []
     covered: set[Part] = set()
@@ -222,7 +217,7 @@ def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozens
 
 
 def answer_schema(answers: Iterable[Any]) -> JSONSchema:
-    """The JSON types that answers have."""
+    """A schema with the JSON types of some answers."""
     kinds = {type_name(answer) for answer in answers}
     if "number" in kinds:
         kinds.discard("integer")

@@ -1,7 +1,7 @@
-"""Tries blueprints while they are written: `python -m flowbench_synth.trial FILE.py [ID]`.
+"""Tests blueprints during their development: `python -m flowbench_synth.trial FILE.py [ID]`.
 
-For each blueprint: the structure fits the difficulty, the gold workflow passes `check`, gold and oracle agree on
-200 samples, every branch is reached, answers vary, no tool name stands in a text, and trivial agents fail.
+A blueprint passes if its structure fits the difficulty, its gold workflow passes `check` and agrees with the oracle on
+200 samples, the samples reach every branch, the answers vary, no text names a tool, and no single call solves it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from random import Random
 from typing import Any
 
 from flowbench_synth.blueprint import Blueprint, Params
-from flowbench_synth.coverage import signature, tool_calls
+from flowbench_synth.features import control_flow, signature, tool_calls
 from flowbench_synth.flow import flow
-from flowbench_synth.structure import control_flow
 from flowmind.base.files import dump_json
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
@@ -30,7 +29,7 @@ SAMPLES = 200
 
 
 def main(arguments: list[str]) -> int:
-    """Prints what is wrong with each blueprint of a file; 1 if anything is."""
+    """Prints the problems of each blueprint of a file; returns 1 if there are any."""
     blueprints: list[Blueprint] = runpy.run_path(arguments[0])["BLUEPRINTS"]
     wrong = 0
     with WorkerPool(1) as pool:
@@ -47,12 +46,12 @@ def main(arguments: list[str]) -> int:
 
 
 def choose(blueprint: Blueprint, rng: Random) -> Params:
-    """Draws a value for each parameter."""
+    """Draws a value of each parameter."""
     return {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
 
 
 def try_blueprint(blueprint: Blueprint, pool: WorkerPool) -> list[str]:
-    """Everything that is wrong with a blueprint."""
+    """The problems of a blueprint."""
     problems: list[str] = list(_texts(blueprint))
     tools = catalog.load()
     for seed in range(4):
@@ -60,7 +59,7 @@ def try_blueprint(blueprint: Blueprint, pool: WorkerPool) -> list[str]:
         params = choose(blueprint, rng)
         try:
             workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
-        except Exception as error:  # the author of a blueprint may raise anything
+        except Exception as error:  # code of a blueprint may raise any exception
             return [*problems, f"the steps cannot be built: {type(error).__name__}: {error}"]
         found = check(workflow, catalog.specs())
         if found:
@@ -144,7 +143,7 @@ def _coverage(blueprint: Blueprint, traces: list[Trace]) -> list[str]:
 
 
 def _one_tool(blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Trace], pool: WorkerPool) -> list[str]:
-    """Single calls on inputs alone that give every answer."""
+    """The tools of which one call on the inputs gives every answer."""
     used = sorted({step.call.tool for trace in traces for step in trace.calls})
     names = [*used, *(name for name in blueprint.neighbours if name in catalog.load())]
     sandbox = LocalSandbox([catalog.load()[name] for name in names], pool)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
-from flowmind.trace.events import Trace
+from flowmind.trace.events import Event, Trace
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
@@ -18,7 +18,7 @@ from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
 Stage = Literal["execute", "summarize", "single"]
-"""What a conversation is for: business tools, graph tools, or both at once."""
+"""The stage of a conversation: `execute` has business tools, `summarize` graph tools, `single` both."""
 
 
 class Message(Record):
@@ -28,68 +28,95 @@ class Message(Record):
     content: str
 
 
+class Brief(Record):
+    """The work that an agent is given."""
+
+    stage: Stage
+    task: str
+    """The opening message: tools, task and examples; for the summarizer also the traces."""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    """The input that the agent works on."""
+    output: dict[str, Any] = Field(default_factory=dict)
+    """JSON Schema of the answer, if it is known."""
+    must_build: bool = False
+    """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
+    query: str = ""
+    """The task's own text, without tools and examples."""
+    input_schema: dict[str, Any] = Field(default_factory=dict)
+    """JSON Schema of the inputs."""
+    examples: tuple[tuple[dict[str, Any], Any], ...] = ()
+    """The examples in `task`: pairs of an input and its answer."""
+    traces: tuple[Trace, ...] = ()
+    """The traces in `task`: inputs, calls and answers."""
+
+
+class Episode(Record):
+    """The content of an agent's messages as data."""
+
+    brief: Brief
+    events: tuple[Event, ...] = ()
+    """The events of the stage so far."""
+    plan: tuple[str, ...] = ()
+    """The steps of the plan, if they are carried out one by one."""
+    phase: int = 0
+    """The step of the plan to carry out now, from 0."""
+
+
 class ChatRequest(Record):
-    """What a model is asked."""
+    """A request to a model."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    """The tools that may be called now; sent along only where native tool calls are switched on."""
+    """The tools that may be called now. They are sent to a server only if native tool calls are switched on."""
     reply: Literal["action", "plan", "text"] = "text"
-    """The form of the reply that the messages ask for; becomes a schema where JSON mode is switched on."""
+    """The form of the reply that the messages ask for. In JSON mode it is sent as a schema."""
     stop: tuple[str, ...] = ()
     max_tokens: int = 2_048
     temperature: float = 0.0
     seed: int | None = None
     rollout: int = 0
-    """Which execution of the task asks; replies are never shared between rollouts."""
+    """The number of the task's execution that asks. Replies are not shared between rollouts."""
+    episode: Episode | None = Field(default=None, exclude=True)
+    """The content of the messages as data, if an agent asks. It is never serialized: it is not sent to a server, and it
+    is not part of the key of a recorded exchange."""
 
 
 class Reply(Record):
-    """What a model said."""
+    """The reply of a model."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
-    """Native tool calls, where they are switched on."""
+    """Native tool calls, if they are switched on."""
     input_tokens: int | None = None
     output_tokens: int | None = None
-    """As the server reports them; None if it does not, never a guess."""
+    """As the server reports them; None if it does not."""
     finish: Literal["stop", "length", "context"] = "stop"
-    """`length`: cut off by `max_tokens`. `context`: the request is longer than the model's context, there is no reply,
-    and `text` is what the server said."""
+    """`length`: `max_tokens` cut the reply off. `context`: the request exceeds the model's context; there is no reply,
+    and `text` is the message of the server."""
     seconds: float | None = None
-    """How long it took, where whoever asked has measured it: a reply that is replayed keeps its time."""
+    """The duration of the request, if it was recorded; a replayed reply has the recorded duration."""
 
 
 class ChatModel(Protocol):
-    """A language model, or what stands in for one."""
+    """A language model or a substitute for one."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         ...
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Answers a conversation.
 
         Raises:
-            ModelFailure: If the endpoint failed on this request, after retries.
-            ModelUnavailable: If it cannot serve at all (no such model, no permission).
+            ModelFailure: If the endpoint failed on this request after all attempts.
+            ModelUnavailable: If the endpoint serves no request (no such model, no permission).
         """
         ...
 
-
-class Brief(Record):
-    """What an agent is told to do, apart from how."""
-
-    stage: Stage
-    task: str
-    """The opening message: tools, task, examples; for the summarizer the traces."""
-    inputs: dict[str, Any] = Field(default_factory=dict)
-    """What the agent works on, for its trace."""
-    output: dict[str, Any] = Field(default_factory=dict)
-    """JSON Schema of the answer, if it is known."""
-    must_build: bool = False
-    """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
+    async def aclose(self) -> None:
+        """Closes the connections of this event loop. A later request opens new ones."""
+        ...
 
 
 class Agent(Protocol):

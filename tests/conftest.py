@@ -6,7 +6,7 @@ import pytest
 
 LONG = """
     benchmark experiments report random_workflows cli durability structure pdl python_export robustness serverless
-    worfbench bench certify expressions search thinkers hostile_input determinism monty workers policy fuzzing
+    worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
     tool_functions serving langgraph_export
 """
 _RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}

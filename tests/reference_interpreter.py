@@ -110,14 +110,17 @@ class _Walker:
             self.out[edge["from"]].append(edge)
         self.start = next(name for name, node in self.nodes.items() if node["kind"] == "start")
         live = self.reach(self.start)
-        self.back = [
-            (source, edge["to"], edge.get("when"))
+        self.back: dict[tuple[str, str, bool | None], tuple[str, int]] = {
+            (source, edge["to"], edge.get("when")): (edge["to"], edge.get("bound", 10_000))
             for source in live
             for edge in self.out[source]
             if source == edge["to"] or source not in self.reach(self.start, without={edge["to"]})
-        ]
-        self.bodies = {key: self.body(key[0], key[1], live) for key in self.back}
-        self.rounds = dict.fromkeys(self.back, 0)
+        }
+        """Each back edge with its loop: its target and its bound."""
+        self.bodies: dict[tuple[str, int], set[str]] = {}
+        for (source, head, _), loop in self.back.items():
+            self.bodies.setdefault(loop, set()).update(self.body(source, head, live))
+        self.rounds = dict.fromkeys(self.bodies, 0)
         self.values: Document = {}
         self.walked = Walk()
 
@@ -175,14 +178,14 @@ class _Walker:
 
     def follow(self, edge: Document) -> str:
         """Goes along an edge; entering a loop from outside its body starts its count again."""
-        key = (edge["from"], edge["to"], edge.get("when"))
-        for other in self.back:
-            outside = key not in self.bodies or self.bodies[other] < self.bodies[key]
-            if other[1] == edge["to"] and outside:
+        loop = self.back.get((edge["from"], edge["to"], edge.get("when")))
+        for other in self.bodies:
+            outside = loop is None or self.bodies[other] < self.bodies[loop]
+            if other[0] == edge["to"] and outside:
                 self.rounds[other] = 0
-        if key in self.rounds:
-            self.rounds[key] += 1
-            if self.rounds[key] > edge.get("bound", 10_000):
+        if loop is not None:
+            self.rounds[loop] += 1
+            if self.rounds[loop] > loop[1]:
                 raise StoppedError("iteration_limit", edge["to"])
         return edge["to"]
 

@@ -22,8 +22,8 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "tools_registry.sandbox.addresses",
     ),
     ("tools_registry.sandbox.frames", "tools_registry.sandbox.confine", "flowmind.base"),
-    ("flowmind.workflow.expressions",),
-    ("flowmind.workflow.program", "tools_registry.sandbox.language"),
+    ("flowmind.workflow.expression_runtime",),
+    ("flowmind.workflow.expressions", "flowmind.workflow.program", "tools_registry.sandbox.language"),
     ("tools_registry.sandbox",),
     ("tools_registry.catalog", "flowmind.workflow"),
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
@@ -44,7 +44,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),
     "networkx": (
         "experiments.bench",
-        "flowmind.evaluation.normal_form",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
         "flowmind.formats.pdl_writer",

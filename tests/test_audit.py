@@ -1,4 +1,4 @@
-"""The audit of the sandbox: rows run for real, and every way in which one can be wrong is noticed."""
+"""The audit of the sandbox, with real rows for every way in which a row can fail."""
 
 import json
 import os
@@ -18,7 +18,7 @@ BLOCKED = ["blocked-at-compile", "blocked-at-run", "killed-by-limit"]
 
 
 def row(source: str, **fields: Any) -> dict[str, Any]:
-    """A row about the tool `tool(canary)`, an attack unless said otherwise."""
+    """A row about the tool `tool(canary)`, by default an attack."""
     plain: dict[str, Any] = {
         "id": "row", "surface": "tool", "kind": "file", "severity": "escape", "source": source,
         "args": {"canary": "$CANARY"}, "accept": BLOCKED, "note": "not read",
@@ -54,8 +54,8 @@ WRONG = {
     "gave 'PWNED yes'": row(tool("return 'PWNED yes'"), accept=["allowed"]),
     "gave the secret of the canary file": row("def tool(x):\n    return x", args={"x": "SECRET"}, accept=["allowed"]),
     "outcome allowed, gave 'no'": row(tool("return 'no'")),
-    "gave [4.0], wanted [4]": row("def tool():\n    return [4.0]", args={}, severity="benign", want=[4]),
-    "gave True, wanted 1": row("1 == 1", surface="expr", args={}, severity="benign", want=1),
+    "gave [4.0], expected [4]": row("def tool():\n    return [4.0]", args={}, severity="benign", want=[4]),
+    "gave True, expected 1": row("1 == 1", surface="expr", args={}, severity="benign", want=1),
     "refused: tool 'tool': Line 3: \"__class__\"": row(tool("return ().__class__"), severity="benign", want=1),
 }
 
@@ -105,7 +105,7 @@ def test_a_row_that_does_not_is_named_with_its_reason(why: str, auditor: Auditor
 
 
 def test_a_check_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, auditor: Auditor) -> None:
-    """What the sandbox prevents is put in its way here: arguments changed, an answer of each worker its own."""
+    """Simulates what the sandbox prevents: changed arguments, and results that differ between workers."""
     calls: list[int] = []
 
     def observe(self: Auditor, lane: object, source: str, args: dict[str, Any]) -> audit.Observation:
@@ -122,16 +122,16 @@ def test_a_check_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, auditor: A
     assert why("args-unchanged") == "the caller's arguments were changed"
     assert why("same-across-workers") == "two workers gave '3' and '4'"
     assert why("second-case") == "the second case gave '6', alone '7'"
-    assert why("result-must-be-strict-json", "nan") == "the result is no strict JSON: nan is not a JSON number"
+    assert why("result-must-be-strict-json", "nan") == "the result is not strict JSON: nan is not a JSON number"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 1: is no JSON: "),
-        ("[]", "line 1: a row is an object"),
-        (json.dumps(row("", surface="shell")), "line 1: surface: 'shell' is none of tool, expr"),
-        (json.dumps(row("", check="maybe")), "line 1: check: 'maybe' is none of second-case, "),
+        ("{", "line 1: not JSON: "),
+        ("[]", "line 1: a row must be an object"),
+        (json.dumps(row("", surface="shell")), "line 1: surface: 'shell' is not one of tool, expr"),
+        (json.dumps(row("", check="maybe")), "line 1: check: 'maybe' is not one of second-case, "),
         (json.dumps({"id": "a"}), "line 1: surface: the field is missing"),
         (json.dumps(row("", args=3)), "line 1: args: "),
         ("", "has no rows"),
@@ -179,7 +179,7 @@ def test_without_the_language_the_process_still_stops_files_and_processes(
     )
     assert audit.main([str(path), "--without", "language", "--pool", "1"]) == 0
     said = capsys.readouterr().out
-    assert "the secret came back from no row" in said
+    assert "the secret was returned by no row" in said
     assert "file: 2 of 2 stopped" in said
     assert "fork: 1 of 1 stopped" in said
     assert "network: 1 of 1 stopped" in said
@@ -190,7 +190,7 @@ def test_without_the_process_layer_the_report_says_what_stays_open(
 ) -> None:
     path = written(tmp_path, row(tool("return 'PWNED ' + open(canary).read()")))
     assert audit.main([str(path), "--without", "process", "--pool", "1"]) == 0
-    assert "the language alone stands before: " in capsys.readouterr().out
+    assert "only the language layer protects: " in capsys.readouterr().out
 
 
 def test_what_a_run_leaves_behind_makes_it_fail() -> None:
@@ -203,13 +203,13 @@ def test_what_a_run_leaves_behind_makes_it_fail() -> None:
 
 
 def test_open_files_and_ended_children_are_found() -> None:
-    traces = audit.Traces()
-    assert list(traces.leaks()) == []
+    resources = audit.Resources()
+    assert list(resources.leaks()) == []
     reader, writer = os.pipe()
     child = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     try:
-        assert list(traces.leaks()) == ["2 file descriptors are still open", "1 ended processes were not reaped"]
+        assert list(resources.leaks()) == ["2 file descriptors are still open", "1 ended processes were not reaped"]
     finally:
         child.wait()
         os.close(reader)

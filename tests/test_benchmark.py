@@ -23,11 +23,10 @@ from reference_interpreter import compute as node
 from reference_interpreter import condition, end, sketch
 
 from flowbench_synth import blueprints, cli, composition
-from flowbench_synth.builder import FILES
+from flowbench_synth.audit import TaskAudit, audit_task, mutant_budget
 from flowbench_synth.cli import main
 from flowbench_synth.composition import plan, tool_counts
-from flowbench_synth.coverage import signature, tool_calls
-from flowbench_synth.filtering import TaskAudit, audit_task, mutant_budget
+from flowbench_synth.features import control_flow, signature, tool_calls
 from flowbench_synth.flow import (
     answer,
     call,
@@ -42,8 +41,8 @@ from flowbench_synth.flow import (
     var,
     when,
 )  # fmt: skip
+from flowbench_synth.instance import FILES
 from flowbench_synth.quality import check_tools
-from flowbench_synth.structure import control_flow
 from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance, parts_of
 from flowmind.run.running import run, run_batch
 from flowmind.trace.events import Trace

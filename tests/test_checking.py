@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tracemalloc
+import sys
 from typing import Any, get_args
 
 import pytest
@@ -492,15 +492,38 @@ def test_a_long_workflow_is_checked_without_recursion() -> None:
     assert found(line(*chain, end("n1099"))) == []
 
 
-def test_the_memory_of_a_check_grows_with_the_workflow_and_not_with_its_square() -> None:
-    def peak(size: int) -> int:
-        chain = [compute(f"n{number}", "n") for number in range(size)]
-        workflow = Workflow.model_validate(line(*chain, end("n0")))
-        assert check(workflow, []) == []
-        tracemalloc.start()
-        check(workflow, [])
-        allocated = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return allocated
+def branches(count: int) -> Workflow:
+    """Branches one after the other; each arm sets a variable of its own."""
+    nodes = [ANSWER]
+    paths: list[str] = []
+    before = ["start"]
+    for number in range(count):
+        nodes.append(condition(f"c{number}", f"n > {number}"))
+        paths += [f"{name} c{number}" for name in before]
+        for arm in ("true", "false"):
+            nodes.append(compute(f"{arm}{number}", "n", f"{arm}_{number}"))
+            paths.append(f"c{number}.{arm} {arm}{number}")
+        before = [f"true{number}", f"false{number}"]
+    return Workflow.model_validate(draw(nodes, *paths, *(f"{name} end" for name in before)))
 
-    assert peak(1_000) < 20 * peak(100)
+
+def calls_of_check(workflow: Workflow) -> int:
+    """The function calls that `check` makes on a sound workflow."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        problems = check(workflow, SPECS)
+    finally:
+        sys.setprofile(None)
+    assert problems == []
+    return calls
+
+
+def test_the_work_of_a_check_grows_with_the_workflow_and_not_with_its_square() -> None:
+    small, large = calls_of_check(branches(20)), calls_of_check(branches(160))
+    assert large < 9 * small

@@ -19,7 +19,8 @@ from flowbench_synth import cli as builder
 from flowmind.build.settings import MODES
 from flowmind.cli import main as cli
 from flowmind.formats.catalog import FORMATS
-from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.formats.fidelity import Fidelity
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox import isolation, workers
 from tools_registry.sandbox.workers import WorkerPool
@@ -341,8 +342,18 @@ def test_every_format_is_written_from_the_command_line_and_says_what_it_does_not
         assert done.returncode == 0, done.stderr
         said = json.loads(report.read_text())
         assert out.read_text().strip() and set(said) == {"kept", "approximated", "lost"}
-        told = [line.split(": ")[0] for line in done.stderr.splitlines()]
-        assert told == ["approximated"] * len(said["approximated"]) + ["lost"] * len(said["lost"])
+        told = Fidelity.model_validate(said).lines()[1:]
+        assert done.stderr.splitlines() == told
+        assert len(told) == len({(kind, note["note"]) for kind in ("approximated", "lost") for note in said[kind]})
+
+
+def test_python_has_a_strict_form_and_no_other_format_does(tmp_path: Path, tools: Path) -> None:
+    path, words = document(tmp_path), ["--tools", tools, "--to", "python"]
+    clean, strict = (called("convert", path, *words, *more).stdout for more in ([], ["--strict"]))
+    assert "raise NotImplementedError" in clean and "tools:" not in clean
+    assert "tools: Mapping[str, Callable[..., Any]]" in strict and "def _fits(" in strict
+    other = called("convert", path, "--to", "mermaid", "--strict")
+    assert refused(other) == "--strict: mermaid has no strict form; python has one\n"
 
 
 @pytest.mark.parametrize("name", ["mermaid", "pdl"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from flowmind.build.induction.explaining import with_plan
-from flowmind.build.induction.inducing import induce
-from flowmind.build.induction.reading import read
+from flowmind.build.induction.evidence import with_plan
+from flowmind.build.induction.search import induce
+from flowmind.build.induction.wording import read
 from flowmind.llm.search.constants import named
 from flowmind.trace.constants import read_text
 from flowmind.trace.events import Called, Trace

@@ -1,4 +1,4 @@
-"""The check that equal calls give equal results: it runs, and it sees a difference."""
+"""The check that equal calls give equal results: it passes, and it detects a difference."""
 
 import json
 import subprocess

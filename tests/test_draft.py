@@ -211,7 +211,7 @@ def test_edges_are_added_and_removed_by_themselves() -> None:
     edit(draft, "add_edge", **{"from": "n1.false", "to": "n2"})
     assert [edge.label for edge in draft.draft.edges] == ["start -> n1", "n1 -> n2 (true)", "n1 -> n2 (false)"]
     edit(draft, "remove_edge", **{"from": "start", "to": "n1"})
-    assert "n1: the start does not lead here" in draft.missing()
+    assert "n1: no path from the start reaches this node" in draft.missing()
 
 
 def test_one_arm_is_removed_where_both_lead_to_one_node() -> None:
@@ -405,7 +405,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an edge to nowhere": ("add_edge", {"from": "n1", "to": "n9"}, "there is no node 'n9'"),
     "an edge from nowhere": ("add_edge", {"from": "n9", "to": "n1"}, "there is no node 'n9'"),
     "half an edge": ("add_edge", {"from": "n1"}, '{"from": "n2", "to": "n3"}'),
-    "an edge to the start": ("loop_back", {"from": "n1", "to": "start"}, "no edge leads to the start"),
+    "an edge to the start": ("loop_back", {"from": "n1", "to": "start"}, "no edge may lead to the start"),
     "changing an unknown node": ("update_node", {"id": "n9", "output": "x"}, "there is no node 'n9'"),
     "changing the start": ("update_node", {"id": "start", "output": "x"}, "there is no node 'start' to change"),
     "an unknown field": ("update_node", {"id": "n1", "expr": "1"}, "a tool node has no field 'expr'"),
@@ -528,7 +528,7 @@ def test_nothing_suggests_finish_while_something_is_missing(tool: str) -> None:
 def test_a_race_and_a_loop_without_a_way_out_are_missing_pieces_not_refusals() -> None:
     draft = with_a_sum()
     edit(draft, "loop_back", **{"from": "n1", "to": "n1"})
-    assert "the loop has no way out" in refused(draft, "finish")
+    assert "the loop has no exit" in refused(draft, "finish")
     draft = with_a_sum()
     edit(draft, "add_assign_node", output="x", value=1, after="n1")
     edit(draft, "add_assign_node", output="x", value=2, after="n1")

@@ -40,8 +40,8 @@ from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.llm import processes
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.recorded import Stored
-from flowmind.llm.testing import Fault, FaultyServer
 
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))
 """Of one run, at random moments; FLOWMIND_KILLS=50 is for a thorough day."""

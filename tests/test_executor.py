@@ -220,6 +220,17 @@ def test_two_loops_tested_after_one_body_count_apart(sandbox: LocalSandbox) -> N
     assert run(workflow, {"n": 30}, sandbox).answer == 30
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["two arms", "continue"])
+def test_the_back_edges_of_one_loop_share_its_bound(sandbox: LocalSandbox, inside: bool) -> None:
+    steps = [compute("k", "0"), condition("c", "k < n"), condition("odd", "k % 2 == 1"), compute("a", "k + 1", "k"),
+             compute("b", "k" if inside else "k + 1", "k"), end("k")]  # fmt: skip
+    arms = ["c.true a odd.true c:10", "odd.false b c:10"] if inside else ["c.true odd.true a c:10", "odd.false b c:10"]
+    workflow = draw(steps, "start k c", *arms, "c.false end")
+    done, stopped = run_batch(workflow, [{"n": 10}, {"n": 11}], sandbox)
+    assert done.answer == 10
+    assert stopped.error == ToolError(type="iteration_limit", message="the loop at c ran more than 10 rounds")
+
+
 def test_a_loop_that_is_stopped_adds_no_call_to_the_trace() -> None:
     calls: list[int] = []
 

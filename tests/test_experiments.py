@@ -40,7 +40,7 @@ from experiments.record import CaseRecord
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints, make_instance
 from flowmind.base.files import dump_json
-from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.trace.events import Trace
 from flowmind.trace.task import HeldOut
 from flowmind.workflow.document import Workflow

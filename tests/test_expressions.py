@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowmind.workflow import expressions
+from flowmind.workflow.expression_runtime import HELPERS, METHODS
 from flowmind.workflow.expressions import ExpressionError, evaluate, names, parse, translate
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError
@@ -246,8 +247,8 @@ def test_the_variables_that_an_expression_reads(text: str, read: set[str]) -> No
 
 def test_translation_uses_the_given_names() -> None:
     source = translate("n > 3 and n < limit", {"n": "v0", "limit": "v1"})
-    assert eval(source, dict(expressions.HELPERS), {"v0": 5, "v1": 9}) is True
-    assert eval(source, dict(expressions.HELPERS), {"v0": 5, "v1": 4}) is False
+    assert eval(source, dict(HELPERS), {"v0": 5, "v1": 9}) is True
+    assert eval(source, dict(HELPERS), {"v0": 5, "v1": 4}) is False
 
 
 def test_nothing_that_an_expression_does_changes_the_values() -> None:
@@ -583,7 +584,7 @@ def test_on_variables_of_known_types_an_expression_is_what_cpython_has(text: str
 def test_the_forms_use_the_whole_language() -> None:
     text = " ".join(form for forms in TYPED.values() for form in forms)
     assert [name for name in expressions.FUNCTIONS if f"{name}(" not in text] == []
-    assert [name for names in expressions.METHODS.values() for name in names if f".{name}(" not in text] == []
+    assert [name for names in METHODS.values() for name in names if f".{name}(" not in text] == []
 
 
 alphabet = "nx1 0.'\"()[]{}:,+-*/%<>=!&|~^@_\\#\uff4e\u200b\u00e9\x00\t"

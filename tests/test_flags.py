@@ -15,7 +15,7 @@ from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
 from flowmind.base.errors import InputError
 from flowmind.build.settings import MODES, SINGLE, Settings, rounds_of, summarizer_of
-from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.llm.faulty_server import Fault, FaultyServer
 
 ROOT = Path(__file__).resolve().parents[1]
 

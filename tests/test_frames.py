@@ -1,4 +1,4 @@
-"""Frames: what a worker sends is strict JSON or refused."""
+"""Frames: anything but strict JSON from a worker is refused."""
 
 import json
 import math

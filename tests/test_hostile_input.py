@@ -23,8 +23,9 @@ from flowmind.base import files
 from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import parse_json
 from flowmind.formats.own import from_own
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.testing import Fault, FaultyServer, ScriptedChat, completion
+from flowmind.llm.testing import ScriptedChat, completion
 from flowmind.protocols import Brief, ChatRequest, Message, Reply
 from flowmind.run.running import run
 from flowmind.trace.events import Called, Trace
@@ -162,9 +163,9 @@ CHECKED: dict[str, tuple[bytes, str]] = {
     "no end": (changed(lambda d, n, e: n.pop(5)), "there is no end node"),
     "no node": (changed(lambda d, n, e: d.update(nodes=[], edges=[])), "there is no start node"),
     "a node that nothing leads to": (
-        changed(lambda d, n, e: n.append({"id": "x", "kind": "end", "output": {"value": 1}})), "the start does not lead"
+        changed(lambda d, n, e: n.append({"id": "x", "kind": "end", "output": {"value": 1}})), "no path from the start"
     ),
-    "a loop without a way out": (changed(lambda d, n, e: e[4].update(to="box")), "box -> box: the loop has no way out"),
+    "a loop without a way out": (changed(lambda d, n, e: e[4].update(to="box")), "box -> box: the loop has no exit"),
     "a node that follows itself": (changed(lambda d, n, e: e[1].update(to="ask")), "ask -> ask"),
     "a condition without a way for false": (changed(lambda d, n, e: e.pop(3)), "exactly one edge for false"),
     "a condition with two ways for true": (changed(lambda d, n, e: e[3].update(when=True)), "one edge for true"),
@@ -187,7 +188,8 @@ CHECKED: dict[str, tuple[bytes, str]] = {
         changed(lambda d, n, e: d["inputs"]["properties"].update({"\u0456tem": {}})), "cannot be a variable"
     ),
     "forks by the hundred": (
-        changed(lambda d, n, e: e.extend({"from": "box", "to": to} for to in ["one", "end", "ask"] * 70)), "forks into"
+        changed(lambda d, n, e: e.extend({"from": "box", "to": to} for to in ["one", "end", "ask"] * 70)),
+        "forked paths"
     ),
 }  # fmt: skip
 

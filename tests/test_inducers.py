@@ -22,24 +22,23 @@ from experiments import runner, services
 from experiments.options import RunOptions
 from experiments.runner import replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Given, Induced, drafts
+from flowmind.build.induction.control_flow import UNSET, run_of
+from flowmind.build.induction.evidence import evidence, questions
 from flowmind.build.induction.planning import variants
-from flowmind.build.induction.reading import read
-from flowmind.build.induction.runs import UNSET, run_of
-from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.induction.search import Induced, Inducers, Request, drafts
+from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 
 SPECS = FunctionEnvironment(TOOLS).specs
 
 
-def given(lesson: Lesson) -> Given:
+def given(lesson: Lesson) -> Request:
     traces = traces_of(Workflow.model_validate(lesson.gold), lesson.shown)
     runs = [run_of(trace, number) for number, trace in enumerate(traces)]
-    return Given(runs, SPECS, lesson.gold["inputs"], read(lesson.query), "workflow")
+    return Request(runs, SPECS, lesson.gold["inputs"], read(lesson.query), "workflow")
 
 
 def told(found: list[Induced]) -> list[Any]:

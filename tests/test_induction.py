@@ -18,14 +18,12 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 
 from experiments.golds import demonstration
 from flowmind.build.induction.conditions import Candidate, negated
-from flowmind.build.induction.deciding import Parted, share
-from flowmind.build.induction.inducing import Induced, induce
-from flowmind.build.induction.planning import Decision, Set, simulate
-from flowmind.build.induction.probing import inputs_like
-from flowmind.build.induction.reading import read
-from flowmind.build.induction.replaying import straight
-from flowmind.build.induction.runs import Call, Run, run_of, without_strays
-from flowmind.build.induction.telling import Question, evidence, questions
+from flowmind.build.induction.control_flow import Call, Run, run_of
+from flowmind.build.induction.evidence import Question, evidence, questions
+from flowmind.build.induction.planning import Decision, Parted, Set, share, simulate
+from flowmind.build.induction.search import Induced, induce, straight, without_strays
+from flowmind.build.induction.wording import read
+from flowmind.build.verification.probes import inputs_like
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.task import Example, Task

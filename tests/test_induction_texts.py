@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flowmind.build.induction.pool import MAX_NAME, Pool
-from flowmind.build.induction.terms import Term
+from flowmind.build.induction.expressions import explain
+from flowmind.build.induction.terms import MAX_NAME, Pool, Term
 from flowmind.workflow.expressions import evaluate
 
 Env = dict[str, Any]
@@ -20,7 +20,7 @@ OTHER: Env = {"metric": "page views", "bound": 40, "user": {"name": "Cy"}}
 
 def explained(targets: list[str], seen: list[Env] = SEEN) -> Term | None:
     """The likeliest term."""
-    return next(iter(Pool(seen).explain(targets)), None)
+    return next(iter(explain(Pool(seen), targets)), None)
 
 
 @pytest.mark.parametrize(

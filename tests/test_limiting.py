@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 
 Refuses = Callable[[int, float], bool]
 """Whether a server refuses a request, from the requests that it has and the time."""
@@ -204,12 +204,12 @@ def test_bounds_that_contradict_each_other_are_refused(bounds: dict[str, int]) -
 
 
 def test_a_fixed_limit_stays_whatever_happens_and_is_at_least_one() -> None:
-    limit = FixedLimit(3)
+    limit = Limit(3)
     for overloaded in (True, False) * 50:
         limit.ended(limit.began(), overloaded)
     assert limit.current == 3
     with pytest.raises(ValueError, match="at least 1"):
-        FixedLimit(0)
+        Limit(0)
 
 
 async def hold(limit: Limit, open_now: list[int], release: asyncio.Event, number: int) -> None:
@@ -220,7 +220,7 @@ async def hold(limit: Limit, open_now: list[int], release: asyncio.Event, number
 
 def test_requests_enter_in_the_order_in_which_they_came() -> None:
     async def converse() -> list[int]:
-        limit, order = FixedLimit(1), list[int]()
+        limit, order = Limit(1), list[int]()
         release = asyncio.Event()
         release.set()
         await asyncio.gather(*(hold(limit, order, release, number) for number in range(10)))
@@ -231,7 +231,7 @@ def test_requests_enter_in_the_order_in_which_they_came() -> None:
 
 def test_one_that_is_cancelled_while_it_waits_or_as_it_enters_leaves_its_place() -> None:
     async def converse() -> None:
-        limit, entered, release = FixedLimit(1), list[int](), asyncio.Event()
+        limit, entered, release = Limit(1), list[int](), asyncio.Event()
         release.set()
         async with limit:
             first, second, third = (asyncio.create_task(hold(limit, entered, release, number)) for number in range(3))
@@ -263,7 +263,7 @@ def test_a_limit_that_rises_lets_waiting_requests_in_at_once() -> None:
 
 
 def test_a_limit_serves_one_event_loop_after_the_other_even_if_one_broke_off() -> None:
-    limit = FixedLimit(1)
+    limit = Limit(1)
 
     async def converse() -> list[int]:
         entered, release = list[int](), asyncio.Event()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from flowbench_synth.cli import main
-from flowmind.llm.testing import FaultyServer, action
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.llm.testing import action
 
 TOOLS = '''Here they are:
 ```python

@@ -188,10 +188,10 @@ BAD = {
     "flowchart TD\n\ns([start]) --> e[Done]":
         "line 3: node e: 'Done' ends without an answer; write what it is, such as 'end: total'",
     "flowchart TD\ns([start]) --> c{Is it raining?} -->|yes| e[end: 1]":
-        "line 2: node c: 'Is it raining?' is no condition such as 'len(items) > 3': "
+        "line 2: node c: 'Is it raining?' is not a condition such as 'len(items) > 3': "
         "column 4: not a Python expression: invalid syntax",
     "flowchart TD\ns([start: n]) --> a[\"x = f(n)\"] --> e[end: x]":
-        "line 2: node a: 'f(n)' is no call 'tool(name=value)', no value and no expression: "
+        "line 2: node a: 'f(n)' is not a call 'tool(name=value)', a value or an expression: "
         "name the arguments, as in f(name=value)",
     "flowchart TD\ns([start]) --> b-1[f a] --> e[end: x]": "line 2: node b-1: 'f a' names no result; "
         "write 'name = …'",

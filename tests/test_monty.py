@@ -1,4 +1,4 @@
-"""The second sandbox, monty: the same answers and errors as the local one, its limits, and what comparing them says."""
+"""The second sandbox, monty: the results and errors of the local one, its limits, and the cross-check of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tiny import called, capable, records, tiny_benchmark, told_last, with_server
 
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.faulty_server import FaultyServer
 from flowmind.run.running import run_batch
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog
@@ -78,7 +78,7 @@ def workers() -> Iterator[WorkerPool]:
 
 @pytest.fixture(params=["local", "monty"])
 def make(request: pytest.FixtureRequest) -> Maker:
-    """Makes a sandbox: what is asked of one is asked of both."""
+    """Creates a sandbox; the tests run with both kinds."""
     if request.param == "local":
         held = request.getfixturevalue("workers")
         return lambda tools: LocalSandbox(tools, held)
@@ -192,7 +192,7 @@ def test_an_error_has_the_same_type(tool: ToolSource, wanted: str, make: Maker) 
 
 
 def flow(*tools: str) -> Workflow:
-    """Calls tools that take a word, one after the other; the answer is the list of what they gave."""
+    """A workflow that calls tools with a word, one after the other, and returns the list of their values."""
     nodes: list[dict[str, Any]] = [{"id": "start", "kind": "start"}]
     for number, name in enumerate(tools):
         args = {"word": {"var": "word"}}
@@ -216,7 +216,7 @@ def test_a_workflow_gives_the_same_traces(workers: WorkerPool, pool: MontyPool) 
     assert [trace.answer for trace in monty] == [[1, 2, 7], None, [1, 2, 7]]
 
 
-# What monty does not do
+# Not supported by monty
 
 
 LACKS = {
@@ -285,7 +285,7 @@ def test_a_case_has_one_deadline(short: MontyPool) -> None:
 
 
 def children() -> list[int]:
-    """The monty processes that this one has started."""
+    """The monty processes that this process has started."""
     found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
         found += map(int, (task / "children").read_text().split())
@@ -337,10 +337,10 @@ def test_the_catalog_agrees_but_for_what_monty_cannot_run(workers: WorkerPool, p
     examples = [(tool.spec.name, example.args) for tool in tools for example in tool.examples]
     values = both.values(examples)
     assert [value for value, _ in values] == [example.result for tool in tools for example in tool.examples]
-    assert both.found.differences == []
-    assert set(both.found.lacking) == NOT_RUNNABLE
+    assert both.crosscheck.differences == []
+    assert set(both.crosscheck.lacking) == NOT_RUNNABLE
     skipped = sum(len(tool.examples) for tool in tools if tool.spec.name in NOT_RUNNABLE)
-    counts = both.found.counts
+    counts = both.crosscheck.counts
     assert (counts["agree"] + counts["not runnable"], counts["both failed"]) == (len(examples), 0)
     assert counts["not runnable"] <= skipped
 
@@ -349,7 +349,7 @@ ODD = "def odd(n: int) -> float:\n    return {}\n"
 
 
 def crossing(workers: WorkerPool, pool: MontyPool, local: str, monty: str) -> CrossCheckSandbox:
-    """Two sandboxes whose tools `odd` are not the same."""
+    """A cross-check of two sandboxes with different tools `odd`."""
     ours, theirs = ToolSource.parse(ODD.format(local)), ToolSource.parse(ODD.format(monty))
     return CrossCheckSandbox(LocalSandbox([ours], workers), MontySandbox([theirs], pool=pool))
 
@@ -358,21 +358,23 @@ def test_a_seeded_difference_is_found(workers: WorkerPool, pool: MontyPool) -> N
     both = crossing(workers, pool, "n / 2", "n / 2 if n < 90 else n // 0 if n > 98 else 0")
     seen = [asyncio.run(both.call(ToolCall(tool="odd", args={"n": n}))) for n in range(88, 101)]
     assert seen == [Observation(value=n / 2) for n in range(88, 101)]
-    found = both.found.differences
+    found = both.crosscheck.differences
     assert [(one.tool, one.args, one.kind) for one in found] == [
         ("odd", {"n": n}, "value differs") for n in range(90, 90 + PER_TOOL)
     ]
     assert (found[0].local, found[0].monty) == (Observation(value=45.0), Observation(value=0))
-    assert both.found.summary() == ("13 calls compared: 2 agree, 9 with another value, 2 failed on one side, 0 on both")
+    assert both.crosscheck.summary() == (
+        "13 calls compared: 2 agree, 9 with another value, 2 failed on one side, 0 on both"
+    )
 
 
 def test_what_fails_in_both_is_no_difference_and_a_type_is_one(workers: WorkerPool, pool: MontyPool) -> None:
     both = crossing(workers, pool, "1 // n", "[1][n] if n == 0 else 1.0")
     both.values([("odd", {"n": 1}), ("odd", {"n": "x"})])
-    assert (both.found.counts["value differs"], both.found.counts["both failed"]) == (1, 1)
+    assert (both.crosscheck.counts["value differs"], both.crosscheck.counts["both failed"]) == (1, 1)
     rounding = crossing(workers, pool, "round(n / 1000, 2)", "round(n / 1000, 2)")
     assert rounding.values([("odd", {"n": 2675})]) == [(2.67, None)]
-    assert [one.monty.value for one in rounding.found.differences] == [2.68]
+    assert [one.monty.value for one in rounding.crosscheck.differences] == [2.68]
 
 
 def test_the_calls_of_a_workflow_are_compared_one_by_one(workers: WorkerPool, pool: MontyPool) -> None:
@@ -381,11 +383,11 @@ def test_the_calls_of_a_workflow_are_compared_one_by_one(workers: WorkerPool, po
     both = CrossCheckSandbox(local, MontySandbox(wrong, pool=pool))
     work, cases = flow("counted", "waits", "counted"), [{"word": "go"}]
     assert run_batch(work, cases, both) == run_batch(work, cases, local)
-    assert [(one.args, one.local.value, one.monty.value) for one in both.found.differences] == [
+    assert [(one.args, one.local.value, one.monty.value) for one in both.crosscheck.differences] == [
         ({"word": "go"}, 1, -1),
         ({"word": "go"}, 2, -2),
     ]
-    assert both.found.counts["agree"] == 1
+    assert both.crosscheck.counts["agree"] == 1
 
 
 def test_a_case_that_a_limit_ended_is_compared_as_a_whole(short: MontyPool) -> None:
@@ -393,7 +395,7 @@ def test_a_case_that_a_limit_ended_is_compared_as_a_whole(short: MontyPool) -> N
     with WorkerPool(1, SHORT) as workers:
         both = CrossCheckSandbox(LocalSandbox(SOURCES, workers), MontySandbox(sources, pool=short))
         run_batch(flow("waits"), [{"word": "no"}], both)
-    assert [(one.tool, one.args, one.kind) for one in both.found.differences] == [
+    assert [(one.tool, one.args, one.kind) for one in both.crosscheck.differences] == [
         (WORKFLOW, {"word": "no"}, "one failed")
     ]
 
@@ -410,7 +412,7 @@ def halved(number: float) -> float:
 
 @pytest.fixture
 def halving(tmp_path: Path) -> list[object]:
-    """The words of a command that runs a workflow of one's own tool."""
+    """The arguments of a command that runs a workflow with one tool."""
     tools, document = tmp_path / "tools.py", tmp_path / "flow.json"
     tools.write_text(HALVES)
     nodes = [

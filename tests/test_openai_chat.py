@@ -7,10 +7,12 @@ import base64
 import gc
 import gzip
 import json
+import os
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import tiny_benchmark
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit
+from flowmind.llm.faulty_server import Fault, FaultyServer
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.testing import Fault, FaultyServer, completion
-from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.llm.testing import completion
+from flowmind.protocols import Brief, ChatRequest, Episode, Message, Reply
 from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
 
 HELLO = ChatRequest(messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi")))
@@ -87,6 +91,11 @@ def sent(request: ChatRequest, model: str = "m", **options: Any) -> dict[str, An
 
 def test_a_good_reply_comes_with_its_usage() -> None:
     assert ask(lambda number, body: "fine") == (FINE, 1)
+
+
+def test_the_episode_of_a_request_is_not_sent() -> None:
+    episode = Episode(brief=Brief(stage="execute", task="Hi", query="Say hello."))
+    assert sent(HELLO.model_copy(update={"episode": episode})) == sent(HELLO)
 
 
 def test_a_request_carries_messages_limits_and_seed() -> None:
@@ -208,6 +217,58 @@ def test_a_request_that_is_longer_than_the_context_is_answered_so(message: str) 
 @pytest.mark.parametrize(("status", "reason"), [(401, "API key"), (403, "API key"), (404, "no such model")])
 def test_a_server_that_cannot_serve_at_all_is_unavailable(status: int, reason: str) -> None:
     assert refused(Fault(status, "{}"), ModelUnavailable, reason) == 1
+
+
+REFUSED = """
+import asyncio, sys
+from flowmind import ChatRequest, ExecuteSummarize, Message, ModelUnavailable, OpenAIChat
+
+def double(n: int) -> int:
+    '''Double a number.'''
+    return 2 * n
+
+async def four_at_once(model):
+    request = ChatRequest(messages=(Message(role="user", content="Hi"),))
+    return await asyncio.gather(*(model.complete(request) for _ in range(4)))
+
+model = OpenAIChat("m", base_url=sys.argv[1])
+for ask in (
+    lambda: asyncio.run(four_at_once(model)),
+    lambda: ExecuteSummarize([double], model).run("Double n.", [({"n": 1}, 2)]),
+):
+    try:
+        ask()
+    except ModelUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [(401, "m: the server refuses the API key (401)"), (404, "m: the server knows no such model or path (404)")],
+)
+def test_a_refusal_is_one_line_and_leaves_no_other_output(status: int, line: str, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    command = ["-m", "flowmind.cli", "exp", "--model", "m", "--limit", "4", "--concurrency", "4", "--out"]
+    with FaultyServer(lambda number, body: Fault(status, "{}")) as server:
+        script, run = (
+            subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+            for words in (
+                ["-c", REFUSED, server.url],
+                [
+                    *command,
+                    f"{tmp_path}/run",
+                    "--bench",
+                    str(tiny_benchmark(tmp_path / "bench")),
+                    "--base-url",
+                    server.url,
+                ],
+            )
+        )
+        assert all(headers["authorization"] == "Bearer none" for _, headers in server.heads)
+    assert (script.stdout.splitlines(), script.stderr) == ([line, line], "")
+    assert (run.returncode, run.stdout, run.stderr.splitlines()[-1]) == (2, "", f"flowmind: {line}")
+    assert "Traceback" not in run.stderr and "never retrieved" not in run.stderr
 
 
 def test_a_wait_that_goes_past_the_deadline_is_not_waited_for() -> None:
@@ -392,7 +453,7 @@ def test_an_adaptive_limit_lets_more_requests_in_while_that_helps() -> None:
 
 
 def test_two_clients_may_share_a_limit() -> None:
-    limit = FixedLimit(1)
+    limit = Limit(1)
     together = threading.Lock()
 
     def answer(number: int, body: dict[str, Any]) -> str:

@@ -12,8 +12,10 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 from test_random_workflows import SOURCES, SPECS, Maker, cases
 
 from flowmind.base.errors import InputError
-from flowmind.formats.pdl import from_pdl, preconditions, read_pdl, to_pdl, write_pdl
+from flowmind.formats.pdl_document import read_pdl, write_pdl
+from flowmind.formats.pdl_reader import from_pdl
 from flowmind.formats.pdl_types import read_type, write_type
+from flowmind.formats.pdl_writer import preconditions, to_pdl
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import Ran, arun, run, run_batch, run_many
 from flowmind.trace.events import Trace
@@ -727,7 +729,7 @@ def test_a_free_document_is_read_as_a_record_and_refused_as_a_workflow() -> None
         ("APIs:\n- name: x\n  url: y", "line 3: expected one of the fields name, desc, request, "),
         ("APIs:\n- name: x\n  desc: y\n  desc: z", "line 4: the field 'desc' comes twice in one item"),
         ("APIs:\n- name: x\n  pre: [y z]", "line 3: expected a list of names such as [a, b], found '[y z]'"),
-        ("APIs:\n- name: x\n  pre: [y]\nProcedure: |\n  x", "line 2: 'x' has the precondition 'y', which is no API"),
+        ("APIs:\n- name: x\n  pre: [y]\nProcedure: |\n  x", "line 2: 'x' has the precondition 'y', but the"),
         ("Name: |x", "line 1: '|' has a meaning in YAML that is not read here"),
         ('Name: "x', "line 1: a text in double quotes is written as in JSON"),
         ("Name: 'it's'", "line 1: a quote is not closed"),
@@ -741,7 +743,7 @@ def test_a_free_document_is_read_as_a_record_and_refused_as_a_workflow() -> None
         ("SLOTs:\n- name: a\n  required: maybe", "line 3: 'required' is true or false, not 'maybe'"),
         (
             "SLOTs:\n- name: a\n  type: integers\nProcedure: |\n  ANSWER.a(1)",
-            "line 2: 'integers' is no type; types are",
+            "line 2: 'integers' is not a type; types are",
         ),
         ("SLOTs:\n- name: a\nProcedure: |\n  a = 1\n  ANSWER.a(a)", "line 2: 'a' is set by the procedure; say"),
     ],
@@ -755,7 +757,7 @@ def test_what_is_no_document_is_refused_with_its_line(text: str, problem: str) -
 @pytest.mark.parametrize(
     ("procedure", "problem"),
     [
-        ("ask the user", "line 1: 'ask the user' is no statement; statements are [x] = API.tool(…), "),
+        ("ask the user", "line 1: 'ask the user' is not a statement; statements are [x] = API.tool(…), "),
         ("x = 1", "line 1: the procedure goes on behind its last line; end it with ANSWER.name(…)"),
         ("x += 1\nANSWER.a(x)", "line 1: write x = x + …"),
         ("[a, b] = API.t()\nANSWER.a(a)", "line 1: a call gives one value: write [result] = API.tool(…), and take"),
@@ -770,7 +772,7 @@ def test_what_is_no_document_is_refused_with_its_line(text: str, problem: str) -
         ("a = API.t(x=b + 1)", "line 1: arguments are written name=value: column 15: expected ','"),
         ("a = LLM.ask(b)", "line 1: a question is written LLM.ask("),
         ("a = LLM.ask(3)", "line 1: a question begins with its text in double quotes"),
-        ("a = ANSWER.ask('x')", "line 1: a workflow has nobody to ask"),
+        ("a = ANSWER.ask('x')", "line 1: a workflow cannot ask the user"),
         ("true = 1", "line 1: 'true' is a constant and cannot be set"),
         ("x = order.total + 1", "line 1: the expression 'order.total + 1': column 1: attributes are not available"),
         ("x = [b for b in c", "line 1: a bracket is opened and not closed"),
@@ -792,7 +794,7 @@ def test_what_is_no_document_is_refused_with_its_line(text: str, problem: str) -
         ("ANSWER.a(1)\nx = 2", "line 2: 'x = 2' is never reached"),
         ("ANSWER.a()", "line 1: what is the answer? write ANSWER.a(value)"),
         ("ANSWER.a(x + 1)", "line 1: an answer is written ANSWER.name(value): column 12: expected ')'"),
-        ("ANSWER a", "line 1: 'ANSWER a' is no statement"),
+        ("ANSWER a", "line 1: 'ANSWER a' is not a statement"),
         ("ANSWER.a", "line 1: an answer is written ANSWER.name(value), found 'ANSWER.a'"),
         ("for x in sorted(y):\n  collect x into z", "line 1: expected 'where' or ':', found '(y)'"),
         ("for x in y:\n  z = x", "line 2: 'for each' ends with a line 'collect y into ys'"),
@@ -818,9 +820,9 @@ def test_a_procedure_that_is_not_exact_is_refused_with_its_line(procedure: str, 
 
 
 def test_calls_and_answers_that_the_document_does_not_list_are_refused() -> None:
-    with pytest.raises(InputError, match="line 37: 'douple' is no API of this document; APIs are double, total"):
+    with pytest.raises(InputError, match="line 37: 'douple' is not an API of this document; APIs are double, total"):
         from_pdl(EVENS_PDL.replace("Procedure: |\n", "Procedure: |\n  x = 1\n").replace("API.double(", "API.douple("))
-    with pytest.raises(InputError, match="line 41: 'tiny' is no ANSWER of this document; ANSWERs are large, small"):
+    with pytest.raises(InputError, match="line 41: 'tiny' is not an ANSWER of this document; ANSWERs are large, small"):
         from_pdl(EVENS_PDL.replace("ANSWER.small(", "ANSWER.tiny("))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from tiny import judged
 
 from flowmind.agents.turns import Budget
 from flowmind.api.pipeline import Solution, solve
@@ -125,8 +126,12 @@ def test_two_stages_execute_and_summarize_each_with_its_own_tools(mode: Mode, to
     chat = ScriptedChat([*execute, *summarize])
     solution = solved(tools, chat, mode)
     assert solution.workflow == WORKFLOW
-    assert (solution.exec_complete, solution.exec_correct, solution.graph_valid) == (True, True, True)
-    assert (solution.mti, solution.problems) == (None, ())
+    assert (judged(solution, TASK).exec_complete, judged(solution, TASK).exec_correct, solution.graph_valid) == (
+        True,
+        True,
+        True,
+    )
+    assert (judged(solution, TASK).mti, solution.problems) == (None, ())
     assert offered(chat.requests) == [BUSINESS] * len(execute) + [GRAPH] * len(summarize)
     assert [trace.stop for trace in solution.traces] == ["finish"]
     assert solution.summary is not None and solution.summary.stop == "finish"
@@ -138,8 +143,12 @@ def test_one_stage_has_all_tools_at_once(mode: Mode, tools: LocalSandbox) -> Non
     chat = ScriptedChat(ONE_STAGE[mode])
     solution = solved(tools, chat, mode)
     assert solution.workflow == WORKFLOW
-    assert (solution.exec_complete, solution.exec_correct, solution.graph_valid) == (True, True, True)
-    assert (solution.mti, solution.summary) == (None, None)
+    assert (judged(solution, TASK).exec_complete, judged(solution, TASK).exec_correct, solution.graph_valid) == (
+        True,
+        True,
+        True,
+    )
+    assert (judged(solution, TASK).mti, solution.summary) == (None, None)
     assert offered(chat.requests) == [(BUSINESS | GRAPH) - {"finish"}] * len(ONE_STAGE[mode])
     assert [step.call.tool for step in solution.traces[0].calls] == [
         "double",
@@ -162,18 +171,18 @@ def test_the_summarizer_reads_the_trace_of_the_execution(tools: LocalSandbox) ->
 def test_calls_that_go_to_and_fro_are_mixed_tool_invocation(tools: LocalSandbox) -> None:
     chat = ScriptedChat([DOUBLED, BUILD[0], ADDED, BUILD[1], BUILD[2], DONE])
     solution = solved(tools, chat, "react")
-    assert (solution.mti, solution.workflow) == ("interleaved", WORKFLOW)
+    assert (judged(solution, TASK).mti, solution.workflow) == ("interleaved", WORKFLOW)
 
 
 def test_a_graph_call_before_any_business_call_is_front_loaded(tools: LocalSandbox) -> None:
     chat = ScriptedChat([BUILD[0], *WORK, DONE])
-    assert solved(tools, chat, "react").mti == "front_loaded"
+    assert judged(solved(tools, chat, "react"), TASK).mti == "front_loaded"
 
 
 def test_enhanced_react_asks_once_for_the_workflow(tools: LocalSandbox) -> None:
     chat = ScriptedChat([*WORK, DONE, *BUILD, action("finish", answer="built")])
     solution = solved(tools, chat, "enhanced-react")
-    assert (solution.workflow, solution.mti) == (WORKFLOW, None)
+    assert (solution.workflow, judged(solution, TASK).mti) == (WORKFLOW, None)
     assert solution.traces[0].answer == 7
     asked = [words([request]).count("there is no workflow yet") for request in chat.requests]
     assert asked == [0, 0, 0, 1, 1, 1, 1]
@@ -182,12 +191,12 @@ def test_enhanced_react_asks_once_for_the_workflow(tools: LocalSandbox) -> None:
 
 def test_enhanced_react_takes_no_for_an_answer(tools: LocalSandbox) -> None:
     solution = solved(tools, ScriptedChat([*WORK, DONE, DONE]), "enhanced-react")
-    assert (solution.exec_correct, solution.workflow, solution.graph_valid) == (True, None, False)
+    assert (judged(solution, TASK).exec_correct, solution.workflow, solution.graph_valid) == (True, None, False)
 
 
 def test_react_does_not_ask_for_the_workflow(tools: LocalSandbox) -> None:
     solution = solved(tools, ScriptedChat([*WORK, DONE]), "react")
-    assert (solution.exec_correct, solution.workflow) == (True, None)
+    assert (judged(solution, TASK).exec_correct, solution.workflow) == (True, None)
 
 
 def test_an_execution_that_was_complete_before_the_building_failed_was_not_interrupted(
@@ -196,7 +205,11 @@ def test_an_execution_that_was_complete_before_the_building_failed_was_not_inter
     wrong = edit("add_function_node", tool="treble", args={})
     solution = solved(tools, ScriptedChat([*WORK, DONE, wrong, wrong]), "enhanced-react")
     assert solution.traces[0].stop == "failures"
-    assert (solution.mti, solution.exec_complete, solution.exec_correct) == (None, True, True)
+    assert (judged(solution, TASK).mti, judged(solution, TASK).exec_complete, judged(solution, TASK).exec_correct) == (
+        None,
+        True,
+        True,
+    )
 
 
 def test_rollouts_work_the_examples_in_turn_and_show_the_others(tools: LocalSandbox) -> None:
@@ -239,7 +252,7 @@ def test_trace_selection_says_what_the_summarizer_reads(selection: Any, shown: i
 def test_without_a_successful_trace_nothing_is_summarized(tools: LocalSandbox) -> None:
     chat = ScriptedChat(FAILED * 2)
     solution = solved(tools, chat, "es-rr", rollouts=2, trace_selection="all_success")
-    assert (solution.summary, solution.workflow, solution.exec_complete) == (None, None, False)
+    assert (solution.summary, solution.workflow, judged(solution, TASK).exec_complete) == (None, None, False)
 
 
 def test_one_success_of_many_is_drawn_by_the_seed(tools: LocalSandbox) -> None:
@@ -267,7 +280,7 @@ def test_a_half_built_graph_is_kept_with_its_problems(tools: LocalSandbox) -> No
     solution = solved(tools, ScriptedChat([*WORK, BUILD[0], DONE]), "react")
     assert solution.workflow is not None and len(solution.workflow.nodes) == 2
     assert {problem.code for problem in solution.problems} >= {"no_end", "missing_edge"}
-    assert (solution.exec_correct, solution.graph_valid) == (True, False)
+    assert (judged(solution, TASK).exec_correct, solution.graph_valid) == (True, False)
 
 
 def test_values_that_were_read_leniently_are_counted(tools: LocalSandbox) -> None:
@@ -297,14 +310,14 @@ def test_an_execution_is_complete_by_call_and_finish_and_correct_by_its_answer(
     replies: list[str | Exception], complete: bool, correct: bool, tools: LocalSandbox
 ) -> None:
     solution = solved(tools, ScriptedChat(replies), "react")
-    assert (solution.exec_complete, solution.exec_correct) == (complete, correct)
+    assert (judged(solution, TASK).exec_complete, judged(solution, TASK).exec_correct) == (complete, correct)
 
 
 def test_one_good_rollout_of_several_is_enough(tools: LocalSandbox) -> None:
     solution = solved(tools, ScriptedChat([*FAILED, *GOOD, HANDED_IN, HANDED_IN]), "es-rr", rollouts=2)
-    assert (solution.exec_complete, solution.exec_correct) == (True, False)
+    assert (judged(solution, TASK).exec_complete, judged(solution, TASK).exec_correct) == (True, False)
     again = [*FAILED, action("double", n=50), action("finish", answer=101), HANDED_IN, HANDED_IN]
-    assert solved(tools, ScriptedChat(again), "es-rr", rollouts=2).exec_correct
+    assert judged(solved(tools, ScriptedChat(again), "es-rr", rollouts=2), TASK).exec_correct
 
 
 def test_each_stage_has_its_own_budget(tools: LocalSandbox) -> None:

@@ -1,4 +1,4 @@
-"""What tool source may do: ordinary code runs as in CPython, everything else is a typed error."""
+"""The policy for tool source: ordinary code runs as in CPython, everything else is a typed error."""
 
 import abc
 import builtins

@@ -12,16 +12,13 @@ import pytest
 
 from flowmind.agents import prompts
 from flowmind.agents.plan_execute import PlanExecuteAgent
-from flowmind.agents.prompts import Part
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.replies import read_action, read_object, read_plan
 from flowmind.agents.turns import Budget
 from flowmind.base.files import parse_json
-from flowmind.build.brief import summarize_brief
-from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import execute_brief
-from flowmind.build.executions import without_example as shown
-from flowmind.build.joint import Joint
+from flowmind.build.brief import execute_brief, summarize_brief
+from flowmind.build.brief import without_example as shown
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.llm.testing import ScriptedChat, plan
 from flowmind.protocols import Brief, Message, Stage
 from flowmind.trace.events import Trace
@@ -76,9 +73,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def examples(name: str) -> list[list[Part]]:
+def examples(name: str) -> list[list[Message]]:
     """The worked examples of a conversation, each from the message that sets its task."""
-    found: list[list[Part]] = []
+    found: list[list[Message]] = []
     for part in prompts.conversation(name)[1:]:
         if part.role == "user" and "Task:\n" in part.content:
             found.append([])
@@ -124,7 +121,7 @@ def world(name: str, opening: str) -> Environment:
     return Joint(tools, draft) if name.startswith("single") else tools
 
 
-def had_again(name: str, parts: Sequence[Part]) -> tuple[Trace, list[Part]]:
+def had_again(name: str, parts: Sequence[Message]) -> tuple[Trace, list[Message]]:
     """The trace and the messages that a worked example gives when its replies go to a real agent."""
     stage, opening = name.partition("_")[0], parts[0].content
     replies = [part.content for part in parts if part.role == "assistant"]
@@ -140,7 +137,7 @@ def had_again(name: str, parts: Sequence[Part]) -> tuple[Trace, list[Part]]:
     chat = ScriptedChat(replies)
     trace = asyncio.run(agent_kind(chat).execute(Brief(**brief), world(name, opening)))
     last = chat.requests[-1].messages
-    return trace, [Part(message.role, message.content) for message in last[len(last) - len(parts) + 1 :]]
+    return trace, list(last[len(last) - len(parts) + 1 :])
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
@@ -266,5 +263,5 @@ def test_a_value_with_a_dollar_sign_comes_through() -> None:
 def test_messages_of_a_request_are_those_of_the_conversation_file() -> None:
     chat = ScriptedChat(['{"action": "finish", "action_input": {"answer": null}}'])
     asyncio.run(ReActAgent(chat).execute(Brief(stage="execute", task="Task:\nHalve 4."), FunctionEnvironment([halve])))
-    parts = [Message(role=part.role, content=part.content) for part in prompts.conversation("execute_react")]
-    assert chat.requests[0].messages == (*parts, Message(role="user", content="Task:\nHalve 4."))
+    first = prompts.conversation("execute_react")
+    assert chat.requests[0].messages == (*first, Message(role="user", content="Task:\nHalve 4."))

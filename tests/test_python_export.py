@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,13 +21,16 @@ from test_random_workflows import FUNCTIONS, SOURCES, SPECS, Maker, cases
 from flowmind.base.errors import InvalidWorkflow
 from flowmind.formats import python
 from flowmind.formats.fidelity import Note
-from flowmind.formats.python import python_names, to_python
+from flowmind.formats.flowbench import to_flowbench_code
+from flowmind.formats.langgraph import to_langgraph_source
+from flowmind.formats.python import PythonWriter, to_function, to_python
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import arun, run_many
 from flowmind.workflow.document import Workflow
-from flowmind.workflow.nesting import nested
+from flowmind.workflow.nesting import readable
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import tool
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import ToolSpec, tool
 
 
 def same(value: Any) -> Any:
@@ -70,44 +75,33 @@ def sandbox() -> Iterator[LocalSandbox]:
         yield made
 
 
-def load(text: str) -> dict[str, Any]:
-    """A module from its text; it may import from the standard library only."""
-    scope: dict[str, Any] = {"__name__": "exported"}
-    exec(compile(text, "<exported>", "exec", dont_inherit=True), scope)
-    return scope
+def agree(
+    document: Document, inputs: Sequence[Document], sandbox: Any = SANDBOX, tools: Any = TOOLS, plain: bool = True
+) -> list[Any]:
+    """Asserts that the strict function does what a run does; gives what it gave, an error as the error itself.
 
-
-def exported(workflow: Workflow, text: str, tools: dict[str, Any], llm: Any = None) -> Callable[..., Any]:
-    """The function that was written, as one of the inputs by their own names."""
-    names = python_names(workflow)
-    function = load(text)[names[""]]
-    takes = function.__kwdefaults__ or {}
-    more = {"tools": tools} if ", *, tools" in signature(text) else {}
-    more |= {"llm": llm} if llm is not None else {}
-    assert takes == {}
-    return lambda inputs: function(**{names[name]: value for name, value in inputs.items()}, **more)
-
-
-def signature(text: str) -> str:
-    """The head of the written function, on one line."""
-    head = text[text.index("\ndef ") :].partition(" -> Any:")[0]
-    return " ".join(head.split()).replace("( ", "(").replace(", )", ")")
-
-
-def agree(document: Document, inputs: Sequence[Document], sandbox: Any = SANDBOX, tools: Any = TOOLS) -> list[Any]:
-    """Asserts that the written function does what a run does; gives what it gave, an error as the error itself."""
+    Args:
+        document: The workflow.
+        inputs: The cases.
+        sandbox: Where the workflow runs.
+        tools: The functions that the sandbox has.
+        plain: Whether the clean function must give the same wherever a run gives an answer.
+    """
     workflow = Workflow.model_validate(document)
-    function = exported(workflow, to_python(workflow, sandbox.specs).text, tools)
+    strict = to_function(workflow, tools, specs=sandbox.specs, strict=True)
+    clean = to_function(workflow, tools, specs=sandbox.specs)
     found: list[Any] = []
     for case, ran in zip(inputs, run_many(workflow, inputs, sandbox), strict=True):
         try:
-            value = function(case)
+            value = strict(**case)
         except Exception as error:
             assert ran.error is not None, f"{case}: {error!r} where a run gives {ran.answer!r}"
             found.append(error)
             continue
         assert ran.error is None, f"{case}: {value!r} where a run fails: {ran.error}"
         assert json.dumps(value) == json.dumps(ran.answer), case
+        if plain:
+            assert json_equal(clean(**case), ran.answer), case
         found.append(value)
     return found
 
@@ -118,7 +112,7 @@ def test_random_workflows_give_what_a_run_gives(
     sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, chunk: int, nests: bool
 ) -> None:
     if not nests:
-        monkeypatch.setattr(python, "nested", lambda workflow: None)
+        monkeypatch.setattr(python, "readable", lambda workflow: None)
     for seed in range(26 * chunk, 26 * chunk + 26):
         rng = Random(seed)
         agree(Maker(rng, seed % 2 == 1).document(), cases(rng), sandbox, FUNCTIONS)
@@ -126,12 +120,12 @@ def test_random_workflows_give_what_a_run_gives(
 
 def test_the_random_workflows_have_nested_forms_and_the_others_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     workflow = Workflow.model_validate(Maker(Random(3), False).document())
-    assert nested(workflow) is not None
-    whole = to_python(workflow, SPECS)
+    assert readable(workflow) is not None
+    whole = to_python(workflow, SPECS, strict=True)
     assert "match " not in whole.text
     assert not {note.part for note in whole.fidelity.approximated} & {edge.label for edge in workflow.edges}
-    monkeypatch.setattr(python, "nested", lambda workflow: None)
-    states = to_python(workflow, SPECS)
+    monkeypatch.setattr(python, "readable", lambda workflow: None)
+    states = to_python(workflow, SPECS, strict=True)
     assert "match step" in states.text
     assert {edge.label for edge in workflow.edges} <= {note.part for note in states.fidelity.approximated}
 
@@ -195,11 +189,28 @@ def test_plain_operators_where_the_types_are_known() -> None:
 def test_a_loop_is_a_while_with_its_bound() -> None:
     nodes = [compute("i", "0"), condition("more", "i < n"), compute("j", "i + 1", "i"), end("i")]
     document = sketch(nodes, "start i more.true j more:3", "more.false end", n="integer")
-    text = to_python(Workflow.model_validate(document), {}).text
+    text = to_python(Workflow.model_validate(document), {}, strict=True).text
     assert "    while i < n:\n        i = i + 1\n        rounds += 1\n        if rounds > 3:\n" in text
     found = agree(document, [{"n": n} for n in (0, 3, 4)])
     assert found[:2] == [0, 3]
     assert str(found[2]) == "the loop at more ran more than 3 rounds"
+
+
+def test_the_clean_form_of_a_loop_has_its_bound_in_a_comment_and_no_jump_at_its_end() -> None:
+    nodes = [compute("i", "0"), condition("more", "i < n"), compute("j", "i + 1", "i"), condition("odd", "i % 2 == 1"),
+             call("twice", "double", "k", n="i"), end("i")]  # fmt: skip
+    paths = ["start i more.true j odd.true twice more:9", "odd.false more:9", "more.false end"]
+    document = sketch(nodes, *paths, n="integer")
+    text = to_python(Workflow.model_validate(document), SANDBOX.specs).text
+    body = text.partition("    i = 0\n")[2].partition("\n\n\n")[0]
+    assert body.splitlines() == [
+        "    while i < n:  # at most 9 times",
+        "        i = i + 1",
+        "        if i % 2 == 1:",
+        "            _k = double(n=i)",
+        "    return i",
+    ]
+    assert agree(document, [{"n": n} for n in (0, 5, 9)]) == [0, 5, 9]
 
 
 def test_nested_loops_count_anew_in_each_round() -> None:
@@ -279,12 +290,13 @@ def test_keywords_builtins_and_collisions_are_renamed() -> None:
     kinds = {name: {} for name in names} | {"list": {"type": "array", "items": {"type": "integer"}}}
     document = sketch(nodes, paths, **kinds)
     workflow = Workflow.model_validate({**document, "name": "class"})
-    new = python_names(workflow)
-    assert new[""] == "class_"
+    writer = PythonWriter(workflow, SANDBOX.specs, "strict")
+    new = writer.parameters
+    assert writer.function == "class_"
     assert {name for name in names if new[name] != name} == {"class", "list", "from", "tools", "llm", "sum"}
     case = {"class": 1, "list": [3], "from": 2, "tools": 4, "same": "s", "llm": None, "l": 0, "sum": [1]}
     assert agree(document, [case]) == [[[0, 1, 2, 3], 8, 2, "s", None, 0, [1]]]
-    export = to_python(workflow, SANDBOX.specs)
+    export = to_python(workflow, SANDBOX.specs, strict=True)
     assert [note for note in export.fidelity.approximated if note.part == "names"] == [
         Note(part="names", note="parameters are renamed: class is class_, list is list_, from is from_, "
              "tools is tools_, llm is llm_, sum is sum_")
@@ -298,8 +310,9 @@ def test_arguments_and_keys_may_be_called_anything() -> None:
     path = {"id": "p", "kind": "assign", "value": {"var": "odd", "path": ["x.y"]}, "output": "p"}
     workflow = Workflow.model_validate(sketch([node, path, end({"list": [{"var": "odd"}, {"var": "p"}]})],
                                               "start odd p end", n="integer"))  # fmt: skip
-    function = exported(workflow, to_python(workflow, specs).text, {"odd": lambda **given: given})
-    assert function({"n": 3}) == [{"class": 1, "a b": "é\n\"'", "x.y": 3}, 3]
+    for strict in (False, True):
+        function = to_function(workflow, {"odd": lambda **given: given}, specs=specs, strict=strict)
+        assert function(n=3) == [{"class": 1, "a b": "é\n\"'", "x.y": 3}, 3]
 
 
 def test_tools_get_copies_of_what_fits_and_give_plain_json() -> None:
@@ -308,7 +321,7 @@ def test_tools_get_copies_of_what_fits_and_give_plain_json() -> None:
         "start n p end", xs={"type": "array", "items": {"type": "integer"}},
     )  # fmt: skip
     given = {"xs": [1]}
-    assert agree(document, [given]) == [[[1], [2, {"n": [2]}]]]
+    assert agree(document, [given], plain=False) == [[[1], [2, {"n": [2]}]]]
     assert given == {"xs": [1]}
     wrong = sketch([call("d", "double", n="v"), end("d")], "start d end", v={})
     found = agree(wrong, [{"v": 2}, {"v": "2"}, {"v": 2.5}, {"v": True}])
@@ -332,7 +345,7 @@ def test_inputs_are_checked_as_a_run_checks_them(schema: Any) -> None:
     document = sketch([end("v")], "start end", v=schema)
     tree = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
     document["inputs"] |= {"$defs": {"tree": tree}, "additionalProperties": False}
-    found = agree(document, [{"v": value} for value in values])
+    found = agree(document, [{"v": value} for value in values], plain=False)
     assert 0 < sum(isinstance(value, ValueError) for value in found) < len(found)
 
 
@@ -353,6 +366,16 @@ def test_forks_run_one_path_after_the_other_and_early_ends_return() -> None:
         "start a e", "start b c.true d e", "c.false e", "e big.true stop", "big.false end", n="integer",
     )  # fmt: skip
     assert agree(document, [{"n": n} for n in (1, 5, 9)]) == [4, "big", "big"]
+
+
+def test_a_condition_that_decides_nothing_is_left_out_of_the_clean_form() -> None:
+    document = sketch(
+        [compute("r", "0"), condition("c", "n > 0"), compute("a", "1", "r"), condition("d", "1 / n > 0"), end("r")],
+        "start r c.true a end", "c.false d.true end", "d.false end", n="integer",
+    )  # fmt: skip
+    assert agree(document, [{"n": 1}, {"n": -1}]) == [1, 0]
+    assert isinstance(agree(document, [{"n": 0}])[0], ZeroDivisionError)
+    assert "1 / n" not in to_python(Workflow.model_validate(document), {}).text
 
 
 def test_a_yes_or_no_is_one_return() -> None:
@@ -381,11 +404,67 @@ def test_a_model_is_asked_the_same(prompt: str, path: list[int]) -> None:
         asked.append(prompt)
         return "yes"
 
-    function = exported(workflow, to_python(workflow, {}).text, {}, answer)
     model = ScriptedChat(["yes"])
     trace = asyncio.run(arun(workflow, {"n": [[1, "a"]]}, SANDBOX, model))
-    assert function({"n": [[1, "a"]]}) == trace.answer == "yes"
-    assert asked == [step.prompt for step in trace.events if step.kind == "asked"]
+    for strict in (False, True):
+        function = to_function(workflow, {}, answer, strict=strict)
+        assert function(n=[[1, "a"]]) == trace.answer == "yes"
+    assert asked == 2 * [step.prompt for step in trace.events if step.kind == "asked"]
+
+
+HOSTILE = [
+    '"+str(print("OWNED"))+"', "'+str(print('OWNED'))+'", '"""\nimport os\n"""', "\\", '\\" + x #', "\n    return 1\n",
+    "\r\n# \x0c\u2028", "); import os; (", "x = 1", "${ .secret }", "%s %(x)s", "\N{BULLET}", "lambda: 0", "'''",
+]  # fmt: skip
+
+
+def texts(text: str) -> Document:
+    """A workflow with a text in each of its text fields."""
+    field = {"type": "object", "description": text, "default": {text: text}, "title": text}
+    shown = text.replace("{", "{{").replace("}", "}}")
+    nodes = [
+        {
+            "id": "a",
+            "kind": "tool",
+            "tool": f"t {text}",
+            "output": "a",
+            "args": {f"p {text}": {"value": {text: [text]}}},
+        },
+        {"id": "b", "kind": "assign", "value": {"var": "o", "path": [f"k {text}"]}, "output": "b"},
+        {"id": "ask", "kind": "llm", "prompt": f"{shown} {{b}} {shown}", "args": {"b": {"var": "b"}}, "output": "said"},
+        {"id": "ask2", "kind": "llm", "prompt": shown + ".", "args": {}, "output": "said2"},
+        condition("c", f"said == {text!r} and o[{text!r}] == {{{text!r}: [{text!r}]}}"),
+        each("m", {"list": [{"value": text}]}, "x", {"object": {text: {"var": "x"}}}, where=f"x != {text!r}"),
+        end({"object": {text: {"var": "m"}}}),
+        end({"value": text}, "other"),
+    ]
+    document = sketch(nodes, "start a b ask ask2 c.true m end", "c.false other", o=field, e={"enum": [text, "b"]})
+    return {**document, "name": f"flow {text}", "description": text}
+
+
+def shape(source: str) -> str:
+    """The syntax tree of a module, its names and texts left out."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+        for key in ("id", "name", "arg"):
+            if isinstance(getattr(node, key, None), str):
+                setattr(node, key, "")
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_of_a_workflow_becomes_code(text: str) -> None:
+    plain, workflow = (Workflow.model_validate(texts(word)) for word in ("two words", text))
+    tools = {name: ToolSpec(name=name, description=f"{text} x", parameters={"properties": {f"p {text}": {}}},
+                            returns={"description": f"{text} x"}) for name in workflow.tool_names}  # fmt: skip
+    known = {name: ToolSpec(name=name, description="two x", parameters={"properties": {"p two words": {}}},
+                            returns={"description": "two x"}) for name in plain.tool_names}  # fmt: skip
+    for write in (to_python, partial(to_python, strict=True), to_langgraph_source, to_flowbench_code):
+        ours, theirs = write(workflow, tools).text, write(plain, known).text
+        assert shape(ours) == shape(theirs)
+        assert "OWNED" not in {node.id for node in ast.walk(ast.parse(ours)) if isinstance(node, ast.Name)}
 
 
 def test_an_unsound_workflow_is_refused() -> None:
@@ -395,8 +474,9 @@ def test_an_unsound_workflow_is_refused() -> None:
 
 def test_a_tool_without_a_spec_is_called_unchecked_and_noted() -> None:
     workflow = Workflow.model_validate(sketch([call("a", "free", n="n"), end("a")], "start a end", n={}))
-    export = to_python(workflow, {})
-    assert exported(workflow, export.text, {"free": same_named})({"n": [1]}) == [1]
+    export = to_python(workflow, {}, strict=True)
+    for strict in (False, True):
+        assert to_function(workflow, {"free": same_named}, specs={}, strict=strict)(n=[1]) == [1]
     assert Note(part="a", note="the schema of 'free' is not known: its arguments are not checked") in (
         export.fidelity.approximated
     )
@@ -409,7 +489,7 @@ def same_named(n: Any) -> Any:
 def test_a_linear_workflow_is_kept_as_a_whole() -> None:
     document = sketch([call("a", "double", n="n"), end("a")], "start a end", n="integer")
     document["inputs"]["additionalProperties"] = False
-    export = to_python(Workflow.model_validate(document), SANDBOX.specs)
+    export = to_python(Workflow.model_validate(document), SANDBOX.specs, strict=True)
     assert export.fidelity.exact
     assert export.fidelity.kept == ("inputs", "start", "a", "end", "start -> a", "a -> end")
 
@@ -460,13 +540,14 @@ def peculiar() -> Iterator[Document]:
 @pytest.mark.parametrize("nests", [True, False], ids=["nested", "as states"])
 def test_the_code_passes_ruff_and_is_formatted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nests: bool) -> None:
     if not nests:
-        monkeypatch.setattr(python, "nested", lambda workflow: None)
+        monkeypatch.setattr(python, "readable", lambda workflow: None)
     for number, document in enumerate(peculiar()):
         workflow = Workflow.model_validate(document)
-        text = to_python(workflow, {**SPECS, **SANDBOX.specs}).text
-        (tmp_path / f"flow_{number}.py").write_text(text, encoding="utf-8")
-    # The random expressions compare constants, and variables with themselves.
-    assert_ruff(tmp_path, "check", "--ignore", "PLR0124,PLR0133")
+        for strict in (False, True):
+            text = to_python(workflow, {**SPECS, **SANDBOX.specs}, strict=strict).text
+            (tmp_path / f"flow_{number}_{strict}.py").write_text(text, encoding="utf-8")
+    # The random expressions compare constants, and variables with themselves; a prompt stays a constant text.
+    assert_ruff(tmp_path, "check", "--ignore", "PLR0124,PLR0133,UP032")
     assert_ruff(tmp_path, "format", "--check", "--diff")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.llm.recorded import Exchanges, Stored, Timing, end_case, exchange_file, keep_exchange
-from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.protocols import Brief, ChatRequest, Episode, Message, Reply
+from tools_registry.specs.spec import ToolSpec
 
 
 class Counting:
@@ -30,6 +32,9 @@ class Counting:
         if self.failing:
             raise ModelFailure("the line is dead")
         return Reply(text=f"reply {len(self.asked)}", output_tokens=2)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def request(*texts: str, **fields: object) -> ChatRequest:
@@ -90,6 +95,34 @@ def test_another_request_is_asked_anew(other: ChatRequest, tmp_path: Path) -> No
     model = Counting()
     replies = ask(exchanges_of(tmp_path / "case.jsonl"), model, request("a"), other)
     assert [reply.text for reply in replies] == ["reply 1", "reply 2"]
+
+
+EPISODE = Episode(brief=Brief(stage="execute", task="Task:\nDouble n: 4 → ?", query="Double n.", inputs={"n": 4}))
+FIXED = ChatRequest(
+    messages=(Message(role="system", content="Answer."), Message(role="user", content="Task:\nDouble n: 4 → ?")),
+    tools=(ToolSpec(name="double", description="Double a number.", parameters={"type": "object"}),),
+    reply="action",
+    stop=("\nObservation",),
+    max_tokens=1_024,
+    seed=3,
+    rollout=1,
+)
+
+
+@pytest.mark.parametrize("asked", [FIXED, FIXED.model_copy(update={"episode": EPISODE})])
+def test_the_key_of_a_request_stays_and_the_episode_is_not_written(asked: ChatRequest, tmp_path: Path) -> None:
+    ask(exchanges_of(tmp_path / "case.jsonl"), Counting(), asked, subject="free")
+    (line,) = map(json.loads, (tmp_path / "case.jsonl").read_text().splitlines())
+    assert line["key"] == "3d3a5b27a86661bae1cff839e852c05f"
+    assert line["settings"] == {
+        "reply": "action", "stop": ["\nObservation"], "max_tokens": 1_024, "temperature": 0.0, "seed": 3, "rollout": 1,
+    }  # fmt: skip
+    assert "episode" not in asked.model_dump() and "episode" not in json.loads(asked.model_dump_json())
+
+
+def test_an_episode_travels_to_another_process() -> None:
+    asked = FIXED.model_copy(update={"episode": EPISODE})
+    assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 def test_what_else_decides_the_reply_is_part_of_its_key(tmp_path: Path) -> None:

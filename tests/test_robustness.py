@@ -33,8 +33,9 @@ from experiments.options import RunOptions
 from experiments.runner import run_experiment
 from experiments.services import Services
 from flowmind.build.settings import Settings
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.limiting import AdaptiveLimit
-from flowmind.llm.testing import Fault, FaultyServer, completion
+from flowmind.llm.testing import completion
 from flowmind.protocols import ChatRequest, Reply
 
 TIMES = ("seconds", "started_at", "wall_s", "crc")
@@ -211,6 +212,9 @@ class Broken:
         if any(self.mark in message.content for message in request.messages):
             raise ZeroDivisionError("a defect")
         return Reply(text='{"reasoning": "", "action": "finish", "action_input": {"answer": null}}')
+
+    async def aclose(self) -> None:
+        pass
 
 
 def test_a_defect_in_one_case_is_its_error_and_the_others_go_on(

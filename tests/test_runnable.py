@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from flowmind import CaseFailed, InputError, InvalidWorkflow, RunnableWorkflow, Workflow, check, tool
 from flowmind.api.tools import environment_of
-from flowmind.formats.python import to_python
+from flowmind.formats.python import to_function, to_python
 from tools_registry.specs.spec import SpecError, spec_of
 
 
@@ -97,8 +97,10 @@ def test_an_optional_input_has_its_default() -> None:
     assert workflow.batch([{}, {"n": 2}]) == [10, 4]
     assert workflow.to_langgraph().invoke({})["answer"] == 10
     exported: dict[str, Any] = {}
-    exec(to_python(workflow.workflow, {"double": spec_of(double)}).text, exported)
+    exec(to_python(workflow.workflow, {"double": spec_of(double)}, strict=True).text, exported)
     assert [exported["twice"](*inputs, tools={"double": double}) for inputs in ((), (1,))] == [10, 2]
+    function = to_function(workflow.workflow, {"double": double})
+    assert (function(), function(n=1)) == (10, 2)
     (problem,) = check(document(default="five"), [double])
     assert (problem.code, problem.where) == ("bad_inputs", "inputs") and "default of input 'n'" in problem.message
 

@@ -1,4 +1,4 @@
-"""Where tools run: workers with limits for untrusted source, this process for one's own functions."""
+"""Environments of tools: workers with limits for untrusted source, this process for your own functions."""
 
 import asyncio
 import json
@@ -332,7 +332,7 @@ class Guest(BaseModel):
 
 
 def own(*functions: Callable[..., Any]) -> Callable[..., Observation]:
-    """A door to a sandbox of own functions."""
+    """A function that calls one of these functions in a `FunctionEnvironment`."""
     sandbox = FunctionEnvironment(functions)
     return lambda tool, /, **args: asyncio.run(sandbox.call(ToolCall(tool=tool, args=args)))
 
@@ -474,7 +474,7 @@ def test_trying_runs_readers_only() -> None:
 
 @pytest.fixture(scope="module")
 def corpus() -> list[dict[str, Any]]:
-    """The tool rows of the attack corpus, where it is at hand."""
+    """The tool rows of the attack corpus, if it is available."""
     root = Path(__file__).parents[1].parent / "shared" / "fixtures"
     path = Path(os.environ.get("FLOWMIND_FIXTURES") or root) / "sandbox" / "attacks.dev.jsonl"
     if not path.exists():

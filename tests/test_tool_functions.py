@@ -1,4 +1,4 @@
-"""Ordinary tool functions give in the sandbox what they give in plain Python, in value and in type."""
+"""Ordinary tool functions return the same values and types in the sandbox as in plain Python."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ from tools_registry.specs.values import CaseError, clean, describe
 
 FOLDER = Path(__file__).parent / "tool_functions"
 SHARE = 0.98
-"""Of the functions, how many must give the same; README of the folder says in what form they are kept."""
+"""The share of functions that must return the same. The README of the folder describes their format."""
 
 
 class Function(NamedTuple):
@@ -27,7 +27,7 @@ class Function(NamedTuple):
 
 
 def written() -> Iterator[Function]:
-    """The functions that were made for this test."""
+    """The functions that were written for this test."""
     for path in sorted(FOLDER.glob("*.txt")):
         for part in path.read_text(encoding="utf-8").split("### ")[1:]:
             name, _, rest = part.partition("\n")
@@ -45,7 +45,7 @@ def from_catalog() -> Iterator[Function]:
 
 
 def plainly(function: Function, args: dict[str, Any]) -> Any:
-    """What the function gives in plain Python: a JSON value, or its exception as text."""
+    """The result of a function in plain Python: a JSON value, or its exception as text."""
     scope: dict[str, Any] = {"__name__": "tool"}
     exec(compile(function.source, f"<{function.name}>", "exec", dont_inherit=True), scope)
     try:
@@ -65,7 +65,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def differing(functions: list[Function], pool: WorkerPool) -> list[str]:
-    """The functions that give something else in the sandbox, with what."""
+    """The functions that return something else in the sandbox, with the difference."""
     names = [f"f{index}" for index in range(len(functions))]
     tools = [
         ToolSource(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,25 +18,26 @@ from tiny import FIRST_TEST, Row, called, records
 from experiments import evaluating
 from flowmind.agents.turns import Budget
 from flowmind.api.pipeline import Solution, solve
-from flowmind.base.errors import InputError, ModelFailure
+from flowmind.api.summarizing import summarize
+from flowmind.base.errors import InputError, InvalidWorkflow, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.derivation import Derivation
 from flowmind.build.executions import AgentExecutions, Demonstrate
-from flowmind.build.induction.inducing import induce
+from flowmind.build.induction.search import induce
 from flowmind.build.settings import Settings
-from flowmind.build.verification.checks import influence, leaks
-from flowmind.build.verification.work import Work
-from flowmind.llm.testing import FaultyServer, ScriptedChat, action
+from flowmind.build.verification.trials import Work, influence, leaks
+from flowmind.llm.faulty_server import Fault, FaultyServer
+from flowmind.llm.testing import ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
-from flowmind.trace.events import Trace, Turn
+from flowmind.trace.events import Called, Trace, Turn
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import tool
+from tools_registry.specs.spec import Observation, ToolCall, tool
 
 # Held-out tests
 
@@ -310,7 +312,7 @@ def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> Non
     solution = solved(loud("abc", "Ann"), TEXTS, chat, "induction", verify=2)
     assert 'ended with "ABC!", but the right answer is "CBA!"' in told(chat.requests[4])
     assert [trace.answer for trace in solution.traces] == ["ABC!", "ANN!", "CBA!"]
-    assert solution.exec_correct is honest
+    assert (solution.worked[2] == 0) is honest
     assert (gives(solution, TEXTS, {"text": "xy"}) == ["YX!"]) is honest
 
 
@@ -348,6 +350,9 @@ class Able:
         self.worked += [n for n in map(int, given[-1:]) if n not in self.worked]
         messages = [{"role": one.role, "content": one.content} for one in request.messages]
         return Reply(text=able({"messages": messages}), input_tokens=1, output_tokens=1)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def branching(n: int) -> list[str]:
@@ -719,6 +724,102 @@ def test_an_input_that_never_changes_the_output_is_idle(
     assert asyncio.run(influence(work, workflow)) == (idle, unsettled)
 
 
+# Nodes and questions that need the model
+
+WORDED = {
+    "id": "word", "query": "Add 2 to n and write the sum as a word.", "inputs": NUMBER, "tools": ["add"],
+    "category": "one", "difficulty": "easy", "control_flow": "linear",
+}  # fmt: skip
+
+
+def word(n: int) -> str:
+    return f"the number {n}"
+
+
+def worded_benchmark(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    examples, tests = ([{"input": {"n": n}, "output": word(n + 2)} for n in inputs] for inputs in (SHOWN, HELD))
+    (folder / "instances.jsonl").write_text(dump_json({**WORDED, "examples": examples}) + "\n")
+    (folder / "tests.jsonl").write_text(dump_json({"id": "word", "tests": tests}) + "\n")
+    (folder / "manifest.json").write_text(dump_json({"name": "b", "seed": 0, "sha256": {"instances.jsonl": "0" * 64}}))
+    return folder
+
+
+def wording(body: Row) -> str:
+    """A model that adds by the tool, builds a graph with an `llm` node, and writes numbers as words."""
+    text = body["messages"][-1]["content"]
+    if in_a_node := re.fullmatch(r"Write (\d+) as a word.", text):
+        return word(int(in_a_node[1]))
+    if "This workflow was derived" in text:
+        return said("finish", {})
+    turn = sum(message["role"] == "assistant" for message in body["messages"])
+    whole = "\n".join(message["content"] for message in body["messages"])
+    turn -= sum(message["role"] == "assistant" for message in body["messages"][: whole_task(body)])
+    if given := re.findall(r"^Work on this input: \{\"n\":(-?\d+)\}$", whole, re.MULTILINE):
+        n = int(given[-1])
+        script: list[tuple[str, Row]] = [("add", {"first": n, "second": 2}), ("finish", {"answer": word(n + 2)})]
+    else:
+        prompt = {"prompt": "Write {sum} as a word.", "args": {"sum": "s"}, "output": "w"}
+        script = [("add_function_node", {"tool": "add", "args": {"first": "n", "second": 2}, "output": "s"})]
+        script += [("add_llm_node", prompt), ("add_end_node", {"output": "w"}), ("finish", {})]
+    return said(*script[min(turn, len(script) - 1)])
+
+
+def whole_task(body: Row) -> int:
+    """The place of the message with the task; worked examples stand before it."""
+    return max(place for place, message in enumerate(body["messages"]) if "Task:\n" in message["content"])
+
+
+@pytest.mark.parametrize("verify", [0, 1])
+def test_a_workflow_with_an_llm_node_is_judged_with_the_model_of_the_run(verify: int, tmp_path: Path) -> None:
+    bench, run = worded_benchmark(tmp_path / "bench"), tmp_path / "run"
+    ill, asked = threading.Event(), list[int]()
+    ill.set()
+
+    def answers(number: int, body: Row) -> Fault | str:
+        in_a_node = body["messages"][-1]["content"].startswith("Write ")
+        return Fault(400, '{"error": {"message": "no room"}}') if in_a_node and ill.is_set() else wording(body)
+
+    with FaultyServer(answers) as server:
+        words = ["exp", "--mode", "es-react", "--verify", verify, "--model", "m", "--base-url", server.url]
+        words += ["--bench", bench, "--out", run, "--concurrency", 1]
+        first = called(*words)
+        (failed,) = records(run)
+        ill.clear()
+        asked.append(len(server.requests))
+        second = called(*words)
+        again = server.requests[asked[0] :]
+    assert "Traceback" not in first.stderr and second.returncode == 0, first.stderr + second.stderr
+    assert "no room" in failed["error"]
+    (record,) = records(run)
+    assert record["error"] is None and record["scores"]["passed"]["value"] == 1, "the case was tried again"
+    nodes = [body["messages"][0]["content"] for body in again if len(body["messages"]) == 1]
+    tried = (*(SHOWN if verify else ()), *HELD)
+    assert sorted({*nodes}) == sorted({f"Write {n + 2} as a word." for n in tried})
+
+
+def test_a_question_that_the_endpoint_fails_is_a_failed_case_that_is_tried_again(tmp_path: Path) -> None:
+    bench, run = benchmark(tmp_path / "bench", ["branch"]), tmp_path / "run"
+    ill = threading.Event()
+    ill.set()
+
+    def answers(number: int, body: Row) -> Fault | str:
+        question = "Under which condition" in body["messages"][-1]["content"]
+        return Fault(400, '{"error": {"message": "no room"}}') if question and ill.is_set() else able(body)
+
+    with FaultyServer(answers) as server:
+        words = ["exp", "--mode", "es-react+verify", "--model", "m", "--base-url", server.url]
+        words += ["--bench", bench, "--out", run, "--concurrency", 1]
+        first = called(*words)
+        (failed,) = records(run)
+        ill.clear()
+        second = called(*words)
+    assert "Traceback" not in first.stderr and second.returncode == 0, first.stderr + second.stderr
+    assert "no room" in failed["error"]
+    (record,) = records(run)
+    assert record["error"] is None and record["scores"]["passed"]["value"] == 1
+
+
 # Tools that change something
 
 SENT: list[str] = []
@@ -770,6 +871,63 @@ def test_a_tool_that_writes_is_called_by_executions_alone(mode: str, replies: li
     assert posted == SENT
     assert how(solution).right == len(executed), "what no trace recorded counts as unsolved"
     assert gives(solution, post, {"name": "Zoe"}) == ["Hello Zoe"] and SENT[-1] == "Zoe: Hello Zoe"
+
+
+ISSUED: list[int] = []
+
+
+@tool(effect="write")
+def refund(order: str, cents: int = 0) -> str:
+    """Refund an order."""
+    ISSUED.append(cents)
+    return f"{order} is refunded"
+
+
+def refunding(order: str, cents: Any) -> Trace:
+    calls = [Called(call=ToolCall(tool="refund", args={"order": order, "cents": cents}), observation=refunded(order))]
+    return Trace(inputs={"order": order}, stop="finish", answer=f"{order} is refunded", events=tuple(calls))
+
+
+def refunded(order: str) -> Observation:
+    return Observation(value=f"{order} is refunded")
+
+
+GUESS = "refund, cents: 731 comes from no input and no tool result"
+
+
+@pytest.mark.parametrize(
+    ("cents", "query", "reason"),
+    [
+        ([731, 212], "Refund it.", GUESS),  # no term explains it: the node would run without it
+        ([731], "Refund it.", GUESS),  # a constant that one trace shows
+        ([731, 731], "Refund it.", ""),  # a constant that several traces show
+        ([731], "Refund 731 cents.", ""),
+        ([1], "Refund it.", ""),
+    ],
+)
+def test_no_workflow_writes_a_value_that_nothing_explains(cents: list[int], query: str, reason: str) -> None:
+    ISSUED.clear()
+    traces = [refunding(order, value) for order, value in zip(("A1", "B2"), cents, strict=False)]
+    summarized = summarize(traces, [refund], query=query)
+    assert summarized.ok is not bool(reason) and ISSUED == []
+    if reason:
+        assert f"no sound workflow gives these traces: {reason}" in (summarized.problem or "")
+        with pytest.raises(InvalidWorkflow, match=reason):
+            _ = summarized.workflow
+    else:
+        assert summarized.workflow({"order": "C3"}) == "C3 is refunded" and cents[:1] == ISSUED
+
+
+def test_induction_says_which_argument_of_a_writing_tool_is_missing() -> None:
+    examples = tuple(Example(input={"order": order}, output=f"{order} is refunded") for order in ("A1", "B2"))
+    inputs = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+    task = Task(id="refund", query="Refund it.", inputs=inputs, examples=examples)
+    replies: list[str] = []
+    for order, cents in (("A1", 731), ("B2", 212)):
+        replies += [action("refund", order=order, cents=cents), action("finish", answer=f"{order} is refunded")]
+    solution = solved(task, FunctionEnvironment([refund]), ScriptedChat(replies), "induction")
+    assert solution.workflow is None and not solution.graph_valid
+    assert how(solution).open == (GUESS, GUESS.replace("731", "212"))
 
 
 # Settings that do not go together

@@ -25,7 +25,7 @@ from flowmind.base.files import dump_json
 from flowmind.evaluation.statistics import mean_of
 from flowmind.evaluation.worfeval import Part, StepGraph, bag_of_words
 from flowmind.formats.node_edge import parse, parse_as_published
-from flowmind.llm.testing import Fault, FaultyServer
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.protocols import Reply
 
 # Data

@@ -297,10 +297,10 @@ def test_the_command_prints_a_line_for_each_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"pred_graph": GOLD}, "gold: neither a graph nor a text"),
+        ({"pred_graph": GOLD}, "gold: the row has neither a graph nor a text"),
         ({"gold_graph": {"nodes": ["START"], "edges": []}, "pred_graph": GOLD}, "gold: nodes: "),
         ({"gold_text": "Node:", "pred_graph": GOLD}, "gold: line 1: no heading 'Edge:'"),
-        ({"gold_graph": GOLD, "pred_graph": GOLD}, "no similarity_minilm is stored"),
+        ({"gold_graph": GOLD, "pred_graph": GOLD}, "the row has no similarity_minilm"),
         ({"gold_graph": GOLD, "pred_graph": GOLD, "similarity_minilm": [[1.0]]}, "4 rows of 4 numbers"),
     ],
 )

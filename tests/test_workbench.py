@@ -11,9 +11,8 @@ import pytest
 from workbench import Instance, WorkBench, placements, slots_of, workbench
 from workbench_tools import Office
 
-from flowmind.build.induction.inducing import induce
-from flowmind.build.induction.replaying import straight
-from flowmind.build.induction.runs import run_of
+from flowmind.build.induction.control_flow import run_of
+from flowmind.build.induction.search import induce, straight
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.checking import check

@@ -1,4 +1,4 @@
-"""Worker processes: how they start, what locks them in, how they end."""
+"""Worker processes: start, isolation and end."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def untyped(source: str, name: str = "tool") -> ToolSource:
 
 
 def value(pool: WorkerPool, source: str, **args: Any) -> Any:
-    """What a tool gives, or the type of its error."""
+    """The value of a tool, or the type of its error."""
     ((given, error),) = LocalSandbox([untyped(source)], pool).values([("tool", args)])
     return given if error is None else error[0]
 
@@ -54,7 +54,7 @@ def parent_of(pid: int) -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process exists and is more than an entry that nobody has waited for."""
+    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 
 def until(condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true within some seconds."""
+    """Whether a condition becomes true within some seconds."""
     for _ in range(200):
         if condition():
             return True
@@ -72,7 +72,7 @@ def until(condition: Callable[[], bool]) -> bool:
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[WorkerPool]:
-    """Workers without the policy of the language: what holds here is held by the process."""
+    """Workers without the language policy, which show what the process layer prevents."""
     with WorkerPool(1, Limits(seconds=2), frozenset({"language"})) as pool:
         yield pool
 
@@ -292,8 +292,8 @@ def test_isolation_is_measured_and_says_what_is_missing(bare: WorkerPool) -> Non
         whole, without_locks, without_policy = map(isolation.measure, (pool, unlocked, bare))
     assert whole.layers["language policy"] == "on"
     assert without_locks.level == without_policy.level == "limits"
-    assert "kernel (left out)" in without_locks.missing()
-    assert without_policy.missing()[0] == "language policy (left out)"
+    assert "kernel (disabled)" in without_locks.missing()
+    assert without_policy.missing()[0] == "language policy (disabled)"
     assert [whole.reaches(level) for level in isolation.LEVELS] == [
         place <= isolation.LEVELS.index(whole.level) for place in range(3)
     ]

@@ -10,11 +10,16 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from flowmind.api.pipeline import Solution
 from flowmind.base.files import dump_json
 from flowmind.cli import main as cli
-from flowmind.llm.testing import FaultyServer
+from flowmind.evaluation.evaluators import ExecutionEvaluator
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.protocols import Outcome
+from flowmind.trace.task import Task
 
 Done = subprocess.CompletedProcess[str]
 Row = dict[str, Any]
@@ -67,6 +72,13 @@ def tiny_benchmark(folder: Path, unsolvable: tuple[str, ...] = ()) -> Path:
 
 ORDER = ["task_0", "task_4", "task_1", "task_5"]
 """The first four: the categories in turn."""
+
+
+def judged(solution: Solution, task: Task) -> SimpleNamespace:
+    """The scores of the executions of a task; `mti` is the kind, or None."""
+    scores = ExecutionEvaluator().evaluate(Outcome(task=task, executions=solution.traces, worked=solution.worked))
+    flags = {name: score.value == 1.0 for name, score in scores.items()}
+    return SimpleNamespace(**{**flags, "mti": scores["mti"].reason or None})
 
 
 def task_in(body: Row) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
 
 from pydantic import Field
 
@@ -40,14 +39,13 @@ class Asking(Record):
     @property
     def fingerprint(self) -> str:
         """Of the prompt: another one makes another run."""
-        parts: list[Any] = [part._asdict() for part in conversation(self.prompt)]
+        parts = [message.model_dump() for message in conversation(self.prompt)]
         return hashlib.sha256(dump_json(parts).encode()).hexdigest()[:16]
 
     def request(self, row: Row) -> ChatRequest:
         """The conversation that ends with the row's task."""
-        shown = [Message(role=part.role, content=part.content) for part in conversation(self.prompt)]
         return ChatRequest(
-            messages=(*shown, Message(role="user", content=self._question(row))),
+            messages=(*conversation(self.prompt), Message(role="user", content=self._question(row))),
             stop=_STOP,
             max_tokens=self.reply_tokens,
             temperature=self.temperature,

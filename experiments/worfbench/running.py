@@ -24,10 +24,10 @@ from experiments.worfbench.summing import Facts, Summary, summarize, tables
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.fingerprints import fingerprint
+from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.serving import fingerprint
 from flowmind.protocols import ChatModel, Emit
 from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.spec import Record
@@ -162,7 +162,7 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
     folder = RunFolder(out, RowRecord)
     with folder.locked():
         endpoint = reach(options.model, options.base_url)
-        limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
+        limit = AdaptiveLimit() if options.concurrency == "auto" else Limit(options.concurrency)
         model = OpenAIChat.at(endpoint, concurrency=limit, timeout=options.timeout, deadline=options.timeout)
         folder.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
         services = RowServices(model, options.asking, options.definition, materials.similar)
@@ -206,8 +206,7 @@ async def _work(
         try:
             await drive(todo, lambda: local.at_once, one, keep, options.model)
         finally:
-            if isinstance(services.model, OpenAIChat):
-                await services.model.aclose()
+            await services.model.aclose()
 
 
 def _progress(scored: Sequence[RowRecord], lost: int, running: int) -> str:

@@ -1,17 +1,16 @@
-"""Plan-and-Execute: a plan without tool calls first, then its steps, each with the results so far.
+"""Plan-and-Execute: the model plans without tool calls, then carries out the steps with the results so far.
 
-In the stage `summarize` the plan is context for one ReAct loop: Plan-and-Build, the summarizer's form.
+In the stage `summarize` the plan is the context of one ReAct loop. This form is called Plan-and-Build.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.agents import prompts
-from flowmind.agents.base import GraphAgent
-from flowmind.agents.react import after_acting, after_thinking
-from flowmind.agents.turns import State, World, act, fresh, lay_out, opening, think
+from flowmind.agents.react import GraphAgent, go_on, loop
+from flowmind.agents.turns import State, World, act, action_message, fresh, lay_out, opening
 from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, Message
 from flowmind.trace.events import Called, Trace
@@ -29,7 +28,7 @@ async def _plan(state: State, runtime: Runtime[World]) -> dict[str, Any]:
 
 
 def _begin(state: State, runtime: Runtime[World]) -> dict[str, Any]:
-    """Opens the conversation that carries the plan out."""
+    """Opens the conversation in which the plan is carried out."""
     brief = runtime.context.brief
     plan = state["plan"][:MAX_STEPS]
     listed = "\n".join(f"{number}. {step}" for number, step in enumerate(plan, 1))
@@ -46,42 +45,37 @@ def _instruction(brief: Brief, plan: list[str], phase: int) -> str:
     return prompts.render(name, number=phase + 1, count=len(plan), step=plan[phase])
 
 
-async def _think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
-    return await think(state, runtime.context)
-
-
 async def _act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
-    """Acts; where a step that is not the last one has its result, the next step begins.
+    """Acts, and begins the next step of the plan when a step that is not the last one has its result.
 
-    The result is what the agent finishes with. Where it only executes, the result of a call is one too: a step is a
-    call, and an agent that is left to itself goes on calling.
+    The result is the answer that the agent finishes with. In the stage `execute` the result of a successful call is
+    also the step's result: each step is one call, and without an instruction the model goes on calling.
     """
     brief = runtime.context.brief
-    update = await act(state, runtime.context)
+    update = await act(state, runtime)
     plan, phase = state["plan"], state["phase"]
     if phase >= len(plan) - 1:
         return update
     if update.get("stop") == "finish":
         return _next_step(state, brief, update["answer"])
-    called = update.get("steps", state["steps"])
-    if brief.stage == "single" or "stop" in update or len(called) == len(state["steps"]) or update["failures"]:
+    events = update.get("steps", state["steps"])
+    if brief.stage == "single" or "stop" in update or len(events) == len(state["steps"]) or update["failures"]:
         return update
     *before, observed = update["messages"]
-    told = Message(role="user", content=f"{observed.content}\n\n{_instruction(brief, plan, phase + 1)}")
-    results = [*state["results"], cast(Called, called[-1]).observation.value]
-    return {**update, "messages": [*before, told], "phase": phase + 1, "nudged": False, "results": results}
+    instructed = Message(role="user", content=f"{observed.content}\n\n{_instruction(brief, plan, phase + 1)}")
+    results = [*state["results"], cast(Called, events[-1]).observation.value]
+    return {**update, "messages": [*before, instructed], "phase": phase + 1, "nudged": False, "results": results}
 
 
 def _next_step(state: State, brief: Brief, answer: Any) -> dict[str, Any]:
-    """The agent finished a step: what the steps gave so far, and what is next."""
+    """The update after a step that the agent finished: the results of the steps so far, and the next step."""
     action, phase = state["pending"], state["phase"] + 1
     assert action is not None
     results = [*state["results"], answer]
     so_far = "\n".join(f"Result of step {number}: {dump_json(value)}" for number, value in enumerate(results, 1))
-    said = {"reasoning": action.reasoning, "action": action.call.tool, "action_input": action.call.args}
     following = Message(role="user", content=f"{so_far}\n\n{_instruction(brief, state['plan'], phase)}")
     return {
-        "messages": [*state["messages"], Message(role="assistant", content=dump_json(said)), following],
+        "messages": [*state["messages"], action_message(action), following],
         "pending": None,
         "phase": phase,
         "nudged": False,
@@ -89,31 +83,16 @@ def _next_step(state: State, brief: Brief, answer: Any) -> dict[str, Any]:
     }
 
 
-def _after_plan(state: State) -> Literal["begin", "__end__"]:
-    return "__end__" if state["stop"] else "begin"
-
-
 @cache
 def _graph() -> Any:
-    """The compiled graph. LangGraph takes a second to load: only a run of an agent loads it."""
-    from langgraph.graph import START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
-
-    graph = cast(Any, StateGraph(State, context_schema=World))
-    graph.add_node("plan", _plan)
-    graph.add_node("begin", _begin)
-    graph.add_node("think", _think)
-    graph.add_node("act", _act)
-    graph.add_edge(START, "plan")
-    graph.add_conditional_edges("plan", _after_plan)
-    graph.add_edge("begin", "think")
-    graph.add_conditional_edges("think", after_thinking)
-    graph.add_conditional_edges("act", after_acting)
-    return graph.compile()
+    graph = loop(_act).add_node("plan", _plan).add_node("begin", _begin).add_edge("begin", "think")
+    go_on(graph, "plan", "begin")
+    return graph.set_entry_point("plan").compile()
 
 
 class PlanExecuteAgent(GraphAgent):
     """An agent that plans first. In the stage `summarize` it is Plan-and-Build."""
 
     async def execute(self, brief: Brief, sandbox: Environment) -> Trace:
-        """Plans, then carries the plan out; the trace says how it ended."""
+        """Plans and carries the plan out; the trace's stop reason is `finish` or the limit that ended it."""
         return await self.run_graph(_graph(), fresh([]), brief, sandbox)

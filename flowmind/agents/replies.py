@@ -1,6 +1,6 @@
-"""Reads a model's reply, in stages: strict JSON, then the first valid object in mixed text, then repair.
+"""Reads a model's reply in stages: strict JSON, then the first valid object in other text, then repair.
 
-What none of them can read is answered with a corrective prompt, by the agent. Each stage is counted.
+The agent answers an unreadable reply with a corrective prompt. Traces record the stage that read each reply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools_registry.specs.values import MAX_DEPTH, CaseError, clean
 
 MAX_REPLY = 100_000
 MAX_REPAIRED = 20_000
-"""Repair goes over a text many times: what is longer, or nested deeper, is not repaired."""
+"""Longer texts are not repaired, because repair reads a text many times."""
 How = Literal["clean", "recovered"]
 
 
@@ -31,33 +31,33 @@ class Action(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A reply that lays out steps."""
+    """A reply that is a plan."""
 
     analysis: str
     steps: tuple[str, ...]
 
 
 class Unreadable(ValueError):
-    """A reply holds no usable object; the message says what was missing."""
+    """The reply has no usable object. The message has the reason."""
 
 
 def read_action(text: str) -> tuple[Action, How]:
-    """The action of a reply: `{"reasoning": …, "action": NAME, "action_input": {…}}`.
+    """The action of a reply, `{"reasoning": …, "action": NAME, "action_input": {…}}`, and how it was read.
 
-    Also understood, and counted as recovered: `{"name": …, "arguments": …}`, an action's input as a JSON string,
-    and its fields beside `action` instead of in `action_input`.
+    These forms are read as well, as `recovered`: `{"name": …, "arguments": …}`, an action input as a JSON string, and
+    the fields of the input beside `action`.
 
     Raises:
-        Unreadable: If no stage finds an action.
+        Unreadable: If there is no action.
     """
     return _read(text, _as_action)
 
 
 def read_plan(text: str) -> tuple[Plan, How]:
-    """The plan of a reply: `{"analysis": …, "steps": [text, …]}`.
+    """The plan of a reply, `{"analysis": …, "steps": [text, …]}`, and how it was read.
 
     Raises:
-        Unreadable: If no stage finds a plan.
+        Unreadable: If there is no plan.
     """
     return _read(text, _as_plan)
 
@@ -66,7 +66,7 @@ def read_object(text: str, *fields: str) -> dict[str, Any]:
     """The first object of a reply that has all these fields.
 
     Raises:
-        Unreadable: If no stage finds one.
+        Unreadable: If there is none.
     """
     return _read(text, lambda value: (value, True) if value.keys() >= set(fields) else None)[0]
 
@@ -78,25 +78,25 @@ def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]
         whole = parse_json(text)
     except ValueError:
         whole = None
-    if isinstance(whole, dict) and (found := accept(cast(dict[str, Any], whole))):
-        value, exact = found
+    if isinstance(whole, dict) and (accepted := accept(cast(dict[str, Any], whole))):
+        value, exact = accepted
         return value, "clean" if exact else "recovered"
-    if isinstance(whole, str):  # the object as a JSON text: unpacked once
+    if isinstance(whole, str):  # a JSON string that contains the object
         text = whole
     bare = re.sub(r"<think>.*?(</think>|\Z)", "", text, flags=re.DOTALL)
-    bare = bare.rpartition("</think>")[2]  # some chat templates open the thoughts in the prompt
+    bare = bare.rpartition("</think>")[2]  # some chat templates open the thinking in the prompt
     for candidate in _candidates(bare):
         try:
-            held = clean(candidate)
-        except CaseError:  # a set, a key that is no text, half of a surrogate pair: no JSON, whatever else it is
+            value = clean(candidate)
+        except CaseError:  # not JSON: a set, a key that is no string, a lone surrogate
             continue
-        if found := accept(held):
-            return found[0], "recovered"
+        if accepted := accept(value):
+            return accepted[0], "recovered"
     raise Unreadable("no JSON object of the asked form was found")
 
 
 def _candidates(text: str) -> Iterator[dict[str, Any]]:
-    """Objects in mixed text: as JSON at each brace, then as Python literals, then repaired."""
+    """The objects in a text: as JSON at each brace, then as a Python literal, then repaired."""
     decoder = json.JSONDecoder(parse_constant=_no_constant)
     at = text.find("{")
     starts: list[int] = []
@@ -137,29 +137,29 @@ def _no_constant(name: str) -> None:
 
 
 def _as_action(value: dict[str, Any]) -> tuple[Action, bool] | None:
-    """The action in an object, and whether it has the asked form exactly."""
+    """The action in an object, and whether it has exactly the form of the prompt."""
     name = value.get("action") or value.get("name")
     if not isinstance(name, str) or not name.strip():
         return None
     key = next((key for key in ("action_input", "arguments", "args", "input") if key in value), None)
-    given: Any = value[key] if key else None
-    exact = key == "action_input" and isinstance(given, dict) and "action" in value
-    if isinstance(given, str):
+    args: Any = value[key] if key else None
+    exact = key == "action_input" and isinstance(args, dict) and "action" in value
+    if isinstance(args, str):
         try:
-            given = parse_json(given)
+            args = parse_json(args)
         except ValueError:
             return None
-    if given is None:
+    if args is None:
         named = "action" if value.get("action") else "name"
-        given = {field: part for field, part in value.items() if field not in (named, key, "reasoning", "thought")}
+        args = {field: part for field, part in value.items() if field not in (named, key, "reasoning", "thought")}
     try:
-        given = clean(given)
+        args = clean(args)
     except CaseError:
         return None
-    if not isinstance(given, dict):
+    if not isinstance(args, dict):
         return None
     reasoning = value.get("reasoning", value.get("thought", ""))
-    call = ToolCall(tool=name.strip(), args=cast(dict[str, Any], given))
+    call = ToolCall(tool=name.strip(), args=cast(dict[str, Any], args))
     return Action(call, reasoning if isinstance(reasoning, str) else json.dumps(reasoning)), exact
 
 

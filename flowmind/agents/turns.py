@@ -1,4 +1,4 @@
-"""What both agents do in a turn: ask the model, read its reply, call the tool, answer with an observation."""
+"""A turn of an agent: ask the model, read its reply, call the tool, answer with an observation."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict, TypeVar, cast
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from flowmind.agents import prompts
 from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
-from flowmind.protocols import Brief, ChatModel, ChatRequest, Message, Reply
+from flowmind.protocols import Brief, ChatModel, ChatRequest, Episode, Message, Reply
 from flowmind.trace.events import Called, Event, Planned, Refused, StopReason, Trace, Turn
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import validator
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
 STOP = ("\nObservation",)
-"""Where a reply ends, so that no model writes the observation itself."""
+"""The stop string of every request; it keeps a model from writing the observation itself."""
 T = TypeVar("T")
 
 
 class Budget(Record):
-    """What a stage may use. A budget that ends is a stop reason; nothing that was reached is lost."""
+    """The limits of a stage. When one is reached, the stage stops with that reason and keeps its events."""
 
     turns: int = 30
-    """Replies of the model, corrected ones included."""
+    """Replies of the model, including replies to corrective prompts."""
     failures: int = 5
-    """Failed calls in a row."""
+    """Consecutive failed calls."""
     identical: int = 2
-    """Times that one graph tool call fails in the same words."""
+    """Consecutive failures of the same graph tool call."""
     repeats: int = 4
-    """Times that one business tool is called in a row with the same arguments."""
+    """Consecutive calls of one read-only business tool with the same arguments."""
     reprompts: int = 5
     """Corrective prompts for one unreadable reply."""
     reply_tokens: int = 1_024
@@ -44,36 +48,41 @@ class Budget(Record):
     output_tokens: int | None = None
     """Output tokens of the stage."""
     seconds: float | None = None
-    """Seconds that the stage waits for the model; the reply that is being waited for is let finish."""
+    """Seconds that the stage waits for the model. It is checked between replies; a running request is not cancelled."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class World:
     """The collaborators of a running graph."""
 
     model: ChatModel
+    budget: Budget
+    seed: int | None
+    temperature: float
+    rollout: int
     sandbox: Environment
     brief: Brief
-    budget: Budget
-    seed: int | None = None
-    temperature: float = 0.0
-    rollout: int = 0
-    clock: Callable[[], float] = time.monotonic
 
 
 class State(TypedDict):
-    """What a graph's nodes hand on."""
+    """The state of a graph."""
 
     messages: list[Message]
     steps: list[Event]
     turns: list[Turn]
     pending: Action | None
     plan: list[str]
+    """The steps to carry out one by one."""
     phase: int
+    """The step of the plan that is carried out, from 0."""
     results: list[Any]
+    """The results of the steps of the plan so far."""
     failures: int
+    """Consecutive failed calls."""
     repeated: int
+    """Consecutive failures of the last call."""
     nudged: bool
+    """Whether a `finish` was refused in this step of the plan."""
     asked_to_build: bool
     stop: StopReason | None
     answer: Any
@@ -89,12 +98,8 @@ def fresh(messages: list[Message]) -> State:
 
 
 def opening(name: str, task: str) -> list[Message]:
-    """System prompt and worked examples of a conversation file, then the task."""
-    parts = [
-        Message(role=part.role, content=part.content.replace("$graph_tools", prompts.render("graph_tools")))
-        for part in prompts.conversation(name)
-    ]
-    return [*parts, Message(role="user", content=task)]
+    """The system prompt and the worked examples of a conversation file, followed by the task."""
+    return [*prompts.conversation(name), Message(role="user", content=task)]
 
 
 def trace_of(state: State, brief: Brief) -> Trace:
@@ -110,24 +115,24 @@ def trace_of(state: State, brief: Brief) -> Trace:
     )
 
 
-async def think(state: State, world: World) -> dict[str, Any]:
+async def think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     """Asks the model for the next action."""
-    found, update = await _ask(state, world, "action", read_action, state["messages"])
-    return {**update, "pending": found}
+    action, update = await _ask(state, runtime.context, "action", read_action, state["messages"])
+    return {**update, "pending": action}
 
 
 async def lay_out(state: State, world: World, messages: list[Message]) -> dict[str, Any]:
-    """Asks the model for a plan; one that names a tool that is not there is sent back once."""
-    found, update = await _ask(state, world, "plan", _plan_reader(world), messages)
-    if found is None:
+    """Asks the model for a plan. A plan that names an unknown tool is sent back once."""
+    plan, update = await _ask(state, world, "plan", _plan_reader(world), messages)
+    if plan is None:
         return update
     turns = cast(list[Turn], update["turns"])
-    step = Planned(analysis=found.analysis, steps=found.steps, turn=len(turns) - 1)
-    return {**update, "plan": list(found.steps), "steps": [*state["steps"], step]}
+    step = Planned(analysis=plan.analysis, steps=plan.steps, turn=len(turns) - 1)
+    return {**update, "plan": list(plan.steps), "steps": [*state["steps"], step]}
 
 
 class _SentBack(Unreadable):
-    """A reply that can be read, but not be used; the text says what to do."""
+    """The reply is readable, but it cannot be used. The message is the corrective prompt."""
 
 
 _NAME = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
@@ -138,21 +143,21 @@ def _plan_reader(world: World) -> Callable[[str], tuple[Plan, How]]:
 
     def read(text: str) -> tuple[Plan, How]:
         nonlocal sent_back
-        found, how = read_plan(text)
-        if world.brief.stage == "execute" and not sent_back and (unknown := _unknown_tool(found, world)):
+        plan, how = read_plan(text)
+        if world.brief.stage == "execute" and not sent_back and (unknown := _unknown_tool(plan, world)):
             sent_back = True
             hint = prompts.render("unknown_tool_plan", tool=unknown, tools=", ".join(world.sandbox.specs))
             raise _SentBack(hint)
-        return found, how
+        return plan, how
 
     return read
 
 
 def _unknown_tool(plan: Plan, world: World) -> str | None:
-    """The first name in a plan's steps that looks like a tool's but is none.
+    """The first name in a plan's steps that has the form of a tool's name but is not the name of a tool.
 
-    What the task itself names is an input or a field, unless it stands in backticks: so documentation names
-    neighbours that may not be there.
+    A name that the task contains is an input or a field, unless it stands in backticks: the documentation of a tool
+    names similar tools in backticks, and these may be missing here.
     """
     task = re.sub(r"`\w+`", " ", world.brief.task)
     names = (name for step in plan.steps for name in _NAME.findall(step))
@@ -162,48 +167,55 @@ def _unknown_tool(plan: Plan, world: World) -> str | None:
 async def _ask(
     state: State,
     world: World,
-    form: str,
+    form: Literal["action", "plan"],
     read: Callable[[str], tuple[T, How]],
     messages: list[Message],
 ) -> tuple[T | None, dict[str, Any]]:
-    """A reply that can be read, after at most `reprompts` corrections; else None and a reason to stop.
+    """Asks until a reply is readable, with at most `reprompts` corrective prompts.
 
-    The corrections are not kept in the conversation: a model imitates what it reads.
+    The corrective prompts are not kept in the conversation, because models imitate it.
+
+    Returns:
+        The content of the reply and the update of the state; None and an update with a stop reason if there is none.
     """
     turns = list(state["turns"])
     correction: list[Message] = []
     for attempt in range(world.budget.reprompts + 1):
-        if (stop := _spent(turns, world)) is not None:
+        if (stop := _spent(turns, world.budget)) is not None:
             return None, {"turns": turns, "stop": stop}
-        begun = world.clock()
+        begun = time.monotonic()
         try:
-            reply = await world.model.complete(_request(world, form, [*messages, *correction]))
+            reply = await world.model.complete(_request(state, world, form, [*messages, *correction]))
         except ModelFailure as error:
             failure = ToolError(type="model_error", message=str(error))
             return None, {"turns": turns, "stop": "model_error", "error": failure}
         if reply.finish == "context":
-            full = ToolError(type="context", message=reply.text)
-            return None, {"turns": turns, "stop": "context", "error": full}
-        seconds = world.clock() - begun if reply.seconds is None else reply.seconds
+            failure = ToolError(type="context", message=reply.text)
+            return None, {"turns": turns, "stop": "context", "error": failure}
+        seconds = time.monotonic() - begun if reply.seconds is None else reply.seconds
         try:
-            found, how = read(_text(reply))
+            content, how = read(_text(reply))
             if reply.finish == "length" and how != "clean":
                 raise Unreadable("the reply was cut off")
         except Unreadable as error:
             last = attempt == world.budget.reprompts
             turns.append(_turn(reply, "failed" if last else "reprompted", seconds))
-            reason = "the reply was cut off; be brief" if reply.finish == "length" else str(error)
-            asked = isinstance(error, _SentBack)
-            hint = str(error) if asked else prompts.render(f"unreadable_{form}", reason=reason)
-            said = [Message(role="assistant", content=reply.text[:2_000])] if reply.text.strip() else []
-            correction = [*said, Message(role="user", content=hint)]
+            correction = _correction(reply, form, error)
             continue
         turns.append(_turn(reply, how, seconds))
-        return found, {"turns": turns}
+        return content, {"turns": turns}
     return None, {"turns": turns, "stop": "unparsed"}
 
 
-def _request(world: World, form: str, messages: list[Message]) -> ChatRequest:
+def _correction(reply: Reply, form: str, error: Unreadable) -> list[Message]:
+    """The unreadable reply and the corrective prompt."""
+    reason = "the reply was cut off; be brief" if reply.finish == "length" else str(error)
+    hint = str(error) if isinstance(error, _SentBack) else prompts.render(f"unreadable_{form}", reason=reason)
+    said = [Message(role="assistant", content=reply.text[:2_000])] if reply.text.strip() else []
+    return [*said, Message(role="user", content=hint)]
+
+
+def _request(state: State, world: World, form: Literal["action", "plan"], messages: list[Message]) -> ChatRequest:
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:
@@ -214,21 +226,34 @@ def _request(world: World, form: str, messages: list[Message]) -> ChatRequest:
     return ChatRequest(
         messages=tuple(merged),
         tools=tuple(world.sandbox.specs.values()),
-        reply="plan" if form == "plan" else "action",
+        reply=form,
         stop=STOP,
         max_tokens=world.budget.reply_tokens,
         temperature=world.temperature,
         seed=world.seed,
         rollout=world.rollout,
+        episode=Episode(
+            brief=world.brief,
+            events=tuple(state["steps"]),
+            plan=tuple(state["plan"]),
+            phase=state["phase"],
+        ),
     )
 
 
 def _text(reply: Reply) -> str:
-    """A reply's text; a native tool call is read as the action that it stands for."""
-    if reply.calls:
-        call = reply.calls[0]
-        return dump_json({"reasoning": reply.text, "action": call.tool, "action_input": call.args})
-    return reply.text
+    """The text of a reply; a native tool call is written as an action."""
+    return _action_text(Action(reply.calls[0], reply.text)) if reply.calls else reply.text
+
+
+def _action_text(action: Action) -> str:
+    fields = {"reasoning": action.reasoning, "action": action.call.tool, "action_input": action.call.args}
+    return dump_json(fields)
+
+
+def action_message(action: Action) -> Message:
+    """An action as a message of the conversation."""
+    return Message(role="assistant", content=_action_text(action))
 
 
 def _turn(reply: Reply, parse: Any, seconds: float) -> Turn:
@@ -241,45 +266,51 @@ def _turn(reply: Reply, parse: Any, seconds: float) -> Turn:
     )
 
 
-def _spent(turns: list[Turn], world: World) -> StopReason | None:
-    budget = world.budget
+def _spent(turns: list[Turn], budget: Budget) -> StopReason | None:
+    """The first limit on replies, tokens and time that is reached."""
     if len(turns) >= budget.turns:
         return "turns"
-    if budget.output_tokens is not None:
-        used = sum(turn.output_tokens or 0 for turn in turns)
-        if used >= budget.output_tokens:
-            return "tokens"
+    if budget.output_tokens is not None and sum(turn.output_tokens or 0 for turn in turns) >= budget.output_tokens:
+        return "tokens"
     if budget.seconds is not None and sum(turn.seconds for turn in turns) >= budget.seconds:
         return "seconds"
     return None
 
 
-async def act(state: State, world: World) -> dict[str, Any]:
+async def act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     """Carries out the pending action and answers it with an observation."""
-    action = state["pending"]
+    world, action = runtime.context, state["pending"]
     assert action is not None
     if action.call.tool == FINISH and FINISH not in world.sandbox.specs:
-        return finish(state, world, action)
+        return _finish(state, world.brief, action)
     observation = await world.sandbox.call(action.call)
     step = _event(action, observation, state)
     update: dict[str, Any] = {"steps": [*state["steps"], step], "pending": None}
-    if observation.ok:
-        if action.call.tool == FINISH:
-            return {**update, "stop": "finish"}
-        text = f"Observation: {_show(observation.value)}"
-        again = 1 + _again(state["steps"], step) if _reads(world, action.call) else 1
-        if again > 1:
-            text += "\nYou have made this call before, and its result stays the same. Take the next step, or finish."
-        update |= {"failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
-        if again >= world.budget.repeats:
-            error = ToolError(type="repeated", message=f"the same call {again} times in a row")
-            return {**update, "stop": "failures", "error": error}
-        return update
+    if not observation.ok:
+        return update | _failed(state, world, action, step, observation)
+    if action.call.tool == FINISH:
+        return {**update, "stop": "finish"}
+    text = f"Observation: {_show(observation.value)}"
+    again = 1 + _again(state["steps"], step) if _reads(world, action.call) else 1
+    if again > 1:
+        text += "\nYou have made this call before, and its result stays the same. Take the next step, or finish."
+    update |= {"failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
+    if again >= world.budget.repeats:
+        error = ToolError(type="repeated", message=f"the same call {again} times in a row")
+        return {**update, "stop": "failures", "error": error}
+    return update
+
+
+def _failed(
+    state: State, world: World, action: Action, step: Called | Refused, observation: Observation
+) -> dict[str, Any]:
+    """The update after a failed call."""
     failures = state["failures"] + 1
     repeated = 1 + (state["repeated"] if _same_failure(state["steps"], step) else 0)
-    stop = failures >= world.budget.failures or (action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical)
     text = _failure(action.call, observation, failures, world)
-    update |= {"failures": failures, "repeated": repeated, "messages": _answered(state, action, text)}
+    update = {"failures": failures, "repeated": repeated, "messages": _answered(state, action, text)}
+    identical = action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical
+    stop = identical or failures >= world.budget.failures
     return {**update, "stop": "failures", "error": observation.error} if stop else update
 
 
@@ -296,13 +327,12 @@ def _reads(world: World, call: ToolCall) -> bool:
 
 
 def _again(steps: list[Event], step: Called | Refused) -> int:
-    """How many of the last steps made the same call."""
-    count = 0
-    for before in reversed(steps):
-        if not isinstance(before, Called) or before.call != step.call or before.phase != step.phase:
-            break
-        count += 1
-    return count
+    """The number of events before a step that made the same call, without an interruption."""
+
+    def same(before: Event) -> bool:
+        return isinstance(before, Called) and before.call == step.call and before.phase == step.phase
+
+    return sum(1 for _ in takewhile(same, reversed(steps)))
 
 
 def _same_failure(steps: list[Event], step: Called | Refused) -> bool:
@@ -311,59 +341,52 @@ def _same_failure(steps: list[Event], step: Called | Refused) -> bool:
     return failed and isinstance(last, Called | Refused) and last.call == step.call
 
 
-def finish(state: State, world: World, action: Action) -> dict[str, Any]:
-    """Ends the stage with an answer, or says once what should come before."""
-    given = action.call.args
-    answer = given.get("answer", next(iter(given.values())) if len(given) == 1 else None)
-    if answer is None and not state["nudged"] and _has_just_failed(state):
-        text = "Observation: error: null is no result. The call before failed: make another one, then finish."
-        return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
-    worked = any(
-        isinstance(step, Called) and step.observation.ok and step.call.tool not in GRAPH_TOOLS
-        for step in state["steps"]
-    )
-    if not worked and not state["nudged"] and answer is not None:
-        text = "Observation: error: no tool has been used yet. Compute the answer with the tools, then finish."
-        return {"nudged": True, "pending": None, "messages": _answered(state, action, text)}
-    built = any(
-        isinstance(step, Called) and step.observation.ok and step.call.tool in GRAPH_TOOLS for step in state["steps"]
-    )
-    answer = _typed(answer, world.brief)
-    if world.brief.must_build and not built and not state["asked_to_build"]:
-        text = prompts.render("build_now")
-        asked = {"asked_to_build": True, "pending": None, "messages": _answered(state, action, text)}
-        return {**asked, "answer": answer}
+def _finish(state: State, brief: Brief, action: Action) -> dict[str, Any]:
+    """Ends the stage with an answer; an answer that comes too early is refused once, with the reason."""
+    args = action.call.args
+    answer = args.get("answer", next(iter(args.values())) if len(args) == 1 else None)
+    used = [step.call.tool for step in state["steps"] if isinstance(step, Called) and step.observation.ok]
+    worked = any(tool not in GRAPH_TOOLS for tool in used)
+    built = any(tool in GRAPH_TOOLS for tool in used)
+    problem = None
+    if answer is None and _has_just_failed(state):
+        problem = "null is no result. The call before failed: make another one, then finish."
+    elif answer is not None and not worked:
+        problem = "no tool has been used yet. Compute the answer with the tools, then finish."
+    if problem is not None and not state["nudged"]:
+        messages = _answered(state, action, f"Observation: error: {problem}")
+        return {"nudged": True, "pending": None, "messages": messages}
+    answer = _typed(answer, brief)
+    if brief.must_build and not built and not state["asked_to_build"]:
+        messages = _answered(state, action, prompts.render("build_now"))
+        return {"asked_to_build": True, "pending": None, "messages": messages, "answer": answer}
     if state["asked_to_build"]:
         answer = state["answer"]
     return {"stop": "finish", "answer": answer, "pending": None}
 
 
 def _has_just_failed(state: State) -> bool:
-    """Whether the last call failed, in this step of the plan."""
+    """Whether the last call of this step of the plan failed."""
     last = state["steps"][-1] if state["steps"] else None
     return isinstance(last, Called) and not last.observation.ok and last.phase == state["phase"]
 
 
 def _typed(answer: Any, brief: Brief) -> Any:
-    """An answer given as text where the task wants another type, read as JSON."""
-    if isinstance(answer, str) and brief.output:
-        fits = validator(brief.output)
-        if fits(answer) is not None:
-            try:
-                read = json.loads(answer)
-            except ValueError:
-                return answer
-            return read if fits(read) is None else answer
-    return answer
+    """The answer; a text that does not fit the answer's schema is parsed as JSON if the result fits."""
+    if not isinstance(answer, str) or not brief.output:
+        return answer
+    problem_of = validator(brief.output)
+    if problem_of(answer) is None:
+        return answer
+    try:
+        parsed = json.loads(answer)
+    except ValueError:
+        return answer
+    return parsed if problem_of(parsed) is None else answer
 
 
 def _answered(state: State, action: Action, text: str) -> list[Message]:
-    said = {"reasoning": action.reasoning, "action": action.call.tool, "action_input": action.call.args}
-    return [
-        *state["messages"],
-        Message(role="assistant", content=dump_json(said)),
-        Message(role="user", content=text),
-    ]
+    return [*state["messages"], action_message(action), Message(role="user", content=text)]
 
 
 def _show(value: Any) -> str:
@@ -371,7 +394,7 @@ def _show(value: Any) -> str:
 
 
 def _failure(call: ToolCall, observation: Observation, failures: int, world: World) -> str:
-    """The answer to a failed call: the error, the correct signature, and how often in a row it failed."""
+    """The message after a failed call: the error, the correct signature, and the number of consecutive failures."""
     error = observation.error
     assert error is not None
     specs = world.sandbox.specs

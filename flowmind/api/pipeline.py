@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from flowmind.base.errors import InputError
+from flowmind.build.brief import execute_brief
 from flowmind.build.building import Built, build
 from flowmind.build.derivation import Derivation
-from flowmind.build.draft import DraftEnvironment
+from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.build.executions import (
     AgentExecutions,
     Demonstrate,
@@ -13,11 +14,9 @@ from flowmind.build.executions import (
     Execution,
     Executions,
     budget_left,
-    execute_brief,
     make_agent,
 )
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.joint import Joint
+from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, require_consistent, rounds_of, summarizer_of
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace

@@ -15,7 +15,6 @@ from flowmind.base.waiting import wait_for
 from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings, mode_of
 from flowmind.llm.choosing import model_named
-from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
@@ -135,8 +134,7 @@ class ExecuteSummarize:
             try:
                 return await self.arun(query, examples, inputs)
             finally:
-                if isinstance(self.model, OpenAIChat):
-                    await self.model.aclose()
+                await self.model.aclose()
 
         return wait_for(once())
 

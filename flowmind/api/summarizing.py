@@ -28,7 +28,6 @@ from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
 from flowmind.formats.openai_messages import read_traces, specs_of_openai_tools, specs_of_traces, trace_of_messages
 from flowmind.llm.choosing import model_named
-from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
@@ -209,7 +208,7 @@ async def _summarized(
             model=asked,
         )
     finally:
-        if isinstance(asked, OpenAIChat):
+        if asked is not None:
             await asked.aclose()
     if not toolbox.runs:
         notes.append(f"no tool was run: {toolbox.why}")
@@ -350,7 +349,8 @@ class _Story:
         workflow = None if self.built.problems else self.built.workflow
         checked: Checked = "run" if self.toolbox.runs else "recorded"
         if workflow is None:
-            told = tuple(self._heads())
+            refused = self.built.derivation.open if self.built.derivation else ()
+            told = (*refused, *self._heads())
             reason = f"{name}: no sound workflow gives these traces{': ' if told else ''}{'; '.join(told[:3])}"
             return Summarized(name, len(self.given), (), checked, guesses=told, notes=tuple(notes), problem=reason)
         evidence = tuple(self._renumbered(one) for one in workflow.evidence)

@@ -1,4 +1,4 @@
-"""`build`: traces of a task become a workflow. The strategies stand in one dict; verification wraps any of them."""
+"""`build`: makes a workflow from the traces of a task, by a strategy of the dict `STRATEGIES`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from flowmind.build.brief import summarize_brief
+from flowmind.build.brief import summarize_brief, without_example
 from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Executions, make_agent, without_example
-from flowmind.build.induction.explaining import with_plan
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
-from flowmind.build.induction.reading import read
-from flowmind.build.induction.replaying import straight
-from flowmind.build.induction.runs import run_of
-from flowmind.build.induction.telling import evidence, questions
+from flowmind.build.executions import Executions, make_agent
+from flowmind.build.induction.control_flow import run_of
+from flowmind.build.induction.evidence import evidence, questions, with_plan
+from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
+from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings, rounds_of
-from flowmind.build.verification.arms import ask_arms
-from flowmind.build.verification.asking import ask
-from flowmind.build.verification.candidates import Best, choose
-from flowmind.build.verification.checks import influence, leaks
-from flowmind.build.verification.editing import edit
-from flowmind.build.verification.trying import probe
-from flowmind.build.verification.work import Work
+from flowmind.build.verification.probes import probe
+from flowmind.build.verification.repair import ask, ask_arms, edit
+from flowmind.build.verification.trials import Best, Work, choose, influence, leaks
 from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
@@ -41,16 +35,16 @@ ATTEMPTS = 2
 
 @dataclass
 class Built:
-    """What `build` gives."""
+    """The result of `build`."""
 
     workflow: Workflow | None
     """The workflow, with the evidence for its parts; None if there is none."""
     problems: tuple[Problem, ...] = ()
     """The problems that `check` finds; none if the workflow is sound."""
     traces: tuple[Trace, ...] = ()
-    """The traces it was built from or tried on, with origins: those given, and those executed while building."""
+    """The traces it was built from or tried on, with origins. Traces executed while building are included."""
     worked: tuple[int, ...] = ()
-    """For each trace the example that it worked on, from 0; -1 if none, or if the trace only repeats a given answer."""
+    """For each trace the example that it worked on, from 0; -1 for none, or if it only repeats a shown answer."""
     derivation: Derivation | None = None
     """Open questions, checks and counts; None if an agent built the workflow and nothing was verified."""
     summary: Trace | None = None
@@ -58,21 +52,21 @@ class Built:
     coerced: int = 0
     """Values in graph tool calls that were read as something other than their literal form."""
     failure: str | None = None
-    """The failure of the model's endpoint while building; the workflow is what was reached without it."""
+    """The failure of the model's endpoint while building. The workflow is then the best one before it."""
 
 
 Mend = Callable[[Work, Best | None], Awaitable[tuple[Best | None, bool]]]
-"""One round of mending: the best workflow after it, and whether there was anything left to try."""
+"""One round of mending: gives the best workflow after it, and whether anything was tried."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way from traces to a workflow."""
+    """A method to make a workflow from traces."""
 
     draft: Callable[[Work], Awaitable[Best | None]]
-    """The first workflow from the traces; None if there is no sound one."""
+    """Gives the first workflow from the traces, or None if none is sound."""
     mend: Mend | None = None
-    """What verification does when the workflow fails on an example."""
+    """Verification calls it when the workflow fails on an example; None if there is nothing to do."""
     agent: str = ""
     """The kind of agent that builds the graph: `r` (ReAct) or `p` (Plan-and-Build); empty if none does."""
     asks: bool = False
@@ -103,7 +97,7 @@ async def build(
         worked: The example that each trace worked on, from 0; by default trace k worked example k, cyclic.
         settings: Rounds of verification, probes, budgets, seed.
         model: Builds and edits the graph, and answers questions. None if no model may be asked.
-        executions: Makes more traces while verifying. None if only the given ones may be used.
+        executions: Makes more traces while verifying. None if only the given traces may be used.
         inducer: Runs induction: in a thread, or in processes.
 
     Raises:
@@ -114,19 +108,17 @@ async def build(
     work = Work(
         task, environment, settings, model, executions, read(task.query), inducer, traces=list(traces), worked=examples
     )
-    way = STRATEGIES[strategy]
-    if way.agent and not rounds_of(settings):
-        return await _as_the_agent_left_it(work, way.agent)
-    best, used = await _verified(work, way)
+    chosen = STRATEGIES[strategy]
+    if chosen.agent and not rounds_of(settings):
+        return await _unverified(work, chosen.agent)
+    best, used = await _verified(work, chosen)
     return await _built(work, best, strategy, used)
 
 
-async def _as_the_agent_left_it(work: Work, kind: str) -> Built:
+async def _unverified(work: Work, kind: str) -> Built:
     """The workflow of an agent, sound or not, without verification."""
     traces = select_traces(work.task, work.traces, work.settings)
-    draft = DraftEnvironment(
-        work.environment.specs, work.task.inputs, work.task.id, [trace.inputs for trace in traces], work.task.query
-    )
+    draft = work.draft(traces)
     summary = await _build_by_agent(work, kind, traces, draft) if traces else None
     problems = tuple(draft.problems) if draft.workflow else ()
     read = with_origins(work.traces, work.task.query)
@@ -146,15 +138,15 @@ async def _verified(work: Work, strategy: Strategy) -> tuple[Best | None, int]:
     first = best.first if best else 0
     rounds, used = rounds_of(work.settings), 0
     while strategy.mend is not None and used < rounds and (best is None or best.failures):
-        best, tried = await strategy.mend(work, best)
-        if not tried:
+        best, attempted = await strategy.mend(work, best)
+        if not attempted:
             break
         used += 1
     if best is not None:
         best.first = first
     if best is not None and strategy.asks:
         best = await ask(work, best)
-    # an agent's executions cost: a workflow that fails on examples is mended, not probed
+    # an agent's executions cost, so that a workflow which fails on examples is mended and not probed
     if strategy.probes and work.settings.probe and (work.trusted or (best is not None and not best.failures)):
         best = await probe(work, best, work.settings.probe)
     if best is not None and strategy.asks:
@@ -169,8 +161,7 @@ async def _by_agent(kind: str, work: Work) -> Best | None:
     traces = select_traces(work.task, work.traces, work.settings)
     if not traces:
         return None
-    cases = [trace.inputs for trace in work.traces]
-    draft = DraftEnvironment(work.environment.specs, work.task.inputs, work.task.id, cases, work.task.query)
+    draft = work.draft(work.traces)
     work.edits.append(await _build_by_agent(work, kind, traces, draft))
     work.built_from = len(traces)
     return None if draft.workflow is None else await _tried(work, draft.workflow)
@@ -210,16 +201,16 @@ async def _executed_again(work: Work, best: Best | None) -> tuple[Best | None, b
 
 
 async def _execute_more(work: Work, best: Best | None) -> bool:
-    """Executes the first example that fails and has no right trace; False if there is none, or nothing is left."""
+    """Executes the first failing example without a right trace; False if there is none, or a limit is reached."""
     if not work.may_execute:
         return False
     failing = [failure.example for failure in best.failures] if best else list(range(len(work.task.examples)))
     for attempt in range(ATTEMPTS):
         for example in failing:
-            tried = [place for place, number in enumerate(work.worked) if number == example]
-            if len(tried) == attempt and not any(work.right(place) for place in tried):
+            places = [place for place, number in enumerate(work.worked) if number == example]
+            if len(places) == attempt and not any(map(work.right, places)):
                 work.mends.append("execute")
-                await work.execute(example, work.traces[tried[-1]] if tried else None)
+                await work.execute(example, work.traces[places[-1]] if places else None)
                 return True
     return False
 
@@ -231,7 +222,7 @@ STRATEGIES: dict[str, Strategy] = {
     "guided": Strategy(choose, _executed_again, asks=True, probes=True),
     "replay": Strategy(_by_replay),
 }
-"""The ways from traces to a workflow, by name."""
+"""The methods to make a workflow from traces, by name."""
 
 
 def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> list[Trace]:
@@ -249,7 +240,7 @@ def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> li
 async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> Built:
     """The result, with what can be checked without a reference answer."""
     workflow = best.workflow if best else None
-    checks: dict[str, Any] = {}
+    checks: dict[str, Any] = {} if best is not None else {"open": work.refused}
     if best is not None and best.emitter is not None and workflow is not None:
         parts = (*evidence(best.emitter, workflow), *workflow.evidence)
         workflow = workflow.model_copy(update={"evidence": parts})
@@ -288,7 +279,7 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
 
 
 async def _checks(work: Work, best: Best, workflow: Workflow) -> dict[str, Any]:
-    """Fields of `Derivation`: how many examples are right, and what speaks against the workflow."""
+    """Fields of `Derivation`: the number of solved examples, and the doubts about the workflow."""
     idle, unsettled = await influence(work, workflow)
     built_from = {example for place, example in enumerate(work.worked) if work.right(place)}
     failing = {failure.example for failure in best.failures}

@@ -1,4 +1,4 @@
-"""Reads what a model means by a binding. Small models write `2` for `{"value": 2}`: take it, and count it."""
+"""Reads the bindings that a model writes. Small models write `2` for `{"value": 2}`: it is accepted, and counted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from flowmind.trace.constants import UNITS
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.specs.schema import json_equal
 
-_WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_NUMBER_WORDS = {str(number): word for number, word in enumerate(_WORDS, 1)}
+_NUMBER_WORDS = {str(number): word for word, number in UNITS.items() if 1 <= number <= 12}
 _LONG = 12
-"""Characters of a text that hardly is a constant and an input's value by chance."""
+"""From this length on, in characters, a text is hardly equal to an input's value by chance."""
 
 _PATH = re.compile(r"[A-Za-z][A-Za-z0-9_]*((\.[A-Za-z0-9_]+)|(\[(-?\d+|'[^']*'|\"[^\"]*\")\]))*")
 _PART = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?\d+|'[^']*'|\"[^\"]*\")\]")
@@ -24,39 +24,39 @@ class Reader:
     """Reads bindings for one place of a draft."""
 
     scope: Collection[str]
-    """The variables that a name may mean."""
+    """The variables in scope."""
     outputs: Mapping[str, str]
-    """The variable that each node sets: a node's id stands for it."""
+    """The variable that each node sets. A node's id is read as that variable."""
     cases: Sequence[Mapping[str, Any]] = ()
-    """Inputs that were worked on: a constant that was copied out of one stands for the input."""
-    said: Collection[str] = ()
-    """The words and numbers of the task's text: a short constant among them is one of the task's own."""
+    """The inputs of the traces. A constant that equals one of their values is read as the input."""
+    words: Collection[str] = ()
+    """The words and numbers of the task's text. A short constant among them stays a constant."""
     coerced: int = 0
-    """How many values were read as something other than they strictly are."""
+    """The number of values that were read as something other than their literal form."""
 
     def binding(self, value: Any) -> Binding:
         """The binding that a value stands for."""
-        found = self._read(value)
-        if isinstance(found, Literal_) and (name := self._copied(found.value)):
+        binding = self._read(value)
+        if isinstance(binding, Literal_) and (name := self._copied(binding.value)):
             self.coerced += 1
             return Var(var=name)
-        return found
+        return binding
 
     def _copied(self, value: Any) -> str | None:
         """The input that had this value in a case.
 
-        A number or a short text is taken for one only if the task's text does not name it, and if it is one input's
-        alone: else it is a constant as likely as not.
+        A number or a short text is read as an input only if the task's text does not name it, and if only one input
+        has it. Otherwise it may as well be a constant.
         """
         if not value or isinstance(value, bool):
             return None
-        names = {name for case in self.cases for name, given in case.items() if json_equal(given, value)}
-        found = sorted(name for name in names if name in self.scope and name not in self.outputs.values())
+        equal = {name for case in self.cases for name, own in case.items() if json_equal(own, value)}
+        names = sorted(name for name in equal if name in self.scope and name not in self.outputs.values())
         if not isinstance(value, list | dict) and len(text := str(value).lower()) < _LONG:
-            named = text in self.said or _NUMBER_WORDS.get(text) in self.said
-            if named or len(found) > 1:
+            named = text in self.words or _NUMBER_WORDS.get(text) in self.words
+            if named or len(names) > 1:
                 return None
-        return found[0] if found else None
+        return names[0] if names else None
 
     def _read(self, value: Any) -> Binding:
         if isinstance(value, dict):
@@ -64,8 +64,8 @@ class Reader:
         if isinstance(value, list):
             return self._list(cast(list[Any], value))
         self.coerced += 1
-        if isinstance(value, str) and (found := self.variable(value)) is not None:
-            return found
+        if isinstance(value, str) and (variable := self.variable(value)) is not None:
+            return variable
         return Literal_(value=value)
 
     def variable(self, text: str) -> Var | None:
@@ -112,16 +112,15 @@ class Reader:
         if not isinstance(name, str):
             self.coerced += 1
             return Literal_(value=name)
-        found = self.variable(name)
-        if found is None or found.var != name:
-            self.coerced += found is not None
+        variable = self.variable(name)
+        self.coerced += variable is not None and variable.var != name
         path = value.get("path") or ()
         if isinstance(path, str):
             self.coerced += 1
             path = tuple(_step(part) for part in _PART.finditer("." + path if path[:1] not in ".[" else path))
-        if found is None:
+        if variable is None:
             return Var.model_validate({"var": name, "path": path})
-        return Var(var=found.var, path=(*found.path, *tuple(path)))
+        return Var(var=variable.var, path=(*variable.path, *tuple(path)))
 
     def _list(self, value: list[Any]) -> Binding:
         self.coerced += 1

@@ -1,8 +1,9 @@
 """`DraftEnvironment`: a draft workflow whose tools edit it. Each edit makes a new draft; `undo` goes back.
 
-Ids and output names come from the system, the start is given, an edge is implied by `after`. What a model writes
-is coerced rather than rejected, and counted. An edit that could never be right (an unknown tool, a variable that
-some path does not set) is refused with the JSON that would work; what is still missing is listed each time.
+The environment makes the start node, the ids, the output names that are missing, and the edge from the node named in
+`after`. A value of another form than its JSON Schema is accepted if its meaning is clear, and counted. An edit is
+refused if no later edit can make it right (an unknown tool, a variable that some path does not set); the refusal shows
+the JSON that works. Each observation lists what is still missing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from flowmind.workflow.expressions import ExpressionError
 from flowmind.workflow.expressions import names as names_in
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from flowmind.workflow.program import Outcome, Program
-from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
@@ -45,13 +46,17 @@ _STRUCTURE = {
     "no_end", "end_unreachable", "dead_node", "missing_edge", "bad_branch", "bad_fork", "unbounded_loop",
     "irreducible_loop", "race",
 }  # fmt: skip
-"""Problems that later edits can mend; the others refuse the edit that makes them."""
+"""Problems that later edits can mend. An edit that causes any other problem is refused."""
 _UNROLLED = 3
-"""Calls on one element after the other of a list, which may be a list of so many parts."""
+"""Calls on consecutive elements of a list that are accepted; more of them should be a map."""
+
+
+Place = tuple[list[tuple[str, bool | None]], Reader]
+"""The nodes and arms that a new node follows, and a reader with the variables in scope there."""
 
 
 class Refused(Exception):
-    """An edit was refused; the message says why, and what would work."""
+    """An edit was refused. The message has the reason, and the JSON that works."""
 
 
 class DraftEnvironment:
@@ -61,8 +66,8 @@ class DraftEnvironment:
         tools: The business tools that nodes may name (they cannot be called here).
         inputs: JSON Schema of the workflow's inputs.
         name: The workflow's name.
-        cases: The inputs that the traces worked on: a value that a model copies out of one is read as the input.
-        query: The task's text: numbers and words that it names are constants of the task.
+        cases: The inputs of the traces. A value that a model copies out of one is read as the input.
+        query: The task's text. Numbers and words in it are constants of the task.
     """
 
     awaited: Collection[str] = ()
@@ -82,7 +87,7 @@ class DraftEnvironment:
         self.coerced = 0
         """Values that were read as something other than they strictly are."""
         self._cases = cases
-        self._said = {word.strip("'\".,;:!?()").lower() for word in re.split(r"\s+|(?<=\w)[-'](?=\w)", query)}
+        self._words = {word.strip("'\".,;:!?()").lower() for word in re.split(r"\s+|(?<=\w)[-'](?=\w)", query)}
         self._history: list[Workflow] = []
         self._last = "start"
         self._count: int = 0
@@ -101,14 +106,14 @@ class DraftEnvironment:
         }
 
     def begin(self, workflow: Workflow) -> None:
-        """Goes on from a workflow instead of an empty draft."""
+        """Starts from a workflow instead of an empty draft."""
         self.draft = workflow.model_copy(update={"evidence": ()})
         self._last = workflow.nodes[-1].id
         numbers = [int(node.id[1:]) for node in workflow.nodes if re.fullmatch(r"n\d+", node.id)]
         self._count = max(numbers, default=0)
 
     async def call(self, call: ToolCall) -> Observation:
-        """Carries out one edit; the observation has the result or an error, the graph, and what is missing."""
+        """Carries out one edit. The observation has the result or an error, the graph, and the missing parts."""
         return self.edit(call)
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
@@ -132,7 +137,7 @@ class DraftEnvironment:
 
     @property
     def problems(self) -> list[Problem]:
-        """What `check` says to the draft."""
+        """The problems that `check` finds in the draft."""
         return check(self.draft, self.tools)
 
     @property
@@ -145,7 +150,7 @@ class DraftEnvironment:
         return "\n".join(["Graph:", *describe(self.draft), f"Missing: {self.missing()}"])
 
     def missing(self) -> str:
-        """What `finish` still waits for; `nothing` if it would be accepted."""
+        """The parts that `finish` still needs, as text; `nothing` if it would be accepted."""
         hints = [self._hint(problem) for problem in self.problems]
         return "; ".join(dict.fromkeys(hints)) if hints else "nothing, call finish"
 
@@ -174,15 +179,15 @@ class DraftEnvironment:
         edit = self._edits.get(call.tool)
         if edit is None:
             raise Refused(self._unknown(call))
-        held = self.draft
+        previous = self.draft
         done = edit(dict(call.args))
-        self._history.append(held)
+        self._history.append(previous)
         return done
 
     def _unknown(self, call: ToolCall) -> str:
         if call.tool in self.tools:
-            given = {"tool": call.tool, "args": call.args}
-            send = _send("add_function_node", given)
+            request = {"tool": call.tool, "args": call.args}
+            send = _send("add_function_node", request)
             return f"{call.tool} cannot be called here. To put it into the graph, send: {send}"
         usable = [name for name in self.specs if name != FINISH or not self.problems]
         close = difflib.get_close_matches(call.tool, usable, n=1, cutoff=0.5)
@@ -190,26 +195,23 @@ class DraftEnvironment:
 
     # Adding nodes
 
-    def _add_function(self, given: dict[str, Any]) -> str:
-        tool = _take(given, "tool", "function", "tool_name", "function_name", "name")
+    def _add_function(self, request: dict[str, Any]) -> str:
+        tool = _take(request, "tool", "function", "tool_name", "function_name", "name")
         if not isinstance(tool, str):
             raise Refused("say which business tool: " + _send("add_function_node", {"tool": "NAME", "args": {}}))
-        after, reader = self._place(given)
-        output = self._output(given)
-        args = self._arguments(tool, given, reader)
-        self._count += 1
-        node = {"id": f"n{self._count}", "kind": "tool", "tool": tool, "output": output or f"r{self._count}"}
-        return self._add({**node, "args": args}, after, reader)
+        place = self._place(request)
+        output = self._output(request)
+        return self._add("tool", place, tool=tool, output=output, args=self._arguments(tool, request, place[1]))
 
-    def _arguments(self, tool: str, given: dict[str, Any], reader: Reader) -> dict[str, Any]:
+    def _arguments(self, tool: str, request: dict[str, Any], reader: Reader) -> dict[str, Any]:
         """The bindings of a call, wherever the model put them; a single misnamed one gets the right name."""
-        args = _take(given, "args", "arguments", "inputs", "parameters", "input_mapping", "input_keys")
+        args = _take(request, "args", "arguments", "inputs", "parameters", "input_mapping", "input_keys")
         args = dict(cast(dict[str, Any], args)) if isinstance(args, dict) else {}
         spec = self.tools.get(tool)
         if spec is None:
             close = difflib.get_close_matches(tool, list(self.tools), n=3, cutoff=0.4)
             raise Refused(f"there is no business tool {tool!r}; use {', '.join(close or self.tools)}")
-        stray = {name: given.pop(name) for name in list(given) if name in spec.names and name not in args}
+        stray = {name: request.pop(name) for name in list(request) if name in spec.names and name not in args}
         reader.coerced += len(stray)
         args |= stray
         unknown = [name for name in args if name not in spec.names]
@@ -217,92 +219,73 @@ class DraftEnvironment:
         if len(unknown) == len(absent) == 1:
             args[absent[0]] = args.pop(unknown[0])
             reader.coerced += 1
-        return {name: reader.binding(value) for name, value in args.items()}
+        return reader.fields(args)
 
-    def _add_condition(self, given: dict[str, Any]) -> str:
-        expr = _take(given, "expr", "condition", "expression", "condition_expr")
-        after, reader = self._place(given)
-        self._count += 1
-        return self._add({"id": f"n{self._count}", "kind": "condition", "expr": str(expr or "")}, after, reader)
+    def _add_condition(self, request: dict[str, Any]) -> str:
+        expr = _take(request, "expr", "condition", "expression", "condition_expr")
+        return self._add("condition", self._place(request), expr=str(expr or ""))
 
-    def _add_assign(self, given: dict[str, Any]) -> str:
-        after, reader = self._place(given)
-        output = self._output(given)
-        self._count += 1
-        node: dict[str, Any] = {
-            "id": f"n{self._count}",
-            "kind": "assign",
-            "output": output or f"r{self._count}",
-        }
-        if given.get("expr") is not None:
-            node["expr"] = str(given["expr"])
-        elif "value" in given:
-            node["value"] = reader.binding(given["value"])
-        else:
-            raise Refused("say what to set it to: " + _send("add_assign_node", {"output": "x", "value": 0}))
-        return self._add(node, after, reader)
+    def _add_assign(self, request: dict[str, Any]) -> str:
+        place = self._place(request)
+        output = self._output(request)
+        if request.get("expr") is not None:
+            return self._add("assign", place, output=output, expr=str(request["expr"]))
+        if "value" in request:
+            return self._add("assign", place, output=output, value=place[1].binding(request["value"]))
+        raise Refused("say what to set it to: " + _send("add_assign_node", {"output": "x", "value": 0}))
 
-    def _add_map(self, given: dict[str, Any]) -> str:
-        after, reader = self._place(given)
-        output = self._output(given)
-        item = given.pop("item", None)
+    def _add_map(self, request: dict[str, Any]) -> str:
+        place = self._place(request)
+        reader = place[1]
+        output = self._output(request)
+        item = request.pop("item", None)
         if not isinstance(item, str) or not item.isidentifier():
             raise Refused('say in "item" what the element is called, such as "item": "x"')
-        over = reader.binding(_take(given, "over", "list", "items", "foreach"))
-        inner = Reader({*reader.scope, item}, reader.outputs, self._cases, self._said)
-        tool = str(_take(given, "tool", "function", "name") or "")
-        args = self._arguments(tool, given, inner)
+        over = reader.binding(_take(request, "over", "list", "items", "foreach"))
+        inner = Reader({*reader.scope, item}, reader.outputs, self._cases, self._words)
+        tool = str(_take(request, "tool", "function", "name") or "")
+        args = self._arguments(tool, request, inner)
         reader.coerced += inner.coerced
-        self._count += 1
-        call = {"id": "call", "kind": "tool", "tool": tool, "args": args, "output": f"{item}_result"}
-        node: dict[str, Any] = {
-            "id": f"n{self._count}",
-            "kind": "map",
-            "over": over,
-            "item": item,
-            "body": [call],
-        }
-        if given.get("where"):
-            node["where"] = str(given["where"])
-        node |= {"collect": {"var": f"{item}_result"}, "output": output or f"r{self._count}"}
-        return self._add(node, after, reader)
+        result = f"{item}_result"
+        body = [{"id": "call", "kind": "tool", "tool": tool, "args": args, "output": result}]
+        where = {"where": str(request["where"])} if request.get("where") else {}
+        return self._add("map", place, over=over, item=item, body=body, **where, collect={"var": result}, output=output)
 
-    def _add_llm(self, given: dict[str, Any]) -> str:
-        after, reader = self._place(given)
-        output = self._output(given)
-        args = cast(dict[str, Any], given.get("args") or {})
-        self._count += 1
-        node = {"id": f"n{self._count}", "kind": "llm", "prompt": str(given.get("prompt", ""))}
-        bound = {name: reader.binding(value) for name, value in args.items()}
-        return self._add({**node, "args": bound, "output": output or f"r{self._count}"}, after, reader)
+    def _add_llm(self, request: dict[str, Any]) -> str:
+        place = self._place(request)
+        output = self._output(request)
+        args = place[1].fields(cast(dict[str, Any], request.get("args") or {}))
+        return self._add("llm", place, prompt=str(request.get("prompt", "")), args=args, output=output)
 
-    def _add_end(self, given: dict[str, Any]) -> str:
-        after, reader = self._place(given)
-        value = _take(given, "output", "answer", "value", "result")
-        if isinstance(value, str) and reader.variable(value) is None:
-            self._refuse_name(value, reader)
-        self._count += 1
-        return self._add({"id": f"n{self._count}", "kind": "end", "output": reader.binding(value)}, after, reader)
+    def _add_end(self, request: dict[str, Any]) -> str:
+        place = self._place(request)
+        value = _take(request, "output", "answer", "value", "result")
+        if isinstance(value, str) and place[1].variable(value) is None:
+            self._refuse_name(value, place[1])
+        return self._add("end", place, output=place[1].binding(value))
 
     def _refuse_name(self, name: str, reader: Reader) -> None:
-        """An end that says a constant text is nearly always a misspelt variable."""
+        """A constant text as the answer is nearly always a misspelt variable."""
         if close := difflib.get_close_matches(name, list(reader.scope), n=1, cutoff=0.5):
             raise Refused(f"there is no variable {name!r}. Send: {_send('add_end_node', {'output': close[0]})}")
 
-    def _output(self, given: dict[str, Any]) -> str | None:
-        output = _take(given, "output", "output_key", "output_name")
+    def _output(self, request: dict[str, Any]) -> str | None:
+        output = _take(request, "output", "output_key", "output_name")
         if isinstance(output, str) and output.isidentifier() and not output.startswith("_"):
             return output
         self.coerced += output is not None
         return None
 
-    def _add(self, fields: dict[str, Any], after: list[tuple[str, bool | None]], reader: Reader) -> str:
-        try:
-            node = Workflow.model_validate(
-                {"schema": self.draft.schema_, "inputs": self.draft.inputs, "nodes": [_plain(fields)]}
-            ).nodes[0]
-        except ValidationError as error:
-            raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
+    def _add(self, kind: str, place: Place, **fields: Any) -> str:
+        """Adds a node; an output without a name gets one."""
+        after, reader = place
+        self._count += 1
+        if "output" in fields and fields["output"] is None:
+            fields["output"] = f"r{self._count}"
+        document = {"id": f"n{self._count}", "kind": kind, **fields}
+        node = self._validated(
+            {"schema": self.draft.schema_, "inputs": self.draft.inputs, "nodes": [_plain(document)]}
+        )[0]
         for source, _ in after:
             self._refuse_twin(node, self.draft.by_id[source])
         if isinstance(node, ToolNode) and len(after) == 1:
@@ -314,6 +297,14 @@ class DraftEnvironment:
         self.coerced += reader.coerced
         self._last = node.id
         return f"Added {describe_node(node)}"
+
+    @staticmethod
+    def _validated(document: dict[str, Any]) -> Sequence[Node]:
+        """The nodes of a document; a field of the wrong form refuses the edit."""
+        try:
+            return Workflow.model_validate(document).nodes
+        except ValidationError as error:
+            raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
 
     def _refuse_twin(self, node: Node, before: Node) -> None:
         """A model goes in circles if it does a read once more right away, on the same values, or for the third time
@@ -330,16 +321,16 @@ class DraftEnvironment:
             )
 
     def _refuse_known(self, node: Condition, source: str, arm: bool | None) -> None:
-        """On one way of a condition the same condition is decided already."""
+        """Behind a condition, the same condition has a known value."""
         try:
             names = names_in(node.expr)
-        except ExpressionError:  # is told by `check`, with its column
+        except ExpressionError:  # `check` reports it, with its column
             return
         for before, way in self._upstream(source, arm):
             if isinstance(before, Condition) and way is not None and before.expr == node.expr:
-                said = str(way).lower()
+                arm_name = str(way).lower()
                 raise Refused(
-                    f'{before.id} tests this already, and on "{before.id}.{said}" it is {said}. '
+                    f'{before.id} tests this already, and on "{before.id}.{arm_name}" it is {arm_name}. '
                     f"Add there what is to be done then{self._end_at(before.id, way)}"
                 )
             if getattr(before, "output", None) in names:
@@ -357,7 +348,7 @@ class DraftEnvironment:
             source, arm = entries[0].source, entries[0].when
 
     def _ending(self) -> str:
-        """The call that ends the first way that leads nowhere."""
+        """The call that ends the first arm without a target."""
         for problem in self.problems:
             if problem.code == "bad_branch" and "has 0" in problem.message:
                 return self._end_at(problem.where, "for true" in problem.message)
@@ -372,7 +363,7 @@ class DraftEnvironment:
         return f". To end there with {answer}, send: {_send('add_end_node', form)}"
 
     def _refuse_unrolled(self, node: ToolNode, source: str) -> None:
-        """A model that writes one call for each element of a list does not come to an end."""
+        """One call for each element of a list never covers all lists; a map does."""
         row = [node]
         for before, _ in self._upstream(source, None):
             if not isinstance(before, ToolNode) or before.tool != node.tool or len(row) > _UNROLLED:
@@ -381,7 +372,7 @@ class DraftEnvironment:
         for name in node.args if len(row) > _UNROLLED else ():
             places = [_element(call.args.get(name)) for call in row]
             others = [{**call.args, name: node.args[name]} == node.args for call in row]
-            steps = [one and other and one[0] == other[0] and one[1] - other[1] == 1 for one, other in pairwise(places)]
+            steps = [a and b and a[0] == b[0] and a[1] - b[1] == 1 for a, b in pairwise(places)]
             if all(others) and all(steps) and (last := places[0]):
                 rest = {key: value.model_dump(mode="json") for key, value in node.args.items()}
                 form = {"over": last[0], "item": "x", "tool": node.tool, "args": {**rest, name: "x"}}
@@ -405,7 +396,7 @@ class DraftEnvironment:
         self.draft = draft
 
     def _remedy(self, problem: Problem, draft: Workflow) -> str:
-        """The JSON that would work, where it can be told."""
+        """The JSON that works; empty if it is not known."""
         name, _, step = problem.where.partition(".")
         node: Node | None = draft.by_id.get(name)
         if isinstance(node, Map):
@@ -423,11 +414,11 @@ class DraftEnvironment:
 
     # Where a node goes
 
-    def _place(self, given: dict[str, Any]) -> tuple[list[tuple[str, bool | None]], Reader]:
+    def _place(self, request: dict[str, Any]) -> Place:
         """The nodes that the new one follows, and a reader with the variables that they leave in scope."""
-        after = _take(given, "after", "from", "previous", "parent")
-        given.pop("id", None)
-        given.pop("node_id", None)
+        after = _take(request, "after", "from", "previous", "parent")
+        request.pop("id", None)
+        request.pop("node_id", None)
         if after is None:
             places = self._default_place()
         else:
@@ -436,7 +427,7 @@ class DraftEnvironment:
         return places, self._reader()
 
     def _reader(self) -> Reader:
-        return Reader(self._scope(), self._outputs(), self._cases, self._said)
+        return Reader(self._scope(), self._outputs(), self._cases, self._words)
 
     def _default_place(self) -> list[tuple[str, bool | None]]:
         """Behind the node added last; if nothing can follow it, at the only loose end that is left."""
@@ -489,18 +480,18 @@ class DraftEnvironment:
             raise Refused(f'"{way}" already leads to {clash[0].target}; use another `after`, or remove_edge first')
         return Edge.model_validate({"from": source, "to": target, "when": arm, "bound": bound})
 
-    def _add_edge(self, given: dict[str, Any]) -> str:
-        source, arm, target = self._ends(given)
-        edge = self._edge(source, arm, target, given.get("bound"))
+    def _add_edge(self, request: dict[str, Any]) -> str:
+        source, arm, target = self._ends(request)
+        edge = self._edge(source, arm, target, request.get("bound"))
         self._commit([*self.draft.nodes], [*self.draft.edges, edge])
         return f"Added the edge {edge.label}."
 
-    def _ends(self, given: dict[str, Any]) -> tuple[str, bool | None, str]:
-        source = _take(given, "from", "after", "source", "from_node", "source_node")
-        target = _take(given, "to", "target", "to_node", "target_node")
+    def _ends(self, request: dict[str, Any]) -> tuple[str, bool | None, str]:
+        source = _take(request, "from", "after", "source", "from_node", "source_node")
+        target = _take(request, "to", "target", "to_node", "target_node")
         if source is None or target is None:
             raise Refused('say from where to where, such as {"from": "n2", "to": "n3"}')
-        when = given.get("when")
+        when = request.get("when")
         text = f"{source}.{str(when).lower()}" if when is not None and "." not in str(source) else str(source)
         name, arm = self._endpoint(text)
         if target not in self.draft.by_id:
@@ -509,32 +500,28 @@ class DraftEnvironment:
 
     # Changing and removing
 
-    def _update(self, given: dict[str, Any]) -> str:
-        name = _take(given, "id", "node", "node_id")
+    def _update(self, request: dict[str, Any]) -> str:
+        name = _take(request, "id", "node", "node_id")
         node = self.draft.by_id.get(str(name))
         if node is None or isinstance(node, Start):
             raise Refused(f"there is no node {name!r} to change; nodes: {', '.join(self.draft.by_id)}")
         reader = self._reader()
-        fields = self._changed(node, given, reader)
+        fields = self._changed(node, request, reader)
         rest = [fields if part.id == node.id else part.model_dump(mode="json") for part in self.draft.nodes]
-        try:
-            nodes = Workflow.model_validate({"inputs": self.draft.inputs, "nodes": rest}).nodes
-        except ValidationError as error:
-            raise Refused(f"{error.errors()[0]['loc'][-1]}: {error.errors()[0]['msg']}") from None
-        self._commit([*nodes], [*self.draft.edges])
+        self._commit([*self._validated({"inputs": self.draft.inputs, "nodes": rest})], [*self.draft.edges])
         self.coerced += reader.coerced
         return f"Changed {describe_node(self.draft.by_id[node.id])}"
 
-    def _changed(self, node: Node, given: dict[str, Any], reader: Reader) -> dict[str, Any]:
+    def _changed(self, node: Node, request: dict[str, Any], reader: Reader) -> dict[str, Any]:
         """A node's fields with new values in them; `tool` and `args` of a map are those of its one call."""
         fields = node.model_dump(mode="json")
         call = fields
         if isinstance(node, Map):
             reader.scope = {*reader.scope, node.item}
             call = cast(dict[str, Any], fields["body"][0]) if len(node.body) == 1 else {}
-        if spec := self.tools.get(str(given.get("tool"))):
+        if spec := self.tools.get(str(request.get("tool"))):
             call["args"] = {name: bound for name, bound in call.get("args", {}).items() if name in spec.names}
-        for key, value in given.items():
+        for key, value in request.items():
             if key in ("tool", "args") and key in call:
                 read = reader.fields(cast(dict[str, Any], value)) if key == "args" else {}
                 call[key] = {**call["args"], **_plain(read)} if key == "args" else value
@@ -544,12 +531,12 @@ class DraftEnvironment:
                 fields[key] = _plain(reader.binding(value))
             else:
                 fields[key] = value
-        if isinstance(node, Assign) and len({"value", "expr"} & given.keys()) == 1:
-            fields["expr" if "value" in given else "value"] = None
+        if isinstance(node, Assign) and len({"value", "expr"} & request.keys()) == 1:
+            fields["expr" if "value" in request else "value"] = None
         return fields
 
-    def _remove_node(self, given: dict[str, Any]) -> str:
-        name = _take(given, "id", "node", "node_id")
+    def _remove_node(self, request: dict[str, Any]) -> str:
+        name = _take(request, "id", "node", "node_id")
         if name == "start" or name not in self.draft.by_id:
             raise Refused(f"there is no node {name!r} to remove; nodes: {', '.join(self.draft.by_id)}")
         nodes = [node for node in self.draft.nodes if node.id != name]
@@ -558,26 +545,22 @@ class DraftEnvironment:
         self._last = nodes[-1].id
         return f"Removed {name} and its edges."
 
-    def _remove_edge(self, given: dict[str, Any]) -> str:
-        source, _, arm = str(given.get("from", "")).partition(".")
-        target = str(given.get("to", ""))
+    def _remove_edge(self, request: dict[str, Any]) -> str:
+        source, _, arm = str(request.get("from", "")).partition(".")
+        target = str(request.get("to", ""))
         ways = [edge for edge in self.draft.edges if (edge.source, edge.target) == (source, target)]
         named = [edge for edge in ways if str(edge.when).lower() == arm.lower()] if arm else ways
         if not named:
             known = ", ".join(edge.label for edge in self.draft.edges) or "none"
-            raise Refused(f"there is no edge {given.get('from')} -> {target}; edges: {known}")
+            raise Refused(f"there is no edge {request.get('from')} -> {target}; edges: {known}")
         self._commit([*self.draft.nodes], [edge for edge in self.draft.edges if edge not in named])
         return f"Removed the edge {', '.join(edge.label for edge in named)}."
 
 
-def _take(given: dict[str, Any], *names: str) -> Any:
-    """Takes the first of several names out of an object: models call one thing by many names."""
-    found = None
-    for name in names:
-        if name in given:
-            value = given.pop(name)
-            found = value if found is None else found
-    return found
+def _take(request: dict[str, Any], *names: str) -> Any:
+    """Removes several names from an object, and gives the first value that is not None. Models use many names."""
+    values = [request.pop(name) for name in names if name in request]
+    return next((value for value in values if value is not None), None)
 
 
 def _element(binding: Binding | None) -> tuple[str, int] | None:
@@ -597,3 +580,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in cast(list[Any], value)]
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+class Joint:
+    """Business tools and graph tools together. The agent ends the stage by its own `finish`."""
+
+    def __init__(self, business: Environment, draft: DraftEnvironment) -> None:
+        self.business = business
+        self.draft = draft
+        graph = {name: spec for name, spec in draft.specs.items() if name != FINISH}
+        self.specs: Mapping[str, ToolSpec] = {**business.specs, **graph}
+        self.awaited: Collection[str] = business.awaited
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls a tool of either set."""
+        return await (self.business if call.tool in self.business.specs else self.draft).call(call)
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs a compiled workflow with the business tools."""
+        return self.business.run(program, cases, budget)

@@ -1,22 +1,20 @@
-"""Executions: where the traces that a workflow is built from come from."""
+"""Executions of a task, which give the traces that a workflow is built from."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from flowmind.agents import prompts
 from flowmind.agents.plan_execute import PlanExecuteAgent
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
-from flowmind.base.files import dump_json
+from flowmind.build.brief import again, execute_brief
 from flowmind.build.settings import MODES, Settings
-from flowmind.protocols import Agent, Brief, ChatModel
+from flowmind.protocols import Agent, ChatModel
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
-from tools_registry.specs.spec import ToolSpec
 
 
 class Demonstrate(Protocol):
@@ -31,11 +29,11 @@ class Execution:
 
     inputs: dict[str, Any]
     number: int
-    """The executions of the task before this one."""
+    """The number of executions of the task before this one."""
     example: int | None = None
     """The example that has these inputs, from 0; None for a probe."""
     before: Trace | None = None
-    """An execution of this example that was wrong: the agent is shown what it did and what is right."""
+    """A wrong execution of this example. The agent is shown its calls and the right answer."""
     turns: Sequence[Turn] = ()
     """The model's replies for this task so far; they count against the limits of the case."""
     budget: int = DEFAULT_BUDGET
@@ -80,8 +78,7 @@ class AgentExecutions:
             self.task, execution.example or 0, self.environment.specs, execution.inputs if probe else None
         )
         if execution.before is not None and execution.example is not None:
-            again = _again(execution.before, self.task.examples[execution.example].output)
-            brief = brief.model_copy(update={"task": f"{brief.task}\n\n{again}"})
+            brief = again(brief, execution.before, self.task.examples[execution.example].output)
         budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
         agent = make_agent(MODES[self.settings.mode].execute, self.model, budget, self.settings, execution.number)
         return await agent.execute(brief, self.environment)
@@ -133,48 +130,3 @@ def within_limits(settings: Settings, turns: Sequence[Turn]) -> bool:
     """Whether the limits of the case allow one more reply of the model."""
     left = budget_left(Budget(), settings, turns)
     return left.turns > 0 and left.output_tokens != 0 and left.seconds != 0
-
-
-def without_example(task: Task, rollout: int) -> Task:
-    """The task as an agent sees it: without the example that it works on."""
-    worked = rollout % len(task.examples)
-    others = tuple(example for index, example in enumerate(task.examples) if index != worked)
-    return task.model_copy(update={"examples": others})
-
-
-def execute_brief(
-    task: Task, rollout: int, specs: Mapping[str, ToolSpec], inputs: dict[str, Any] | None = None
-) -> Brief:
-    """The brief of the execute stage: tools, task, the other examples, and the input to work on.
-
-    Args:
-        task: The task.
-        rollout: Selects the example to work on.
-        specs: The tools.
-        inputs: The input to work on, if it is none of the examples; all examples are shown then.
-    """
-    work_on = task.examples[rollout % len(task.examples)].input if inputs is None else inputs
-    visible = without_example(task, rollout) if inputs is None else task
-    parts = [
-        "Tools:",
-        "\n".join(spec.document() for spec in specs.values()),
-        "finish(answer)\n    End with the answer.",
-        "",
-        visible.text(),
-        "",
-        f"Work on this input: {dump_json(work_on)}",
-    ]
-    return Brief(stage="execute", task="\n".join(parts), inputs=work_on, output=task.output)
-
-
-def _again(trace: Trace, expected: Any) -> str:
-    """What a wrong execution did, and the right answer, for the agent that executes the example again."""
-    lines = [
-        f"{event.call.tool}({dump_json(event.call.args)}) -> "
-        + (dump_json(event.observation.value) if event.observation.error is None else "error")
-        for event in trace.calls[-12:]
-    ]
-    answer = dump_json(trace.answer) if trace.executed else "no answer"
-    return prompts.render(
-        "execute_again", answer=answer, expected=dump_json(expected), calls="\n".join(lines) or "none"
-    )

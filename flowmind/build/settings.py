@@ -26,7 +26,7 @@ class Preset(Record):
     rounds: int = 0
     """Rounds of verification."""
     single: bool = False
-    """Whether one stage executes and builds at once; there is no summarizer then."""
+    """Whether one stage executes and builds at once, without a summarizer."""
     must_build: bool = False
     """Whether a single stage that ends without a graph is asked for it."""
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from flowmind.base.errors import InvalidWorkflow
+from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, write_text
 from flowmind.cli.arguments import add_out, add_tools, add_workflow, read_specs, require_file
 from flowmind.cli.converting import read_workflow
@@ -18,7 +18,7 @@ _UNCHECKED = ("json", "mermaid", "svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags, and the list of formats below them."""
+    """Adds the flags, and a list of the formats."""
     width = max(map(len, FORMATS))
     lines = [f"  {name:<{width}}  {form.about}{' (also read)' if form.reads else ''}" for name, form in FORMATS.items()]
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -26,12 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workflow(parser)
     add_tools(parser)
     parser.add_argument("--to", required=True, choices=[*FORMATS], metavar="FORMAT", help="format to write, see below")
+    parser.add_argument(
+        "--strict", action="store_true", help="python: check inputs, arguments, results and bounds as a run does"
+    )
     add_out(parser, "write to this file instead of standard output")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the fidelity report to this file, as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the workflow, and to standard error what the format does not keep."""
+    """Writes the workflow, and prints the parts that the format does not keep to standard error."""
+    if options.strict and options.to != "python":
+        raise InputError(f"--strict: {options.to} has no strict form; python has one")
     require_file("--out", options.out)
     require_file("--report", options.report)
     workflow = read_workflow(options.workflow, options.form)
@@ -39,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     problems = [problem for problem in check(workflow, specs) if options.tools or problem.code != "unknown_tool"]
     if problems and options.to not in _UNCHECKED:
         raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
-    export = FORMATS[options.to].export(workflow, specs)
+    export = FORMATS[options.to].export(workflow, specs, **({"strict": True} if options.strict else {}))
     if options.out is None:
         print(export.text, end="")
     else:

@@ -1,4 +1,4 @@
-"""Workflows in files of any format: what `flowmind convert` and every command that reads a workflow do."""
+"""Reads workflows from files of any format, for all commands that take a workflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_workflow(path: Path, form: str | None = None) -> Workflow:
 
     Args:
         path: The file.
-        form: Its format, a key of `FORMATS`; None for what its name says, else our own document.
+        form: Its format, a key of `FORMATS`; None for the format of the file's name, or JSON.
 
     Raises:
         InputError: With the file, the place and what would be right.

@@ -10,8 +10,9 @@ import platform
 import sys
 
 from flowmind.base.errors import ModelUnavailable
-from flowmind.llm import serving
+from flowmind.llm.fingerprints import gpus, versions
 from flowmind.llm.models import LOCAL_URL, reach
+from flowmind.llm.serving import gpu_found
 from tools_registry import catalog
 from tools_registry.sandbox import isolation
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
@@ -78,7 +79,7 @@ def _sandbox() -> list[Finding]:
 
 def _optional() -> list[Finding]:
     vllm = importlib.util.find_spec("vllm") is not None
-    gpu = serving.gpu_found()
+    gpu = gpu_found()
     url = os.environ.get("OPENAI_BASE_URL", LOCAL_URL)
     try:
         reach("any", url, timeout=1.0)
@@ -88,12 +89,11 @@ def _optional() -> list[Finding]:
         note = str(error).removeprefix("model 'any': ")
     return [
         Finding(what="vllm", ok=vllm, note=_versions() if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
-        Finding(what="gpu", ok=gpu, note="; ".join(serving.gpus()) or "found" if gpu else "none found", needed=False),
+        Finding(what="gpu", ok=gpu, note="; ".join(gpus()) or "found" if gpu else "none found", needed=False),
         Finding(what="endpoint", ok=answers, note=note, needed=False),
     ]
 
 
 def _versions() -> str:
     """The versions of the packages that serve models."""
-    versions = serving.versions().items()
-    return ", ".join(f"{name} {version}" for name, version in versions if name != "python") or "installed"
+    return ", ".join(f"{name} {version}" for name, version in versions().items() if name != "python") or "installed"

@@ -10,7 +10,8 @@ from pathlib import Path
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.cli.arguments import require_file
 from flowmind.cli.flags import add_flags
-from flowmind.llm import serving
+from flowmind.llm.serve_command import ServeOptions, command
+from flowmind.llm.serving import Server, missing
 
 _SETTINGS = ("port", "max_model_len", "thinking", "dtype", "gpu_memory_utilization", "device", "wait")
 
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     extra.required = False  # nargs="*" would match nothing before the options, and then refuse what follows --
     names = ("--served-name", "--served-model-name")
     parser.add_argument(*names, help="name of the model in requests; by default MODEL, or MODEL-thinking")
-    add_flags(parser, serving.ServeOptions, *_SETTINGS)
+    add_flags(parser, ServeOptions, *_SETTINGS)
     parser.add_argument("--log", type=Path, metavar="FILE", help="write the output of vLLM to this file")
     parser.add_argument("--dry-run", action="store_true", help="print the command and exit")
 
@@ -34,16 +35,16 @@ def run(options: argparse.Namespace) -> int:
     if options.extra and not options.extra[0].startswith("-"):
         raise InputError(f"{options.extra[0]!r}: serve takes one model; flags for vLLM stand after --")
     settings = {name: value for name, value in vars(options).items() if name in _SETTINGS}
-    chosen = serving.ServeOptions.of(options.model, options.served_name, extra=tuple(options.extra), **settings)
+    chosen = ServeOptions.of(options.model, options.served_name, extra=tuple(options.extra), **settings)
     if options.dry_run:
-        print(shlex.join(serving.command(chosen)))
+        print(shlex.join(command(chosen)))
         return 0
-    if (lacks := serving.missing(options.model, chosen.device)) is not None:
+    if (lacks := missing(options.model, chosen.device)) is not None:
         raise ModelUnavailable(lacks)
-    with serving.Server(chosen, log=options.log, report=_report) as server:
+    with Server(chosen, log=options.log, report=_report) as server:
         print(f"OPENAI_BASE_URL={server.base_url}\nOPENAI_API_KEY=none", flush=True)
-        command = f"OPENAI_BASE_URL={server.base_url} flowmind exp --model {chosen.served_name}"
-        _report(f"in another shell: {command}\nCtrl-C stops the server")
+        example = f"OPENAI_BASE_URL={server.base_url} flowmind exp --model {chosen.served_name}"
+        _report(f"in another shell: {example}\nCtrl-C stops the server")
         return server.wait()
 
 

@@ -1,4 +1,4 @@
-"""`flowmind worfeval`: scores a file of predicted and gold workflow graphs, a line for each pair."""
+"""`flowmind worfeval`: scores pairs of predicted and gold workflow graphs in a file."""
 
 from __future__ import annotations
 
@@ -31,30 +31,32 @@ Source = Literal["stored", "bow", "encoder"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
-    parser.add_argument("pairs", type=Path, metavar="PAIRS.jsonl", help="rows of gold and predicted graphs or texts")
+    parser.add_argument(
+        "pairs", type=Path, metavar="PAIRS.jsonl", help="JSON Lines file of pairs of gold and predicted graphs"
+    )
     add_scoring(parser, get_args(Source))
 
 
 def add_scoring(parser: argparse.ArgumentParser, sources: Iterable[str]) -> None:
-    """Adds the flags that say how graphs are compared.
+    """Adds the flags for the comparison of graphs.
 
     Args:
         parser: The parser.
-        sources: Values of `--similarity`.
+        sources: The values of `--similarity`.
     """
     parser.add_argument(
         "--definition", default="paper", choices=get_args(Definition),
-        help="score as the WorFBench paper defines it, or as its published code computes it (default paper)",
+        help="definition of the scores: that of the WorFBench paper, or that of its published code (default paper)",
     )  # fmt: skip
     parser.add_argument(
         "--similarity", default="bow", choices=sources,
-        help="similarity of steps: common words (bow), a sentence encoder, or stored in each row (default bow)",
+        help="similarity of steps: by common words (bow), by a sentence encoder, or stored in each row (default bow)",
     )  # fmt: skip
-    parser.add_argument("--encoder", help="sentence encoder: a name or a folder (default all-mpnet-base-v2)")
+    parser.add_argument("--encoder", help="name or folder of the sentence encoder (default all-mpnet-base-v2)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the score of each pair, and to standard error the means."""
+    """Prints the scores of each pair, and the means to standard error."""
     pairs = malformed = 0
     totals = {"chain": 0.0, "graph": 0.0}
     for scored in score_file(options.pairs, options.definition, options.similarity, options.encoder):
@@ -71,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class PairRow(BaseModel):
-    """A row of a file of pairs: two graphs, as objects or as Node/Edge text. Other fields are ignored."""
+    """A row of the file: two graphs, as objects or as Node/Edge text. Other fields are ignored."""
 
     pair_id: str | None = None
     id: str | None = None
@@ -80,33 +82,33 @@ class PairRow(BaseModel):
     gold_text: str | None = None
     pred_text: str | None = None
     similarity_minilm: tuple[tuple[float, ...], ...] | None = None
-    """Stored similarities: a row for each predicted node, a column for each gold node."""
+    """Stored similarities: a row for each predicted node and a column for each gold node."""
 
 
 class Scored(Record):
-    """The score of a pair."""
+    """The scores of a pair."""
 
     id: str | None
     score: PairScore
     malformed: bool = False
-    """Whether the prediction cannot be read; it scores zero."""
+    """Whether the prediction cannot be read; it then scores zero."""
 
 
 def score_file(path: Path, definition: Definition, source: Source, encoder: str | None = None) -> Iterator[Scored]:
     """Scores the pairs of a file.
 
     Args:
-        path: JSON Lines, each a `PairRow`.
+        path: A JSON Lines file of `PairRow` objects.
         definition: `paper` or `reference`.
         source: The similarity of steps: `stored` in the rows, `bow` (common words), or `encoder`.
         encoder: The name or folder of the sentence encoder.
 
     Raises:
-        InputError: If a row, its gold graph or its similarities cannot be used, with file and line.
+        InputError: If a row, its gold graph or its similarities are not valid; the message has the file and the row.
     """
     similarity = {"bow": bag_of_words}.get(source) or (sentence_encoder(encoder) if source == "encoder" else None)
     rows: Iterable[PairRow] = read_lines(path, PairRow)
-    if isinstance(similarity, SentenceEncoder):  # to embed all texts at once takes a fraction of the time
+    if isinstance(similarity, SentenceEncoder):  # embedding all texts at once is several times faster
         rows = list(rows)
         similarity.learn(text for row in rows for text in _texts(row, definition))
     for number, row in enumerate(rows, 1):
@@ -129,12 +131,12 @@ def _scored(row: PairRow, definition: Definition, similarity: Similarity | None)
     stored = row.similarity_minilm
     matrix: Matrix | None = stored if similarity is None else similarity(predicted.nodes, gold.nodes)
     if matrix is None:
-        raise ValueError("no similarity_minilm is stored in the row; use --similarity bow or encoder")
+        raise ValueError("the row has no similarity_minilm; use --similarity bow or encoder")
     return Scored(id=name, score=score(predicted, gold, matrix, definition))
 
 
 def _texts(row: PairRow, definition: Definition) -> Iterator[str]:
-    """The steps of both graphs; a graph that cannot be read has none."""
+    """The steps of both graphs; a graph that cannot be read has no steps."""
     for graph, text in ((row.gold_graph, row.gold_text), (row.pred_graph, row.pred_text)):
         try:
             yield from _graph(graph, text, definition).nodes
@@ -146,6 +148,6 @@ def _graph(graph: dict[str, Any] | None, text: str | None, definition: Definitio
     if graph is not None:
         return validate(StepGraph, graph)
     if text is None:
-        raise ValueError("neither a graph nor a text is given")
+        raise ValueError("the row has neither a graph nor a text")
     read = parse(text) if definition == "paper" else parse_as_published(text)
     return StepGraph(nodes=read.nodes, edges=read.edges)

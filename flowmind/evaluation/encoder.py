@@ -1,4 +1,4 @@
-"""Similarities of steps by a sentence encoder, as the WorFBench paper has them (extra `worfeval`)."""
+"""Similarities of steps by a sentence encoder, as in the WorFBench paper (extra `worfeval`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BATCH = 64
 
 
 class SentenceEncoder:
-    """A similarity by an encoder: the cosine of two texts' embeddings, never below 0.
+    """The similarity of two texts: the cosine of their embeddings, or 0 if it is negative.
 
-    Each text is embedded once. Embedding many at once takes a fraction of the time: `learn` all that will be asked for.
+    Each text is embedded once. Embedding in batches is several times faster, so call `learn` with all texts first.
 
     Args:
         model: A `SentenceTransformer`.
-        name: What tables call it.
+        name: The name in tables.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -30,24 +30,24 @@ class SentenceEncoder:
         self._known: dict[str, Any] = {}
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Embeds what is not known yet, in batches of texts of like length."""
+        """Embeds new texts in batches."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             made = self._model.encode(new, batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
             self._known.update(zip(new, made, strict=True))
 
     def __call__(self, predicted: Sequence[str], gold: Sequence[str]) -> Matrix:
-        """The similarities, a row for each predicted text and a column for each gold text."""
+        """The similarities: a row for each predicted text and a column for each gold text."""
         self.learn((*predicted, *gold))
         known = self._known
-        return [[max(0.0, float(known[one] @ known[other])) for other in gold] for one in predicted]
+        return [[max(0.0, float(known[row] @ known[column])) for column in gold] for row in predicted]
 
 
 def sentence_encoder(name: str | None = None) -> SentenceEncoder:
-    """An encoder, on the GPU if torch finds one, else on the processor.
+    """A sentence encoder. It runs on the GPU if torch finds one, else on the CPU.
 
     Args:
-        name: A model of the Hugging Face hub, or its folder; the paper's by default.
+        name: A model of the Hugging Face hub, or its folder; by default that of the paper.
 
     Raises:
         InputError: If sentence-transformers is not installed, or the model cannot be loaded.

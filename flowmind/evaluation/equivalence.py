@@ -1,7 +1,7 @@
-"""Whether two workflows do the same: as state machines in lock-step, and by their paths.
+"""Behavioural equivalence of two workflows, by running both in lock-step and by comparing their paths.
 
-Both decide on terms (`flowmind.evaluation.normal_form`). Both are sufficient and not complete: what they call
-equivalent gives the same answers, what they do not may still. The argument stands in
+Both methods compare terms (`flowmind.evaluation.normal_form`). They are sufficient and not complete: workflows that
+they call equivalent give the same answers, but they do not recognize all such workflows. The proof is in
 `docs/decisions/0009-structure-scores.md`.
 """
 
@@ -16,16 +16,16 @@ from flowmind.evaluation.normal_form import BEGIN, Effects, Loop, Place, Steps, 
 from flowmind.workflow.document import Condition, End
 
 MAX_PATHS = 512
-"""Paths of a workflow that are looked at."""
+"""The most paths of a workflow that are compared."""
 MAX_STEPS = 40_000
-"""Nodes that are passed while looking for them."""
+"""The most nodes that the search for paths passes."""
 MAX_RUNS = 20_000
-"""Pairs of decisions that are compared in lock-step."""
+"""The most pairs of decisions that lock-step compares."""
 Side = Literal["gold", "candidate"]
 
 
 class Test(NamedTuple):
-    """A decision still to be made: on a truth that is no `and`, `or` or `not`."""
+    """A decision on a truth that is no `and`, `or` or `not`."""
 
     truth: int
     yes: Test | Place
@@ -33,7 +33,7 @@ class Test(NamedTuple):
 
 
 def tests(terms: Terms, truth: int, yes: Test | Place, no: Test | Place) -> Test:
-    """The decisions that a condition makes, in the order of evaluation."""
+    """The decisions of a condition, in the order of evaluation."""
     op, about, parts = terms.key(truth)
     if op == "const" and about == "false":
         return Test(terms.const(True), no, yes)
@@ -56,14 +56,14 @@ class Run:
 
     effects: Effects
     ways: list[tuple[str, Loop]] = field(default_factory=list[tuple[str, Loop]])
-    """The loops that are begun and the rounds that are made, in order."""
+    """The loops that begin and the rounds that start, in order."""
     test: Test | None = None
     answer: int | None = None
     passed: int = 0
 
 
 def advance(steps: Steps, place: Place, store: Store, closed: frozenset[Loop] = frozenset()) -> Run | None:
-    """Runs from a place to the next condition or end, changing the store; None if it comes to a closed back edge."""
+    """Runs from a place to the next condition or end and changes the store; None if it reaches a closed back edge."""
     run = Run(Effects())
     while True:
         way = steps.ways[place]
@@ -90,7 +90,7 @@ def advance(steps: Steps, place: Place, store: Store, closed: frozenset[Loop] = 
 
 @dataclass
 class _Meeting:
-    """The facts that hold whenever the two machines are at a pair of places."""
+    """The facts that hold whenever the two machines have reached a pair of places."""
 
     number: int
     stores: tuple[Store, Store]
@@ -99,10 +99,10 @@ class _Meeting:
 
 
 class LockStep:
-    """Runs two machines side by side on terms that they share, until nothing new is learnt or they differ.
+    """Runs two machines side by side on a shared table of terms until they differ or no fact changes.
 
-    Where paths meet, variables that had equal terms on every way there, in either machine, keep an equal new one. That
-    is the coarsest such partition of the variables, refined until it is stable.
+    When paths meet, the variables of both machines that had equal terms on every path get one new term. This partition
+    of the variables starts as coarse as possible and is refined until it is stable.
     """
 
     def __init__(self, candidate: Steps, gold: Steps) -> None:
@@ -113,10 +113,10 @@ class LockStep:
         self.loops: tuple[dict[Loop, Loop], dict[Loop, Loop]] = ({}, {})
         self.runs = 0
         self.seen: dict[tuple[int, int], tuple[Test, Test, frozenset[int]]] = {}
-        """Decisions within conditions that were met since the last meeting, by identity, with what was done by then."""
+        """The decisions since the last meeting, by identity, with the evaluations that had been done by then."""
 
     def difference(self) -> str:
-        """The first difference in words; empty if there is none."""
+        """A description of the first difference; empty if there is none."""
         stores = (self.machines[0].first(), self.machines[1].first())
         self._meet((BEGIN, BEGIN), stores, frozenset(), ())
         while self.todo:
@@ -234,7 +234,7 @@ def _tested(run: Run) -> int | None:
 
 
 def _both(verb: str, gold: set[int], candidate: set[int], terms: Terms) -> str:
-    """A difference between two sets of terms, innermost first: terms have higher numbers than their parts."""
+    """The difference between two sets of terms as text. It names the innermost terms, which have the lowest numbers."""
     wanted, found = gold - candidate, candidate - gold
     if wanted and found:
         return f"gold {verb} {terms.show(min(wanted))}, the candidate {terms.show(min(found))}"
@@ -247,11 +247,11 @@ def _both(verb: str, gold: set[int], candidate: set[int], terms: Terms) -> str:
 
 
 class Path(NamedTuple):
-    """One way through a workflow: what is decided, called and answered; the order enters by the flow of data alone."""
+    """A path through a workflow: its decisions, calls and answer. Their order counts only through the flow of data."""
 
     decisions: frozenset[tuple[int, bool]]
     calls: tuple[int, ...]
-    """With their number, sorted."""
+    """Sorted, with repetitions."""
     answer: int
     demands: frozenset[int]
     """Other evaluations on the path that can fail."""
@@ -263,13 +263,13 @@ class Path(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The paths of a workflow, every back edge taken at most once."""
+    """The paths of a workflow that take each back edge at most once."""
 
     paths: tuple[Path, ...]
     cut: bool
-    """There are more."""
+    """Whether there are more paths."""
     whole: bool
-    """These are all that the workflow has: it has no loop, and nothing was cut."""
+    """Whether these are all paths of the workflow: it has no loop, and no path is missing."""
 
 
 class _Here(NamedTuple):
@@ -282,9 +282,9 @@ class _Here(NamedTuple):
 
 
 def paths(steps: Steps) -> Paths:
-    """The paths of a workflow, those where decisions hold first; at most `MAX_PATHS`.
+    """The paths of a workflow, at most `MAX_PATHS`; of a decision the true arm comes first.
 
-    A truth that was decided before on a path is not decided again. Whether a path can be taken is not asked otherwise.
+    A path decides a truth only once. Paths that no input takes for another reason are included.
     """
     found: dict[Path, None] = {}
     todo = [_Here(BEGIN, steps.first(), {}, (), frozenset(), frozenset())]

@@ -1,8 +1,8 @@
-"""The common form in which two workflows are compared: every value is a term over inputs, constants and tool results.
+"""The normal form in which workflows are compared: each value is a term over inputs, constants and tool results.
 
-Names of nodes and variables, renaming assignments and the spelling of expressions leave no mark on a term. Terms are
-kept once, in a table that both workflows share: equal terms have equal numbers, and equal terms are equal values.
-`docs/decisions/0009-structure-scores.md` lists the rules of equality and the reasons why they are sound.
+A term does not depend on the names of nodes and variables, on assignments that rename, or on the spelling of
+expressions. Both workflows share one table of terms, in which equal terms have one number. Equal terms have equal
+values. `docs/decisions/0009-structure-scores.md` lists the rules of equality and the reasons why they are sound.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
-
-import networkx
 
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
@@ -35,15 +33,14 @@ from flowmind.workflow.document import (
     Var,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
+from flowmind.workflow.graph import Digraph, Flow, analyse, loop_nodes
 from tools_registry.specs.schema import JSONSchema, type_name
 from tools_registry.specs.spec import ToolSpec
 
-nx = cast(Any, networkx)
 Kind = Literal["number", "text", "bool", "list", "object", "none"]
 Key = tuple[str, Hashable, tuple[int, ...]]
 WORLD = ""
-"""The name under which a store has what the calls so far have changed outside."""
+"""The key of a store for the state outside the workflow, which calls of writing tools change."""
 SHOWN = 160
 """Characters of a term in a message."""
 
@@ -69,14 +66,14 @@ _BY_KIND: dict[Kind, str] = {
 _METHODS: dict[str, Kind] = {name: kind for kind, names in _BY_KIND.items() for name in names.split()}
 _NO_JSON = {"keys", "values", "items"}
 _SIMPLE = {"len", "int", "str", "any", "all"}
-"""Functions whose result is JSON whatever they are given."""
+"""Functions whose result is JSON for all arguments."""
 
 
 class Terms:
-    """A table of terms: an operation, what it is about, and the numbers of its parts.
+    """A table of terms. A term is an operation, its subject, and the numbers of its parts.
 
     Args:
-        inputs: The JSON Schema of the inputs; the types that it states are relied on.
+        inputs: The JSON Schema of the inputs; the inputs are assumed to have its types.
     """
 
     def __init__(self, inputs: JSONSchema) -> None:
@@ -103,25 +100,25 @@ class Terms:
     # Values
 
     def const(self, value: Any) -> int:
-        """A constant; 1 and 1.0 are two."""
+        """A constant; 1 and 1.0 are different constants."""
         return self.make("const", json.dumps(value))
 
     def listing(self, parts: Sequence[int]) -> int:
-        """A list of values; of constants it is a constant."""
+        """A list of values; a list of constants is a constant."""
         keys = [self.key(part) for part in parts]
         if all(op == "const" for op, _, _ in keys):
             return self.const([_loaded(about) for _, about, _ in keys])
         return self.make("list", None, parts)
 
     def mapping(self, fields: Mapping[str, int]) -> int:
-        """An object of values; of constants it is a constant."""
+        """An object of values; an object of constants is a constant."""
         keys = {name: self.key(part) for name, part in fields.items()}
         if all(op == "const" for op, _, _ in keys.values()):
             return self.const({name: _loaded(about) for name, (_, about, _) in keys.items()})
         return self.make("object", tuple(fields), fields.values())
 
     def json(self, term: int) -> int:
-        """A value where only JSON equality counts: 1.0 is 1, and the fields of an object have no order."""
+        """A value in a place where only JSON equality counts: 1.0 is 1, and fields have no order."""
         op, about, parts = self.key(term)
         if op == "const":
             return self.make("const", json.dumps(_plain(_loaded(about)), sort_keys=True))
@@ -133,11 +130,11 @@ class Terms:
         return term
 
     def step(self, value: int, step: str | int) -> int:
-        """A field of an object, or an element of a list; of anything else an error."""
+        """A field of an object or an element of a list; for other values an error."""
         return self.make("step", step, (value,))
 
     def index(self, value: int, index: int) -> int:
-        """A subscript of an expression: a text key wants an object as a path does, a number also takes texts."""
+        """A subscript of an expression. A text is a path; a number is a path if the value is certain to be a list."""
         op, about, _ = self.key(index)
         constant = _loaded(about) if op == "const" else None
         if isinstance(constant, str) or (type(constant) is int and self.kind(value) == "list"):
@@ -145,7 +142,7 @@ class Terms:
         return self.make("index", None, (value, index))
 
     def arithmetic(self, op: str, left: int, right: int) -> int:
-        """A calculation; a sum of numbers and a product (which is always one of numbers) have no order."""
+        """A calculation. The operands of a product, and of a sum of numbers, have no order."""
         if op == "*" or (op == "+" and self.numeric(left) and self.numeric(right)):
             left, right = sorted((left, right))
         return self.make(op, None, (left, right))
@@ -153,7 +150,7 @@ class Terms:
     # Truth
 
     def compared(self, op: ast.cmpop, left: int, right: int) -> int:
-        """A comparison, by `<`, `==` and `in` alone as far as no NaN and no set-like view can come in."""
+        """A comparison, reduced to `<`, `==` and `in` unless an operand may be NaN or a view of an object."""
         if isinstance(op, ast.Gt | ast.GtE):
             op, left, right = ast.Lt() if isinstance(op, ast.Gt) else ast.LtE(), right, left
         left, right = self.json(left), self.json(right)
@@ -180,7 +177,7 @@ class Terms:
         return self.make("==", None, (left, right))
 
     def junction(self, op: str, parts: Iterable[int]) -> int:
-        """`and` or `or` of truths. They have no order if none of them can fail."""
+        """`and` or `or` of truths. The truths have no order if none of them can fail."""
         flat: list[int] = []
         for part in parts:
             inner, _, its = self.key(part)
@@ -191,7 +188,7 @@ class Terms:
         return flat[0] if len(flat) == 1 else self.make(op, None, flat)
 
     def choice(self, op: str, parts: Sequence[int]) -> int:
-        """`and` or `or` as a value, which is one of its parts."""
+        """`and` or `or` as a value, which is the value of one of its parts."""
         if all(self.boolean(part) for part in parts):
             return self.junction(op, parts)
         return self.make(f"{op} value", None, parts)
@@ -204,7 +201,7 @@ class Terms:
         return self.make("if", None, (test, yes, no))
 
     def truth(self, term: int) -> int:
-        """A value where only its being true or false counts."""
+        """A value in a place where only its truth counts."""
         op, about, parts = self.key(term)
         match op:
             case "const":
@@ -219,7 +216,7 @@ class Terms:
                 return term
 
     def negated(self, truth: int) -> int:
-        """The opposite of a truth."""
+        """The negation of a truth."""
         if truth not in self._negated:
             op, about, parts = self.key(truth)
             match op:
@@ -240,10 +237,10 @@ class Terms:
         """A truth as the value True or False."""
         return truth if self.boolean(truth) else self.make("bool", None, (truth,))
 
-    # What is known of a term
+    # Properties of terms
 
     def schema(self, term: int) -> dict[str, Any]:
-        """The schema of a part of the inputs; empty for anything else."""
+        """The schema of a term that is a part of the inputs; empty for other terms."""
         op, about, parts = self.key(term)
         found: Any = {}
         if op == "input":
@@ -254,7 +251,7 @@ class Terms:
         return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
     def kind(self, term: int) -> Kind | None:
-        """The type of a value, if it is certain."""
+        """The type of a value if it is certain, else None."""
         op, about, parts = self.key(term)
         if op == "const":
             return _KINDS[type_name(_loaded(about))]
@@ -288,7 +285,7 @@ class Terms:
         return self.kind(term) in ("number", "bool")
 
     def total(self, term: int) -> bool:
-        """Whether evaluating a term, its parts included, cannot fail."""
+        """Whether the evaluation of a term and its parts cannot fail."""
         if term not in self._total:
             op, _, parts = self.key(term)
             self._total[term] = op in _LEAVES or (all(self.total(part) for part in parts) and self._safe(term))
@@ -315,7 +312,7 @@ class Terms:
                 return False
 
     def odd(self, term: int) -> bool:
-        """Whether a value may be what JSON has not: NaN or an infinity, a generator, a view of an object."""
+        """Whether a value may not be JSON: NaN, an infinity, a generator, or a view of an object."""
         if term not in self._odd:
             op, about, parts = self.key(term)
             if op == "const":
@@ -333,7 +330,7 @@ class Terms:
         return self._odd[term]
 
     def demands(self, term: int) -> frozenset[int]:
-        """The parts of a term that can fail and are evaluated whenever it is."""
+        """The parts of a term that can fail and are evaluated whenever the term is."""
         if self.total(term):
             return frozenset()
         if term not in self._demands:
@@ -343,10 +340,10 @@ class Terms:
             self._demands[term] = frozenset({term}).union(*(self.demands(part) for part in strict))
         return self._demands[term]
 
-    # Words
+    # Text
 
     def show(self, term: int) -> str:
-        """A term for a reader; long ones are cut."""
+        """A term as text; a long text is cut."""
         text = self._text(term, 5)
         return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
@@ -423,7 +420,7 @@ def _plain(value: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def parsed(text: str) -> ast.expr:
-    """The tree of an expression, which is read many times in a comparison."""
+    """The tree of an expression; a comparison reads it many times."""
     return expressions.parse(text)
 
 
@@ -431,7 +428,7 @@ def parsed(text: str) -> ast.expr:
 class Reader:
     """Reads bindings and expressions as terms.
 
-    `level` counts the maps and comprehensions around: their variables are known by it.
+    `level` is the number of enclosing maps and comprehensions; it identifies their variables.
     """
 
     terms: Terms
@@ -466,7 +463,7 @@ class Reader:
         return self.terms.truth(self.expression(text))
 
     def assigned(self, text: str) -> int:
-        """The value that an expression gives a variable, which is JSON or an error."""
+        """The value that an expression assigns to a variable; it is JSON, or the assignment fails."""
         found = self.expression(text)
         return self.terms.make("json", None, (found,)) if self.terms.odd(found) else found
 
@@ -556,7 +553,7 @@ class Reader:
 
 @dataclass
 class Effects:
-    """Effects of the steps so far: the calls, and all other evaluations that can fail."""
+    """The effects of the steps so far: calls, and other evaluations that can fail."""
 
     calls: list[int] = field(default_factory=list[int])
     demands: set[int] = field(default_factory=set[int])
@@ -565,7 +562,7 @@ class Effects:
 Store = dict[str, int]
 """The terms of the variables."""
 Place = tuple[str, bool | None]
-"""A node that is left, and the arm if it is a condition. `BEGIN` leads to the start."""
+"""A node that was executed, with the arm that a condition took. `BEGIN` is the place before the start."""
 BEGIN: Place = ("", None)
 
 
@@ -575,21 +572,21 @@ Loop = tuple[str, str]
 
 @dataclass(frozen=True)
 class Way:
-    """The node that follows a place, and the back edge to it, if it is one."""
+    """The node that follows a place, and the back edge that leads to it, if any."""
 
     target: str
     back: Loop | None = None
     entered: tuple[Loop, ...] = ()
-    """The loops that begin anew."""
+    """The loops that start again."""
 
 
 class Steps:
-    """A sound workflow as a machine whose store holds terms.
+    """A workflow as a state machine whose store maps variables to terms.
 
     Args:
         workflow: It passes `check`.
-        terms: The table to work in.
-        specs: What is known of its tools: defaults, and which of them change something.
+        terms: The table of terms.
+        specs: The specs of its tools, which give defaults and effects.
     """
 
     def __init__(self, workflow: Workflow, terms: Terms, specs: Mapping[str, ToolSpec]) -> None:
@@ -624,11 +621,11 @@ class Steps:
         return self.back[loop].bound or DEFAULT_BOUND
 
     def first(self) -> Store:
-        """The store before anything is done."""
+        """The store before the first step."""
         return {WORLD: self.terms.make("world")} if self.writers else {}
 
     def perform(self, node: Node, store: Store, effects: Effects) -> None:
-        """Does a node other than a condition or an end."""
+        """Executes a node of another kind than condition and end."""
         reader = Reader(self.terms, store)
         match node:
             case Start():
@@ -645,7 +642,7 @@ class Steps:
                 raise AssertionError(f"a {node.kind} node is no step")
 
     def call(self, node: ToolNode | LLMNode, reader: Reader, store: Store, effects: Effects) -> int:
-        """Calls a tool or a model; the term of the call is also that of its result."""
+        """Calls a tool or a model. The term of the call is also the term of its result."""
         terms = self.terms
         args = self.arguments(node, reader)
         subject = node.tool if isinstance(node, ToolNode) else node.prompt
@@ -668,13 +665,13 @@ class Steps:
         return dict(sorted(args.items()))
 
     def assigned(self, node: Assign, reader: Reader, effects: Effects) -> int:
-        """The value that an assignment gives."""
+        """The value of an assignment."""
         found = reader.assigned(node.expr) if node.expr is not None else reader.binding(cast(Binding, node.value))
         effects.demands |= self.terms.demands(found)
         return found
 
     def _map(self, node: Map, store: Store, effects: Effects) -> int:
-        """A map as one term: its list, its filter, what its body calls and what in it can fail, what it collects."""
+        """A map as one term: its list, filter, collected value, calls, and other evaluations that can fail."""
         terms, within = self.terms, Effects()
         over = Reader(terms, store).binding(node.over)
         inner = {**store, node.item: terms.make("bound", 1)}
@@ -702,7 +699,7 @@ class Steps:
         return found
 
     def answer(self, node: End, store: Store, effects: Effects) -> int:
-        """The answer of an end; with tools that change something, also what they have changed."""
+        """The answer of an end, with the state outside if the workflow has tools that write."""
         found = self.terms.json(Reader(self.terms, store).binding(node.output))
         effects.demands |= self.terms.demands(found)
         return self.terms.make("answer", None, (found, store[WORLD])) if WORLD in store else found
@@ -713,24 +710,23 @@ class Steps:
 
 
 def controls(workflow: Workflow, shape: Flow) -> dict[str, tuple[Place, ...]]:
-    """For each node the arms of conditions that decide whether it runs: every path from the arm leads to the node, and
-    not every path from the condition does (J. Ferrante, K. Ottenstein, J. Warren, 1987)."""
+    """For each node the arms of conditions that it depends on: every path from the arm leads to the node, but not every
+    path from the condition does. Source: J. Ferrante, K. Ottenstein, J. Warren (1987)."""
     following = _next_certain(shape)
     arms: dict[str, list[Place]] = {node.id: [] for node in workflow.nodes if node.id in shape.reached}
     for name in arms:
         if isinstance(workflow.by_id[name], Condition):
             for edge in sorted(workflow.after(name), key=lambda edge: not edge.when):
                 node = shape.jumps.get((name, edge.target), edge.target)
-                while node != following[name]:
+                while node is not None and node != following[name]:
                     arms[node].append((name, edge.when))
                     node = following[node]
     return {name: tuple(places) for name, places in arms.items()}
 
 
-def _next_certain(shape: Flow) -> dict[str, str]:
-    """For each node the next one that every path from it passes, its immediate post-dominator; "" if it has none."""
-    backwards = nx.DiGraph((target, source) for source, target in shape.order.edges)
-    backwards.add_nodes_from(shape.order)
+def _next_certain(shape: Flow) -> dict[str, str | None]:
+    """The immediate post-dominator of each node: the next node on every path from it; "" if there is none."""
+    backwards = Digraph(shape.order, ((target, source) for source, target in shape.order.edges))
     for name in [name for name in shape.order if not backwards.in_degree(name)]:
         backwards.add_edge("", name)
-    return nx.immediate_dominators(backwards, "")
+    return backwards.dominators("")

@@ -1,19 +1,20 @@
-"""White-box evaluation: how much of a gold workflow a candidate has, and whether the two do the same.
+"""White-box evaluation: the overlap of a candidate workflow with a gold one, and their equivalence.
 
 Source: FlowMind, appendix C.1 (normalization, structural congruence, behavioural equivalence, path sufficiency). The
-paper gives no formulas; those used here, and what they rely on, stand in `docs/decisions/0009-structure-scores.md`.
+paper gives no formulas. `docs/decisions/0009-structure-scores.md` has the formulas used here and their assumptions.
 
-Matching: nodes match if their *keys* are equal, one to one.
+Nodes match one to one if their *keys* are equal:
 
-- A call (of a tool, also in the body of a map, or of a model): the tool, and for each argument where its value comes
-  from: a constant, an input or a path into it, the result of a tool (by the tool's name), an expression over these.
-- A condition: its truth in normal form, or the opposite, over sources in the same way.
-- A calculation (an assignment of an expression), the list, filter and result of a map, the answer of an end: likewise.
-- An assignment that renames, reads a path or composes values is not a node: its readers have its source instead.
+- The key of a call (of a tool, also in the body of a map, or of a model) is the tool and the source of each argument. A
+  source is a constant, an input or a path into it, the result of a tool (by the tool's name), or an expression over
+  these.
+- The key of a condition is its truth in normal form, or the negation, over sources.
+- The keys of a calculation (an assignment of an expression), of a map and of an end are formed in the same way.
+- An assignment that renames a value, reads a path or composes values is not a node. Its readers have its source.
 
-Sources look one calculation deep and through no call, so that one wrong argument costs one node and not all after it.
-Edges match by the keys of both ends: one leads from a node to each node that reads its value. Branches match as a
-condition with an arm and the key of a node that this arm decides on. So scores of 1 are no equivalence.
+A source goes through one calculation and through no call, so one wrong argument costs one node and not all nodes after
+it. An edge leads from a node to each node that reads its value; edges match by the keys of both ends. A branch is a
+condition, an arm, and a node that runs only on this arm; branches match by keys. Scores of 1 do not imply equivalence.
 """
 
 from __future__ import annotations
@@ -44,46 +45,46 @@ from tools_registry.specs.spec import Record, ToolSpec
 
 WHOLE = Part(precision=1.0, recall=1.0, f1=1.0)
 MAX_DIFF = 40
-"""Lines of a diff."""
+"""The most lines of a diff."""
 
 
 class PathScore(Record):
-    """Path sufficiency: paths are compared by what is decided, called and answered on them, loops taken at most once.
+    """Path sufficiency: paths are compared by their decisions, calls and answers, with each loop run at most once.
 
-    If `cut`, one of the workflows has more paths than were looked at, and all numbers are about those.
+    If `cut`, one of the workflows has more paths than were compared, and the numbers are those of the compared paths.
     """
 
     gold: int
     candidate: int
     covered: int
-    """Gold paths that the candidate has."""
+    """The number of gold paths that the candidate has."""
     spurious: int
-    """Candidate paths that gold has not."""
+    """The number of candidate paths that gold does not have."""
     cut: bool = False
 
     @property
     def coverage(self) -> float:
-        """The share of gold's paths that the candidate has."""
+        """The share of the gold paths that the candidate has."""
         return self.covered / self.gold if self.gold else 0.0
 
     @property
     def spurious_share(self) -> float:
-        """The share of the candidate's paths that gold has not."""
+        """The share of the candidate's paths that gold does not have."""
         return self.spurious / self.candidate if self.candidate else 0.0
 
 
 class StructureScore(Record):
-    """A candidate against gold; all parts are 0 if the candidate does not pass `check`, and `problem` says why."""
+    """The scores of a candidate. If it does not pass `check`, all parts are 0 and `problem` has the reason."""
 
     nodes: Part
     tools: Part
-    """By the names of the called tools alone, with their number."""
+    """By the names of the called tools only, with repetitions."""
     edges: Part
     branches: Part
     equivalent: bool
-    """The two give the same answers: sufficient, not complete."""
+    """Whether both give the same answers. The test is sufficient, not complete."""
     difference: str = ""
-    """The first difference in behaviour, if they are not known to be equivalent."""
+    """The first difference in behaviour; empty if the workflows are equivalent."""
     paths: PathScore
     diff: tuple[str, ...] = ()
     """Lines `- gold only: …`, `+ candidate only: …`, `~ differs: …`."""
@@ -91,12 +92,12 @@ class StructureScore(Record):
 
 
 def compare(candidate: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec] | None = None) -> StructureScore:
-    """Compares two workflows by their form.
+    """Scores the structure of a candidate workflow against a gold one.
 
     Args:
-        candidate, gold: Documents; a candidate that does not pass `check` scores zero.
-        specs: The tools, if they are known: a default then equals the same argument written out, and calls of tools
-            that change something keep their order. Without them every tool is taken for a function of its arguments.
+        candidate, gold: The workflows. A candidate that does not pass `check` scores zero.
+        specs: The specs of the tools, if they are known. With specs, a default equals the same argument written out,
+            and calls of tools that write keep their order. Without specs, each tool counts as a pure function.
 
     Raises:
         InputError: If gold does not pass `check`.
@@ -109,8 +110,9 @@ def compare(candidate: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec] |
     ours, theirs = (Steps(workflow, terms, specs or {}) for workflow in (candidate, gold))
     mine, wanted = _Outline(ours), _Outline(theirs)
     ways, gold_ways = paths(ours), paths(theirs)
-    difference = _inputs(candidate, gold) or LockStep(ours, theirs).difference()
-    equivalent = not difference or (not _inputs(candidate, gold) and same_paths(ways, gold_ways))
+    other_inputs = _inputs(candidate, gold)
+    difference = other_inputs or LockStep(ours, theirs).difference()
+    equivalent = not difference or (not other_inputs and same_paths(ways, gold_ways))
     return StructureScore(
         nodes=_part(mine.nodes.elements(), wanted.nodes.elements()),
         tools=_part(mine.tools, wanted.tools),
@@ -124,7 +126,7 @@ def compare(candidate: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec] |
 
 
 def _stand_ins(workflow: Workflow) -> dict[str, ToolSpec]:
-    """Specs that admit any call, so that `check` judges the form alone."""
+    """Specs that allow any call, so that `check` tests the structure only."""
     return {name: ToolSpec(name=name, parameters={"type": "object"}) for name in workflow.tool_names}
 
 
@@ -173,16 +175,16 @@ def _paths(candidate: Paths, gold: Paths) -> PathScore:
 
 
 class Item(NamedTuple):
-    """A node as it is matched."""
+    """A node with its key."""
 
     what: str
-    """The tool, or the kind of node."""
+    """The tool, or the kind of the node."""
     key: int
     """A term over sources."""
 
 
 class _Outline:
-    """The nodes, edges and branches of a workflow by their keys."""
+    """The keys of the nodes, edges and branches of a workflow."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -263,8 +265,8 @@ class _Outline:
         return Reader(self.terms, {name: self._source(at, name, depth, seen) for name in sorted(names)})
 
     def _source(self, at: str, name: str, depth: int, seen: frozenset[str]) -> int:
-        """The source of a variable's value: the terms of all definitions that reach the node."""
-        ways = sorted(self.reach[at].get(name, ()))  # terms are numbered as they are met
+        """The source of a variable: the terms of all definitions that reach the node."""
+        ways = sorted(self.reach[at].get(name, ()))  # the order decides the numbers of new terms
         found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
         return found.pop() if len(found) == 1 else self.terms.make("either", None, sorted(found))
 
@@ -284,7 +286,7 @@ class _Outline:
                 return terms.make("result", node.kind)
 
     def _producers(self, at: str, name: str, seen: frozenset[str]) -> Iterator[str]:
-        """The nodes whose value a variable has, through assignments that only rename."""
+        """The nodes that produce the value of a variable; assignments that only rename are followed."""
         for one in self.reach[at].get(name, frozenset()) - seen:
             node = self.workflow.by_id[one]
             if _plumbing(node):
@@ -306,14 +308,14 @@ def _assigned(node: Assign, reader: Reader) -> int:
 
 
 def _plumbing(node: Node | ToolNode | Assign) -> bool:
-    """Whether a node only hands values on."""
+    """Whether a node only passes values on."""
     if not isinstance(node, Assign):
         return False
     return node.expr is None or isinstance(parsed(node.expr), ast.Name | ast.Constant)
 
 
 def _reaching(steps: Steps) -> dict[str, dict[str, frozenset[str]]]:
-    """For each node and variable the nodes whose value it may have there."""
+    """The reaching definitions: for each node and variable, the nodes that may have set its value."""
     workflow, order = steps.workflow, steps.shape.order
     start = steps.ways[BEGIN].target
     found: dict[str, dict[str, frozenset[str]]] = {name: {} for name in steps.shape.reached}
@@ -336,7 +338,7 @@ def _reaching(steps: Steps) -> dict[str, dict[str, frozenset[str]]]:
     return found
 
 
-# Words
+# Text
 
 
 def _diff(candidate: _Outline, gold: _Outline) -> Iterator[str]:
@@ -366,7 +368,7 @@ def _named(what: str, text: str) -> str:
 
 
 def _branch_lines(head: str, one: _Outline, other: _Outline, common: set[int]) -> Sequence[str]:
-    """The branches that one has alone, of nodes that both have."""
+    """The branches of nodes in both workflows that only one workflow has."""
     show = one.terms.show
     return [
         f"{head}: {show(node)} only if {show(condition)} is {str(value).lower()}"

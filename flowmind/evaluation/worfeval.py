@@ -1,17 +1,17 @@
-"""WorFEval: how much of a gold workflow graph a predicted one has (Qiao et al., ICLR 2025, section 2.4).
+"""WorFEval: scores of a predicted workflow graph against a gold one (Qiao et al., ICLR 2025, section 2.4).
 
-Two definitions. `paper` is what the paper says, exactly, with the rules that it leaves open stated here. `reference`
-is what the published code computes, which departs from the paper in many ways, so that published figures can be
-compared.
+There are two definitions. `paper` is the definition of the paper, with the rules below where the paper leaves them
+open. `reference` is what the published code computes, for comparison with published values. It differs from the paper
+in many ways.
 
 The rules of `paper`:
 
-- START and END are the first and the last node, by position; they are not subtasks and are not counted.
-- Nodes match from a similarity of 0.6 on. The matching has the greatest total similarity; of several such, the one
-  with most pairs that lie closest in position, so that a graph matches itself in place.
-- The chain score takes the longest part of the predicted listing that agrees with *some* topological order of the
-  gold graph, over all of them. A gold graph with a cycle has none: that is an error of the gold.
-- The graph score takes the largest set of matched pairs on which both graphs have the same edges; it need not be
+- START and END are the first and the last node, by position. They are not subtasks and are not counted.
+- Nodes match at a similarity of 0.6 or more. The matching has the greatest total similarity. Of several such matchings,
+  the one whose pairs are closest in position is taken, so a graph matches itself in place.
+- The chain score is the longest subsequence of the predicted listing that agrees with *some* topological order of the
+  gold graph. A gold graph with a cycle has no such order, which is an error.
+- The graph score is the largest set of matched pairs on which both graphs have the same edges. The set need not be
   connected.
 """
 
@@ -32,20 +32,20 @@ from pydantic import Field, model_validator
 from tools_registry.specs.spec import Record
 
 BETA = 0.6
-"""The similarity from which on two nodes match (section 3.1)."""
+"""The least similarity at which two nodes match (section 3.1)."""
 Definition = Literal["paper", "reference"]
 Matrix = Sequence[Sequence[float]]
 """Similarities, a row for each predicted node and a column for each gold node, START and END included."""
 Similarity = Callable[[Sequence[str], Sequence[str]], Matrix]
-"""Predicted and gold nodes to their similarities."""
+"""A function from predicted and gold nodes to their similarities."""
 _LISTED_FROM = 10
 _ORDERS = 20
 _GRAIN = 1 << 24
-"""Steps that a similarity of 1 has in an exact matching; what lies closer is a tie."""
+"""An exact matching rounds similarities to multiples of 1 / `_GRAIN`."""
 
 
 class StepGraph(Record):
-    """A workflow as WorFBench has it: the texts of its steps, START first and END last, and edges as index pairs."""
+    """A workflow graph of WorFBench: the texts of its steps, START first and END last, and edges as index pairs."""
 
     nodes: tuple[str, ...] = Field(min_length=2)
     edges: tuple[tuple[int, int], ...] = ()
@@ -54,12 +54,12 @@ class StepGraph(Record):
     def _inside(self) -> StepGraph:
         for edge in self.edges:
             if not all(0 <= end < len(self.nodes) for end in edge):
-                raise ValueError(f"edge {list(edge)} leads out of the {len(self.nodes)} nodes")
+                raise ValueError(f"edge {list(edge)} is outside the {len(self.nodes)} nodes")
         return self
 
 
 class Part(Record):
-    """Precision, recall and their harmonic mean, 0 to 1."""
+    """Precision, recall and their harmonic mean, each from 0 to 1."""
 
     precision: float
     recall: float
@@ -67,7 +67,7 @@ class Part(Record):
 
 
 class PairScore(Record):
-    """The scores of a prediction; a part that cannot be computed is None, and `error` says why."""
+    """The scores of a prediction. A score that cannot be computed is None, and `error` has the reason."""
 
     chain: Part | None
     graph: Part | None
@@ -82,11 +82,11 @@ def score(predicted: StepGraph, gold: StepGraph, similarity: Matrix, definition:
 
     Args:
         predicted, gold: The graphs.
-        similarity: One row for each predicted node, one column for each gold node, START and END included.
+        similarity: One row for each predicted node and one column for each gold node, START and END included.
         definition: `paper` or `reference`.
 
     Raises:
-        ValueError: If the matrix has another shape, or a value that is not finite.
+        ValueError: If the matrix has another shape or a value that is not finite.
     """
     if len(similarity) != len(predicted.nodes) or {*map(len, similarity)} != {len(gold.nodes)}:
         raise ValueError(f"the similarities are not {len(predicted.nodes)} rows of {len(gold.nodes)} numbers")
@@ -104,7 +104,7 @@ def part(common: int, predicted: int, gold: int) -> Part:
     return Part(precision=precision, recall=recall, f1=2 * precision * recall / (precision + recall))
 
 
-# What the paper defines
+# The definition of the paper
 
 
 def _paper(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairScore:
@@ -114,11 +114,11 @@ def _paper(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairSco
     edges = _inner_edges(gold)
     graph = part(len(common_subgraph(pairs, _inner_edges(predicted), edges)), theirs, ours)
     listed = [g for _, g in pairs]
-    if listed == sorted(listed) and all(one < other for one, other in edges):  # gold's own listing is such an order
+    if listed == sorted(listed) and all(one < other for one, other in edges):  # the gold listing is a topological order
         return PairScore(chain=part(len(pairs), theirs, ours), graph=graph)
     before = _before(ours, edges)
     if before is None:
-        return PairScore(chain=None, graph=graph, error="the gold graph has a cycle: it has no order")
+        return PairScore(chain=None, graph=graph, error="the gold graph has a cycle, so it has no topological order")
     return PairScore(chain=part(longest_valid(pairs, before), theirs, ours), graph=graph)
 
 
@@ -131,8 +131,9 @@ def _inner_edges(graph: StepGraph) -> frozenset[tuple[int, int]]:
 def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int, int]]:
     """The matching of rows and columns with the greatest total similarity, in the order of the rows.
 
-    Exact: similarities are taken as whole steps of 2^-24, and ties go to the greatest sum of size² - distance² over the
-    pairs, where size is the greater number of nodes and distance that of the positions.
+    The matching is exact for similarities that are rounded to multiples of 2^-24. Of several such matchings, the one
+    with the greatest sum of size² - distance² over its pairs is taken: size is the greater number of nodes, and
+    distance is the difference of the positions.
     """
     size = max(len(similarity), len(similarity[0])) if similarity else 0
     worth = size * size * size + 1
@@ -153,7 +154,7 @@ def match(similarity: Matrix, enough: Callable[[float], bool]) -> list[tuple[int
 
 
 def _sole(candidates: Sequence[Collection[int]]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Rows whose only candidate is not shared, with this candidate; and the other rows."""
+    """The rows whose only candidate is a candidate of no other row, with the candidate; and the other rows."""
     owner: dict[int, int] = {}
     rest: set[int] = set()
     for row, found in enumerate(candidates):
@@ -168,7 +169,7 @@ def _sole(candidates: Sequence[Collection[int]]) -> tuple[list[tuple[int, int]],
 
 
 def _cheapest(cost: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Rows and columns paired at the least total cost, as many as there are of the fewer."""
+    """Pairs of rows and columns at the least total cost; each row is in a pair, or each column."""
     if len(cost) <= len(cost[0]):
         return list(enumerate(_assign(cost)))
     return [(row, column) for column, row in enumerate(_assign(list(zip(*cost, strict=True))))]
@@ -215,7 +216,7 @@ def _assign(cost: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _before(count: int, edges: frozenset[tuple[int, int]]) -> list[int] | None:
-    """For each node a bit set of those that every topological order puts before it; None if there is no order."""
+    """For each node the bit set of the nodes before it in every topological order; None if there is no such order."""
     waiting = [0] * count
     following: list[list[int]] = [[] for _ in range(count)]
     for one, other in edges:
@@ -236,13 +237,13 @@ def _before(count: int, edges: frozenset[tuple[int, int]]) -> list[int] | None:
 def longest_valid(pairs: Sequence[tuple[int, int]], before: Sequence[int]) -> int:
     """The length of the longest subsequence of the predicted listing that agrees with a topological order of gold.
 
-    Two matched steps disagree if the prediction lists one before the other and gold has it after. That relation is a
-    partial order, and steps of which no two disagree are an antichain of it; by R. P. Dilworth's theorem (1950) the
-    largest one has as many as there are steps less a maximum bipartite matching.
+    Two matched steps disagree if the prediction lists one before the other and gold has it after. This relation is a
+    partial order. Steps of which no two disagree are an antichain of it. By R. P. Dilworth's theorem (1950), the size
+    of the largest antichain is the number of steps minus the size of a maximum bipartite matching.
 
     Args:
-        pairs: Predicted and gold positions of the matched steps.
-        before: For each gold step a bit set of those that gold has before it.
+        pairs: The predicted and gold positions of the matched steps.
+        before: For each gold step the bit set of the steps before it.
     """
     listed = sorted(pairs)
     wrong = [
@@ -251,25 +252,20 @@ def longest_valid(pairs: Sequence[tuple[int, int]], before: Sequence[int]) -> in
     ]
     if not any(wrong):
         return len(listed)
-    partner: dict[int, int] = {}
-
-    def augment(first: int, seen: set[int]) -> bool:
-        for later in wrong[first]:
-            if later not in seen:
-                seen.add(later)
-                if later not in partner or augment(partner[later], seen):
-                    partner[later] = first
-                    return True
-        return False
-
-    return len(listed) - sum(augment(first, set()) for first in range(len(listed)))
+    disagreeing: nx.Graph[tuple[str, int]] = nx.Graph()
+    disagreeing.add_edges_from((("first", first), ("later", later)) for first, row in enumerate(wrong) for later in row)
+    tops = [node for node in disagreeing if node[0] == "first"]
+    return len(listed) - len(nx.bipartite.hopcroft_karp_matching(disagreeing, tops)) // 2
 
 
 def common_subgraph(
     pairs: Sequence[tuple[int, int]], predicted: frozenset[tuple[int, int]], gold: frozenset[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The largest set of matched pairs on which both graphs have the same edges: the maximum common induced subgraph
-    for a given correspondence, which is a maximum independent set of the pairs that contradict each other."""
+    """The largest set of matched pairs on which both graphs have the same edges.
+
+    This is the maximum common induced subgraph for a given correspondence: a maximum independent set in the graph of
+    the pairs that contradict each other.
+    """
     differing = _between([p for p, _ in pairs], predicted) ^ _between([g for _, g in pairs], gold)
     if not differing:
         return list(pairs)
@@ -283,14 +279,17 @@ def common_subgraph(
 
 
 def _between(nodes: Sequence[int], edges: frozenset[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The edges between some nodes, counted by their places among them."""
+    """The edges between some nodes, as index pairs into these nodes."""
     place = {node: index for index, node in enumerate(nodes)}
     return {(place[one], place[other]) for one, other in edges if one in place and other in place}
 
 
 def _independent(candidates: int, conflicts: Sequence[int]) -> int:
-    """A largest set of candidates without a conflict, as a bit set: a node with at most one conflict is always in one;
-    else the one with most conflicts is left out, or taken."""
+    """A largest set of candidates without a conflict, as a bit set.
+
+    Some largest set contains a node with at most one conflict. If there is no such node, the search branches on the
+    node with most conflicts.
+    """
     taken = 0
     while candidates:
         worst, most, easy = -1, 0, -1
@@ -306,7 +305,7 @@ def _independent(candidates: int, conflicts: Sequence[int]) -> int:
                 worst, most = node, count
         if easy < 0:
             without = _independent(candidates & ~(1 << worst), conflicts)
-            if most == 2:  # only cycles are left, and each may lose any one node
+            if most == 2:  # only cycles remain, and any node of a cycle may be left out
                 return taken | without
             bound = without.bit_count()
             within = candidates & ~(1 << worst) & ~conflicts[worst]
@@ -319,17 +318,17 @@ def _independent(candidates: int, conflicts: Sequence[int]) -> int:
     return taken
 
 
-# What the published code computes
+# The definition of the published code
 
 
 def _reference(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> PairScore:
     graph = _reference_graph(predicted, gold, similarity)
     steps = [index for index, text in enumerate(predicted.nodes) if text not in ("START", "END")]
     if not steps:
-        return PairScore(chain=None, graph=graph, error="the prediction has no step, where the published code fails")
+        return PairScore(chain=None, graph=graph, error="the prediction has no step; the published code fails here")
     orders = _reference_orders(gold)
     if orders is None:
-        return PairScore(chain=None, graph=graph, error="the gold graph has a cycle, where the published code fails")
+        return PairScore(chain=None, graph=graph, error="the gold graph has a cycle; the published code fails here")
     alike = [{g for g, value in enumerate(similarity[p]) if value > BETA} for p in steps]
     most = min(sum(map(bool, alike)), len(set[int]().union(*alike)))
     best = ZERO
@@ -337,13 +336,13 @@ def _reference(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> Pai
         pairs = match([[similarity[p][g] for g in order] for p in steps], BETA.__lt__)
         length = max(1, _increasing([position for _, position in pairs]))
         best = max(best, part(length, len(steps), len(order)), key=lambda score: score.f1)
-        if length >= most:  # no order can give more
+        if length >= most:  # no order gives a longer one
             break
     return PairScore(chain=best, graph=graph)
 
 
 def _increasing(values: Sequence[int]) -> int:
-    """The length of the longest increasing subsequence of different numbers."""
+    """The length of the longest increasing subsequence of distinct numbers."""
     ends: list[int] = []
     for value in values:
         at = bisect_left(ends, value)
@@ -352,8 +351,10 @@ def _increasing(values: Sequence[int]) -> int:
 
 
 def _reference_orders(gold: StepGraph) -> Iterable[list[int]] | None:
-    """The gold orders that are tried: the first 20 that networkx gives; with 10 or more nodes only the listing, in
-    which START and END stay."""
+    """The gold orders that are tried: the first 20 of networkx, or from 10 nodes on only the listed order.
+
+    START and END are left out of the orders, but not of the listed order.
+    """
     if len(gold.nodes) >= _LISTED_FROM:
         return [list(range(len(gold.nodes)))]
     graph: nx.DiGraph[int] = nx.DiGraph()
@@ -366,7 +367,7 @@ def _reference_orders(gold: StepGraph) -> Iterable[list[int]] | None:
 
 
 def _reference_graph(predicted: StepGraph, gold: StepGraph, similarity: Matrix) -> Part:
-    """The largest connected part of the edges that both have under the same index pair, between matched nodes."""
+    """The largest connected part of the edges between matched nodes that have the same index pair in both graphs."""
     pairs = match(similarity, BETA.__lt__)
     if not pairs:
         return ZERO
@@ -392,7 +393,7 @@ def bag_of_words(predicted: Sequence[str], gold: Sequence[str]) -> Matrix:
 
 @lru_cache(4096)
 def _counted(text: str) -> tuple[Counter[str], int]:
-    """The counts of words, and the sum of their squares."""
+    """The counts of the words of a text, and the sum of their squares."""
     counts = Counter(re.findall(r"[a-z0-9]+", text.lower()))
     return counts, sum(value * value for value in counts.values())
 

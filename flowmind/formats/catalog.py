@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
     from flowmind.workflow.document import Workflow
     from tools_registry.specs.spec import ToolSpec
 
-    Exporter = Callable[[Workflow, Mapping[str, ToolSpec]], Export]
+    Exporter = Callable[..., Export]
     Importer = Callable[[str], Workflow]
 
 
 class Format(NamedTuple):
-    """A format and where its functions are; they are loaded when they are asked for."""
+    """A format and the names of its functions; their modules are imported on use."""
 
     about: str
     module: str
@@ -27,19 +27,26 @@ class Format(NamedTuple):
     """The name of the importer, where there is one."""
     suffix: str = ".txt"
     """How files of the format end."""
+    reader: str | None = None
+    """The module of the importer, if it is not that of the exporter."""
 
     @property
     def exporter(self) -> Exporter:
-        """Writes a workflow, given the specs of its tools (those that are known)."""
+        """Writes a workflow, given the specs of its tools (those that are known); `python` takes `strict=True`, too."""
         return cast("Exporter", getattr(import_module(self.module), self.writes))
 
-    def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
-        """Writes a workflow; the evidence that a derived one bears is reported where the format has no place for it.
+    def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec], **options: bool) -> Export:
+        """Writes a workflow, and reports its evidence as lost if the format has no place for it.
+
+        Args:
+            workflow: The workflow.
+            specs: The specs of its tools, those that are known.
+            options: For the exporter: `strict` for `python`.
 
         Raises:
             InputError: If the format cannot say the workflow at all.
         """
-        made = self.exporter(workflow, specs)
+        made = self.exporter(workflow, specs, **options)
         reader = self.importer
         if not workflow.evidence or (reader is not None and reader(made.text).evidence == workflow.evidence):
             return made
@@ -50,7 +57,7 @@ class Format(NamedTuple):
     @property
     def importer(self) -> Importer | None:
         """Reads a workflow back."""
-        return cast("Importer", getattr(import_module(self.module), self.reads)) if self.reads else None
+        return cast("Importer", getattr(import_module(self.reader or self.module), self.reads)) if self.reads else None
 
 
 FORMATS: dict[str, Format] = {
@@ -61,7 +68,14 @@ FORMATS: dict[str, Format] = {
         "to_serverless",
         suffix=".sw.json",
     ),
-    "pdl": Format("procedure description language", "flowmind.formats.pdl", "to_pdl", "from_pdl", ".pdl"),
+    "pdl": Format(
+        "procedure description language",
+        "flowmind.formats.pdl_writer",
+        "to_pdl",
+        "from_pdl",
+        ".pdl",
+        "flowmind.formats.pdl_reader",
+    ),
     "python": Format("Python source, standard library only", "flowmind.formats.python", "to_python", suffix=".py"),
     "langgraph": Format(
         "Python source of a LangGraph StateGraph", "flowmind.formats.langgraph", "to_langgraph_source", suffix=".py"
@@ -88,14 +102,14 @@ FORMATS: dict[str, Format] = {
         "to_mcp_tool",
         suffix=".json",
     ),
-    "svg": Format("drawing", "flowmind.formats.drawing", "to_drawing", suffix=".svg"),
+    "svg": Format("drawing", "flowmind.formats.svg", "to_drawing", suffix=".svg"),
     "json": Format("FlowMind's own document", "flowmind.formats.own", "to_own", "from_own", ".json"),
 }
 """By the name that `flowmind convert --to` takes."""
 
 
 def format_of(name: str) -> str | None:
-    """The format that a file's name speaks of, if it can be read and is not our own document's."""
+    """The format of a file by its name, if it can be read; None for our own document and unknown names."""
     lowered = name.lower()
     fitting = [key for key, form in FORMATS.items() if form.reads and key != "json" and lowered.endswith(form.suffix)]
     return next((key for key in fitting if FORMATS[key].suffix != ".txt"), None)

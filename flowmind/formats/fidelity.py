@@ -1,26 +1,31 @@
-"""What an exporter says beside its text: which parts of a workflow were kept, approximated or lost."""
+"""The report of an exporter: which parts of a workflow were kept, approximated or lost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import Record
+
+_LISTED = 5
+"""Parts that a line of a report names."""
 
 
 class Note(Record):
-    """A part of a workflow that another format does not hold as it is."""
+    """A part of a workflow that another format does not keep."""
 
     part: str
-    """A node's id, an edge as messages name it (`any -> mean (true)`), or what it is of the whole (`inputs`)."""
+    """A node's id, an edge (`any -> mean (true)`), or a part of the whole (`inputs`)."""
     note: str
-    """What became of it."""
+    """The difference."""
 
 
 class Fidelity(Record):
-    """What became of a workflow in another format.
+    """Which parts of a workflow another format keeps.
 
-    *Kept*: the reader of the format does the same, or reading it back gives the same. *Approximated*: there, but
-    not to the letter. *Lost*: not there.
+    *Kept*: the other form does the same, or reading it back gives the same. *Approximated*: present with a difference.
+    *Lost*: absent.
     """
 
     kept: tuple[str, ...] = ()
@@ -34,12 +39,13 @@ class Fidelity(Record):
         return not self.approximated and not self.lost
 
     def lines(self) -> list[str]:
-        """The report as a reader sees it: one line for what was kept, one for every other part."""
-        return [
-            f"kept: {', '.join(self.kept) or 'nothing'}",
-            *(f"approximated: {note.part}: {note.note}" for note in self.approximated),
-            *(f"lost: {note.part}: {note.note}" for note in self.lost),
-        ]
+        """The report as lines: one for what was kept, one for each different note with the parts that it is about."""
+        parts: dict[tuple[str, str], list[str]] = {}
+        for kind, notes in (("approximated", self.approximated), ("lost", self.lost)):
+            for note in notes:
+                parts.setdefault((kind, note.note), []).append(note.part)
+        changed = [f"{kind}: {_listed(names)}: {note}" for (kind, note), names in parts.items()]
+        return [f"kept: {', '.join(self.kept) or 'nothing'}", *changed]
 
 
 class Export(NamedTuple):
@@ -47,3 +53,26 @@ class Export(NamedTuple):
 
     text: str
     fidelity: Fidelity
+
+
+def _listed(names: Sequence[str]) -> str:
+    return (
+        ", ".join(names) if len(names) <= _LISTED else f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
+    )
+
+
+def report(
+    parts: Iterable[str], workflow: Workflow, approximated: Iterable[Note] = (), lost: Iterable[Note] = ()
+) -> Fidelity:
+    """The report of an exporter that keeps everything but what the notes are about.
+
+    Args:
+        parts: What is kept of the whole, such as `inputs`.
+        workflow: The workflow, whose nodes and edges are parts, too.
+        approximated: Notes on parts that are present with a difference.
+        lost: Notes on parts that are absent.
+    """
+    near, gone = tuple(approximated), tuple(lost)
+    changed = {note.part for note in (*near, *gone)}
+    names = (*parts, *workflow.by_id, *(edge.label for edge in workflow.edges))
+    return Fidelity(kept=tuple(name for name in names if name not in changed), approximated=near, lost=gone)

@@ -1,7 +1,6 @@
-"""Mermaid's flowchart syntax, as far as it says what leads where: nodes with their shapes and labels, and arrows.
+"""Reads the flowchart syntax of Mermaid: nodes with their shapes and labels, and arrows.
 
-What only changes the looks (styles, classes, directions, the frames of subgraphs) is read over. Syntax as in
-Mermaid 11: https://mermaid.js.org/syntax/flowchart.html
+Styles, classes, directions and the frames of subgraphs are ignored. The syntax is that of Mermaid 11: https://mermaid.js.org/syntax/flowchart.html
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Arrow:
 
 @dataclass
 class Flowchart:
-    """What a flowchart shows."""
+    """The content of a flowchart."""
 
     nodes: dict[str, Drawn] = field(default_factory=dict[str, Drawn])
     arrows: list[Arrow] = field(default_factory=list[Arrow])
@@ -73,7 +72,7 @@ class Flowchart:
 
 
 def read_flowchart(text: str) -> Flowchart:
-    """A flowchart out of its text.
+    """Reads a flowchart.
 
     Raises:
         InputError: With the line and what would be right there.
@@ -82,7 +81,7 @@ def read_flowchart(text: str) -> Flowchart:
 
 
 def decode(label: str) -> str:
-    """A label as Mermaid shows it, on one line: entity codes are the characters that they stand for."""
+    """A label as Mermaid shows it, on one line, with entity codes decoded."""
     return " ".join(_ENTITY.sub(_character, label).split())
 
 
@@ -122,7 +121,7 @@ class _Reader:
         return InputError(f"line {self.line}: {message}")
 
     def rest(self) -> str:
-        """What stands at this place, for a message."""
+        """The text at this place, for a message."""
         shown = self.text[self.at : self.at + 40].partition("\n")[0]
         return repr(shown) if shown else "the end of the line"
 

@@ -1,9 +1,8 @@
 """Expressions of the condition language in jq, the language of runtime expressions.
 
-`to_jq` is exact where it says nothing else: whenever the expression has a value here, jq has the same one. Three things
-are outside of that: numbers beyond 2**53 and sums of many fractions (jq counts in doubles), booleans that stand for
-numbers without it being visible (`True + x` is, `flag + x` is not), and errors (a missing key, a wrong type), where jq
-often has null or an order of its own instead.
+Without notes, `to_jq` is exact: if the expression has a value, jq gives the same one. There are three exceptions.
+Numbers beyond 2**53 and sums of many fractions differ, because jq counts in doubles. Booleans in the place of numbers
+differ if the types are unknown (`flag + x`). For errors (a missing key, a wrong type), jq often gives null.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Jq:
 
     text: str
     notes: tuple[str, ...] = ()
-    """In what it is not exact."""
+    """The points in which it is not exact."""
 
 
 def to_jq(expr: str, places: Mapping[str, str], kinds: Mapping[str, str] | None = None, truth: bool = False) -> Jq:
@@ -78,7 +77,7 @@ def to_jq(expr: str, places: Mapping[str, str], kinds: Mapping[str, str] | None 
         truth: Whether the value stands for true or false.
 
     Raises:
-        NoJq: If there is no such form.
+        NoJq: If the expression has no form in jq.
     """
     try:
         tree = expressions.parse(expr)
@@ -133,7 +132,7 @@ class _Writer:
         return name
 
     def bind(self, node: ast.expr, write: Callable[[str], str]) -> str:
-        """Text that needs a value several times."""
+        """Writes text that uses a value several times."""
         text = self.value(node)
         if _SIMPLE.fullmatch(text):
             return write(text)
@@ -142,7 +141,7 @@ class _Writer:
         return f"({text} as {name} | {write(name)})"
 
     def kind(self, node: ast.expr | None) -> str:
-        """The kind of a value, where the expression tells; empty where it does not."""
+        """The kind of a value; empty if it is unknown."""
         match node:
             case ast.Constant(value=value):
                 return _CONSTANTS.get(type(value), "")
@@ -468,11 +467,3 @@ class _Writer:
                 return f"({text} | to_entries | map([.key, .value]))"
             case _:
                 raise NoJq(f".{name}() with these arguments has no form in jq")
-
-
-_TOKEN = re.compile(
-    r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<sign>==|!=|<=|>=|[-+*()<>|\[\],])'
-    r"|(?P<path>\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\]|\.?\[\"(?:[^\"\\]|\\.)*\"\])*"
-    r"|(?:\.[A-Za-z_]\w*|\.\[\"(?:[^\"\\]|\\.)*\"\])(?:\.[A-Za-z_]\w*|\[-?\d+\]|\.?\[\"(?:[^\"\\]|\\.)*\"\])*))"
-)
-_STEP = re.compile(r'\.?([A-Za-z_]\w*)|\.?\[(-?\d+)\]|\.?\[("(?:[^"\\]|\\.)*")\]')

@@ -1,4 +1,4 @@
-"""Nodes as one line of text that can be read back: what stands in the boxes of a flowchart.
+"""Nodes as one line of text that can be read back: the labels of a flowchart.
 
     inputs: numbers, limit
     evens = filter_even(items=numbers)
@@ -8,8 +8,8 @@
     said = llm("Is {n} much?", n=n)
     end: {total: total}
 
-A label does not say everything: an expression may look like a binding, a long constant is cut. `read_label` never
-guesses: it reads what it is sure of, and what it gives for a label that was written here may differ from the node.
+A label is not complete: an expression may look like a binding, and a long constant is cut. So the node that is read
+from a label may differ from the node that was written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from flowmind.formats.notation import Misread, Reader, read_binding, write_binding
+from flowmind.formats.notation import Misread, Reader, outside_quotes, read_binding, shortened, write_binding
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -54,7 +54,7 @@ _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
 def write_label(node: Node, inputs: Iterable[str] = ()) -> str:
-    """A node as a label; `inputs` are the names that a start shows."""
+    """Writes a node as a label; a start lists `inputs`."""
     match node:
         case Start():
             names = ", ".join(inputs)
@@ -65,7 +65,7 @@ def write_label(node: Node, inputs: Iterable[str] = ()) -> str:
             text = f"end: {_shown(output)}"
         case _:
             text = _step(node)
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return shortened(text, MAX_LABEL)
 
 
 def _step(node: ToolNode | Assign | Map | LLMNode) -> str:
@@ -105,7 +105,7 @@ def _text(text: str) -> str:
 
 
 def read_inputs(text: str) -> list[str] | None:
-    """The names of the inputs that a start's label shows; None if it is not a start's."""
+    """The inputs in the label of a start; None if the label is not that of a start."""
     found = _START.fullmatch(text.strip())
     if found is None:
         return None
@@ -114,10 +114,10 @@ def read_inputs(text: str) -> list[str] | None:
 
 
 def read_end(text: str, id: str) -> End:
-    """An end out of its label: `end: total`, `return total`, or the answer alone.
+    """Reads the label of an end: `end: total`, `return total`, or the answer alone.
 
     Raises:
-        Misread: If it says no answer.
+        Misread: If there is no answer in it.
     """
     text = text.strip()
     if _BARE_END.fullmatch(text):
@@ -127,15 +127,15 @@ def read_end(text: str, id: str) -> End:
 
 
 def read_condition(text: str, id: str) -> Condition:
-    """A condition out of its label: an expression; `if` before it and `?` behind it are left out.
+    """Reads the label of a condition: an expression; `if` before it and `?` behind it are ignored.
 
     Raises:
-        Misread: If it is none.
+        Misread: If it is not an expression.
     """
     text = text.strip()
     bare = re.sub(r"^if\s+|\s*\?$", "", text) if not _problem(re.sub(r"^if\s+|\s*\?$", "", text)) else text
     if problem := _problem(bare):
-        raise Misread(f"{text!r} is no condition such as 'len(items) > 3': {problem}", 0)
+        raise Misread(f"{text!r} is not a condition such as 'len(items) > 3': {problem}", 0)
     return Condition(id=id, expr=bare)
 
 
@@ -148,10 +148,10 @@ def _problem(expr: str) -> str | None:
 
 
 def read_step(text: str, id: str) -> ToolNode | Assign | Map | LLMNode:
-    """A step out of its label: a call, a binding, an expression or a map. Without `name =`, its id names the result.
+    """Reads the label of a step: a call, a binding, an expression or a map. Without `name =`, the id names the result.
 
     Raises:
-        Misread: If it is none of them, with what would be right.
+        Misread: If it is none of these, with an example of the right form.
     """
     text = text.strip()
     found = _SET.fullmatch(text)
@@ -170,7 +170,7 @@ def read_step(text: str, id: str) -> ToolNode | Assign | Map | LLMNode:
         if (problem := _problem(effect)) is None:
             return Assign(id=id, expr=effect, output=output)
         hint = _hint(effect) or f"{problem}; as a value: {error}"
-        raise Misread(f"{effect!r} is no call 'tool(name=value)', no value and no expression: {hint}", 0) from None
+        raise Misread(f"{effect!r} is not a call 'tool(name=value)', a value or an expression: {hint}", 0) from None
 
 
 def _hint(effect: str) -> str:
@@ -181,7 +181,7 @@ def _hint(effect: str) -> str:
 
 
 def _read_call(id: str, output: str, tool: str, text: str, at: int) -> ToolNode | LLMNode | None:
-    """A call of a tool or of a model; None if it is a function of an expression."""
+    """Reads a call of a tool or of the model; None for a function of the expression language."""
     reader = Reader(text, at)
     if tool == "llm" and reader.peek() == '"':
         prompt = reader.constant()
@@ -206,7 +206,7 @@ def _read_map(id: str, output: str, item: str, text: str) -> Map:
     if not word:
         raise Misread("a map says what it collects, as in 'for x in xs: y = f(n=x) collect y'", 0)
     if condition and (problem := _problem(where.strip())):
-        raise Misread(f"{where.strip()!r} is no condition: {problem}", 0)
+        raise Misread(f"{where.strip()!r} is not a condition: {problem}", 0)
     steps: list[BodyStep] = []
     while body.strip():
         one, _, body = _cut(body, ";")
@@ -222,22 +222,13 @@ def _read_map(id: str, output: str, item: str, text: str) -> Map:
 
 
 def _cut(text: str, mark: str) -> tuple[str, str, str]:
-    """`str.partition` at the first mark that stands in no string and in no bracket."""
+    """`str.partition` at the first mark outside of quotes and brackets."""
     closing: list[str] = []
-    quote = ""
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if quote:
-            at += character == "\\"
-            quote = "" if character == quote else quote
-        elif not closing and text.startswith(mark, at):
+    for at, character in outside_quotes(text):
+        if not closing and text.startswith(mark, at):
             return text[:at], mark, text[at + len(mark) :]
-        elif character in "\"'":
-            quote = character
-        elif character in _OPENING:
+        if character in _OPENING:
             closing.append(_OPENING[character])
         elif closing and character == closing[-1]:
             closing.pop()
-        at += 1
     return text, "", ""

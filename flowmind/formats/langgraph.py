@@ -1,25 +1,26 @@
 """Workflows as LangGraph graphs: a `StateGraph` with a node for each node, as source and as a compiled graph.
 
 The variables are the keys of the state. A condition notes which of its edges is taken, and a conditional edge follows
-it; a back edge is an edge. Forked paths follow one another in the order of their edges, which is what defines a run:
-LangGraph would merge what parallel branches write, and start the join anew for each of them. Whoever takes a
-back edge counts, so that bounds are kept. This module needs LangGraph only when a graph is compiled.
+it; a back edge is an edge. Forked paths follow one another in the order of their edges, as in a run: LangGraph would
+merge the writes of parallel branches, and run the join once for each of them. The node at the source of a back edge
+counts the rounds, so bounds are kept. LangGraph is imported only when a graph is compiled.
 """
 
 from __future__ import annotations
 
-import inspect
 import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flowmind.base.errors import InputError
-from flowmind.formats.fidelity import Export, Note
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.pycode import (
     IMPORTED,
     Code,
     Names,
     about,
+    asks_model,
+    called_with,
+    comprehension,
     documented_tools,
     field_of,
     hint,
@@ -29,21 +30,18 @@ from flowmind.formats.pycode import (
     outputs_of,
     paragraphs,
     read_in,
-    report,
     require_sound,
     required_of,
     shared_notes,
-    tools_of,
+    specs_for,
 )
-from flowmind.formats.pyexpr import as_truth, clause, test_of
-from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, named, statement
+from flowmind.formats.pyexpr import as_truth, test_of
+from flowmind.formats.pylayout import INDENT, Group, Source, constant, docstring, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.document import (
-    DEFAULT_BOUND,
     Assign,
     BodyStep,
     Condition,
-    Edge,
     End,
     LLMNode,
     Map,
@@ -52,8 +50,9 @@ from flowmind.workflow.document import (
     ToolNode,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from tools_registry.specs.spec import ToolSpec, spec_of
+from flowmind.workflow.graph import Flow, analyse
+from flowmind.workflow.nesting import loop_counters
+from tools_registry.specs.spec import ToolSpec
 
 STEPS = 100_000
 """Steps that a graph may take: its recursion limit, as many as a run has in its budget."""
@@ -79,7 +78,7 @@ def to_langgraph_source(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Ex
     """
     require_sound(workflow, specs)
     writer = _Writer(workflow, specs)
-    return Export(writer.module(), report(workflow, writer.notes()))
+    return Export(writer.module(), report(["inputs"], workflow, writer.notes()))
 
 
 def to_langgraph(
@@ -101,21 +100,12 @@ def to_langgraph(
         InputError: If a tool or the model is missing, or a tool is a coroutine function.
         SpecError: If a function cannot be a tool.
     """
-    for name in tools_of(workflow):
-        if name not in tools:
-            raise InputError(f"the workflow calls {name!r}, which is not among the tools")
-        if inspect.iscoroutinefunction(tools[name]):
-            raise InputError(f"tool {name!r} is a coroutine function; give one that returns its result")
-    asks = any(isinstance(node, LLMNode) for node in workflow.nodes)
-    if asks and llm is None:
-        raise InputError("the workflow has llm nodes: give `llm`, which answers a prompt with text")
-    known = specs if specs is not None else {name: spec_of(tools[name]) for name in tools_of(workflow)}
+    known = specs_for(workflow, tools, llm, specs)
     scope: dict[str, Any] = {"__name__": "flowmind_langgraph"}
     source = to_langgraph_source(workflow, known).text
     # LangGraph reads the types of the state, which must not be text: the future import above is not for them.
-    exec(compile(source, f"<{workflow.name}>", "exec", dont_inherit=True), scope)
-    given: dict[str, Any] = {"tools": tools} if tools_of(workflow) else {}
-    return scope["build_graph"](**given, **({"llm": llm} if asks else {}))
+    exec(compile(source, "<flowmind_langgraph>", "exec", dont_inherit=True), scope)
+    return scope["build_graph"](**called_with(workflow, tools, llm))
 
 
 class _Code(Code):
@@ -134,7 +124,7 @@ class _Writer:
         self.specs = specs
         self.flow: Flow = analyse(workflow)
         names = Names([*IMPORTED, *_OWN])
-        self.tools = {tool: names.fresh(tool) for tool in tools_of(workflow)}
+        self.tools = {tool: names.fresh(tool) for tool in workflow.tool_names}
         self.nodes = in_order(self.flow)
         self.functions = {name: names.fresh(name) for name in self.nodes}
         self.names = names
@@ -144,9 +134,10 @@ class _Writer:
         self.keys = list(dict.fromkeys([*workflow.input_names, *outputs, ANSWER]))
         own = Names(self.keys)
         self.taken = own.fresh("taken")
-        self.counters: dict[Edge, str] = {}
-        for edge in self.flow.back_edges:
-            self.counters[edge] = own.fresh("rounds" if not self.counters else f"rounds_{len(self.counters) + 1}")
+        self.loops = loop_counters(self.flow)
+        self.counters: dict[int, str] = {}
+        for number in sorted({loop.number for loop in self.loops.values()}):
+            self.counters[number] = own.fresh("rounds" if not number else f"rounds_{number + 1}")
         # A node cannot be called like a key of the state.
         keys = {*self.keys, self.taken, *self.counters.values()}
         taken = {*keys, *(name for name in self.nodes if name not in keys)}
@@ -200,7 +191,7 @@ class _Writer:
         ]
 
     def build(self) -> list[str]:
-        asks = any(isinstance(node, LLMNode) for node in self.workflow.nodes)
+        asks = asks_model(self.workflow)
         parts: list[Source] = ["tools: Mapping[str, Callable[..., Any]]"] if self.tools else []
         parts += ["llm: Callable[[str], str]"] if asks else []
         lines = statement(0, Group("(", tuple(parts), ")"), "def build_graph", " -> Any:")
@@ -256,7 +247,7 @@ class _Writer:
         return string(self.titles[after])
 
     def arms(self, node: Condition) -> dict[bool, str]:
-        """Where the edges of a condition lead to, forks laid out."""
+        """The targets of a condition's edges, forks laid out."""
         back = {(edge.source, edge.target) for edge in self.flow.back_edges}
         found: dict[bool, str] = {}
         for edge in self.workflow.after(node.id):
@@ -265,7 +256,7 @@ class _Writer:
         return found
 
     def function(self, node: Node) -> list[str]:
-        """The function of a node: it gives what changes in the state."""
+        """The function of a node, which returns the changes of the state."""
         lines = [f"{INDENT}def {self.functions[node.id]}(state: State) -> State:"]
         match node:
             case Start():
@@ -289,24 +280,19 @@ class _Writer:
         return statement(depth, Group("{", parts, "}"), "return ")
 
     def goes(self, node: Node) -> dict[str, Source]:
-        """What changes when the only edge out of a node is taken."""
+        """The changes of the state when the only edge out of a node is taken."""
         (after,) = self.flow.order.successors(node.id)
         return self.taking(node.id, after)
 
     def taking(self, source: str, target: str) -> dict[str, Source]:
-        """What changes when an edge is taken: a back edge counts, a loop that is entered begins to count."""
-        for edge, counter in self.counters.items():
+        """The changes of the state when an edge is taken: a back edge counts, an entered loop starts from zero."""
+        for edge, (number, head, bound, inner) in self.loops.items():
             if (edge.source, edge.target) == (source, target):
-                parts = (f"state[{string(counter)}]", str(edge.bound or DEFAULT_BOUND), string(target))
-                inner: dict[str, Source] = {self.counters[other]: "0" for other in self.inner(edge)}
-                return {counter: Group(f"{self.code.use('_round')}(", parts, ")"), **inner}
-        return {counter: "0" for edge, counter in self.counters.items() if edge.target == target}
-
-    def inner(self, edge: Edge) -> list[Edge]:
-        """The loops with the same first node that lie inside a loop."""
-        nodes = loop_nodes(self.flow.order, edge)
-        shared = [other for other in self.flow.back_edges if other.target == edge.target and other != edge]
-        return [other for other in shared if loop_nodes(self.flow.order, other) < nodes]
+                counter = self.counters[number]
+                parts = (f"state[{string(counter)}]", str(bound), string(head))
+                counted = Group(f"{self.code.use('_round')}(", parts, ")")
+                return {counter: counted, **{self.counters[other]: "0" for other in inner}}
+        return {self.counters[loop.number]: "0" for loop in self.loops.values() if loop.head == target}
 
     def start(self, node: Start) -> list[str]:
         bound = self.workflow.bound_inputs
@@ -336,19 +322,15 @@ class _Writer:
         ]
 
     def map(self, node: Map) -> tuple[list[str], Source]:
-        """What comes before a map's result, and the result."""
+        """The lines before a map's result, and the result."""
         over = self.code.list_of(node.over)
         self.code.local = frozenset({node.item, *(step.output for step in node.body)})
         item = self.names.of(node.item, node.item if node.item in self.read else f"_{node.item}")
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
         lines: list[str] = []
-        result: Source = Comprehension(
-            (flat(collect), f"for {item} in {over}", *([f"if {clause(where)}"] if where else []))
-        )
-        if where is None and collect == item and not node.body:
-            result = over if over.startswith(("_list(", "[")) else f"list({over})"
-        elif node.body:
+        result: Source = comprehension(collect, item, over, where)
+        if node.body:
             result = self.names.of(f"{node.id}.", "found")
             lines, depth = [*statement(2, "[]", f"{result} = "), *statement(2, over, f"for {item} in ", ":")], 3
             if where is not None:
@@ -362,7 +344,7 @@ class _Writer:
         return lines, result
 
     def step(self, step: BodyStep) -> Source:
-        """What a step of a map's body sets its variable to."""
+        """The value of a step in a map's body."""
         if isinstance(step, ToolNode):
             return self.code.call(self.tools[step.tool], step.args)
         return self.code.value(step)

@@ -1,9 +1,8 @@
-"""Mermaid flowcharts: drawn from the graph itself, edge for edge, and read back, also after changes by hand.
+"""Mermaid flowcharts: written with an arrow for each edge, and read back, also after changes by hand.
 
-A drawing shows the nodes, what they do, and where they lead. The rest (the schema of the inputs, name, description, ids
-that Mermaid keeps for itself, what a label says in short) stands in comments (`%% flowmind …`), which Mermaid leaves
-out. A comment about a node holds as long as the node's label is the one that it was written with; without comments the
-label alone says what a node does.
+A drawing shows nodes with labels, and edges. Comments (`%% flowmind …`) hold the rest: the schema of the inputs, name,
+description, ids that are reserved in Mermaid, and nodes that their labels do not express completely. The reader uses
+the comment on a node if the label is the one that was written with it; otherwise it reads the label.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import validate
-from flowmind.formats.fidelity import Export, Fidelity
+from flowmind.formats.fidelity import Export, report
 from flowmind.formats.flowchart import Arrow, Drawn, Flowchart, decode, read_flowchart
 from flowmind.formats.labels import read_condition, read_end, read_inputs, read_step, write_label
 from flowmind.formats.notation import Misread
@@ -55,12 +54,11 @@ def to_mermaid(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
             raise InputError(f"edge {edge.label}: there is no node {min(lost)!r}")
         text = _arrow_text(edge)
         lines.append(f"    {names[edge.source]} -->{f'|{text}|' if text else ''} {names[edge.target]}")
-    parts = ("name", "description", "inputs", *names, *(edge.label for edge in workflow.edges))
-    return Export("\n".join(lines) + "\n", Fidelity(kept=parts))
+    return Export("\n".join(lines) + "\n", report(["name", "description", "inputs"], workflow))
 
 
 def from_mermaid(text: str) -> Workflow:
-    """A workflow out of a Mermaid flowchart, drawn here or by hand.
+    """Reads a Mermaid flowchart that was exported or drawn by hand.
 
     The node that no arrow leads to is the start; its label names the inputs (`inputs: numbers, limit`), which may be
     anything where no comment says more. A node that no arrow leaves is an end (`end: total`). Diamonds, and nodes
@@ -68,13 +66,13 @@ def from_mermaid(text: str) -> Workflow:
     items=numbers)`, `half = n / 2`, `ys = for x in xs: y = f(n=x) collect y`, `said = llm("Is {n} much?", n=n)`).
 
     Raises:
-        InputError: With the line, what is not understood there, and what would be right.
+        InputError: With the line, what is wrong there, and what would be right.
     """
     return _Drawing(read_flowchart(text)).workflow()
 
 
 def _names(workflow: Workflow) -> dict[str, str]:
-    """For each node the id that Mermaid knows it by: its own, unless Mermaid would misread it."""
+    """For each node its id in Mermaid: its own, unless Mermaid would misread it."""
     taken = {node.id.lower() for node in workflow.nodes}
     names: dict[str, str] = {}
     number = 0
@@ -99,12 +97,12 @@ def _head(workflow: Workflow) -> dict[str, Any]:
 
 
 def _comment(value: Any) -> str:
-    """A JSON value on one line, without what Mermaid would take for a directive."""
+    """A JSON value on one line; `%` is escaped, because Mermaid would read a directive."""
     return json.dumps(value, allow_nan=False).replace("%", "\\u0025")
 
 
 def _alone(node: Node, name: str, workflow: Workflow) -> Node | None:
-    """What a reader without comments takes a node for."""
+    """The node that a reader gets from the label alone."""
     label = _as_read(node, workflow.input_names)
     out = workflow.after(node.id)
     try:
@@ -118,7 +116,7 @@ def _alone(node: Node, name: str, workflow: Workflow) -> Node | None:
 
 
 def _as_read(node: Node, inputs: Iterable[str] = ()) -> str:
-    """A node's label as a reader of the drawing gets it."""
+    """The label of a node after writing and decoding."""
     return decode(_encoded(write_label(node, inputs)))
 
 
@@ -143,7 +141,7 @@ def _quoted(text: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    """Text for a label; what Mermaid would read as its own goes in as an entity code."""
+    """Text for a label; characters with a meaning in Mermaid become entity codes."""
     special = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "%": "#37;"}
     special["\\"] = "#92;"
     plain = "".join(" " if not one.isprintable() and not one.isalnum() else special.get(one, one) for one in text)
@@ -158,13 +156,13 @@ def _arrow_text(edge: Edge) -> str:
 
 
 class _One(Record):
-    """A workflow of one node, as far as its fields are concerned."""
+    """A record that validates the fields of one node."""
 
     node: Node
 
 
 class _Drawing:
-    """What a flowchart shows, as a workflow."""
+    """Reads a flowchart as a workflow."""
 
     def __init__(self, chart: Flowchart) -> None:
         self.chart = chart
@@ -219,7 +217,7 @@ class _Drawing:
             raise InputError(f"line 1: {error}") from None
 
     def start(self) -> Drawn:
-        """The node that no arrow leads to; its inputs are noted."""
+        """Finds the start and its inputs."""
         if not self.chart.nodes:
             raise InputError("line 1: no nodes; write some, such as 'start([inputs: n]) --> end_([end: n])'")
         named = {
@@ -271,7 +269,7 @@ class _Drawing:
         return Edge.model_validate({"from": ids[arrow.source], "to": ids[arrow.target], "when": when, "bound": bound})
 
     def schema(self) -> dict[str, Any]:
-        """The schema of the inputs: that of the comment, as far as the start's label names the same."""
+        """The schema of the inputs: from the comment, for the inputs that the start's label still names."""
         known: dict[str, Any] = self.about.get("inputs", {})
         old: dict[str, Any] = known.get("properties", {})
         if known and list(old) == self.inputs:

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from flowmind.base.errors import InputError
-from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.fidelity import Export, Note, report
+from flowmind.formats.notation import shortened
 from flowmind.formats.pdl_reader import read_call
 from flowmind.formats.pdl_writer import check_names, statement
-from flowmind.formats.pruning import readable
 from flowmind.formats.words import say_map, say_step
-from flowmind.workflow.checking import definitions, node_reads
+from flowmind.workflow.checking import Scope, definitions, node_reads
 from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Var, Workflow, reads
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from flowmind.workflow.nesting import nodes_of
+from flowmind.workflow.graph import Digraph, Flow, Hop, analyse, loop_nodes
+from flowmind.workflow.nesting import nodes_of, readable
 from tools_registry.specs.spec import ToolSpec
 
 _HEADING = re.compile(r"^[^\w\n]*(nodes?|edges?)[^\w\n]*:", re.IGNORECASE | re.MULTILINE)
@@ -38,7 +38,7 @@ class NodeEdge(NamedTuple):
     edges: tuple[tuple[int, int], ...]
     """Index pairs into `nodes`."""
     issues: tuple[str, ...]
-    """What is not as it should be, though it can be read."""
+    """Defects that do not keep the text from being read."""
 
 
 def parse(text: str) -> NodeEdge:
@@ -162,7 +162,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     step gives is one more; `from_node_edge` reads that back. With them, the tool steps are told in words.
 
     Raises:
-        InputError: If a tool, a parameter or a variable has a name that a call cannot hold.
+        InputError: If the notation has no form for the name of a tool, parameter or variable.
     """
     flow = analyse(workflow)
     exact = not any(isinstance(node, Condition | Map) for node in workflow.nodes)
@@ -183,16 +183,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
             notes.append(Note(part="inputs", note="only the names of those that are used, without types"))
         else:
             lost.append(Note(part="inputs", note="only what the steps say of them"))
-    changed = {note.part for note in (*notes, *lost)}
-    kept = (*workflow.by_id, *(edge.label for edge in workflow.edges))
-    return Export(
-        to_text(["START", *nodes, "END"], edges) + "\n",
-        Fidelity(
-            kept=tuple(part for part in kept if part not in changed),
-            approximated=tuple(notes),
-            lost=tuple(lost),
-        ),
-    )
+    return Export(to_text(["START", *nodes, "END"], edges) + "\n", report([], workflow, notes, lost))
 
 
 def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
@@ -222,16 +213,20 @@ def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
 
 
 def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Edges between steps, led past all that is no step; behind the last step of a loop comes what comes behind it."""
+    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop."""
     place = {name: number for number, name in enumerate(names, 1)}
-    graph: Any = nx.DiGraph([(edge.source, edge.target) for edge in workflow.edges])
-    exits: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    graph = Digraph(edges=((edge.source, edge.target) for edge in workflow.edges))
+
+    def hops(name: str) -> list[Hop]:
+        return [(name, target) for target in graph.successors(name)]
+
+    exits: dict[Hop, list[Hop]] = {}
     for edge in flow.back_edges:
         inside = loop_nodes(graph, edge)
-        exits[edge.source, edge.target] = [hop for hop in graph.out_edges(inside) if hop[1] not in inside]
+        exits[edge.source, edge.target] = [hop for name in inside for hop in hops(name) if hop[1] not in inside]
 
     def following(name: str) -> set[int]:
-        found, seen, todo = set[int](), set[tuple[str, str]](), list[tuple[str, str]](graph.out_edges(name))
+        found, seen, todo = set[int](), set[Hop](), hops(name)
         while todo:
             hop = todo.pop()
             if hop in seen:
@@ -245,7 +240,7 @@ def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[i
             elif target in place:
                 found.add(place[target])
             else:
-                todo += graph.out_edges(target)
+                todo += hops(target)
         return found
 
     assert flow.start is not None
@@ -254,7 +249,7 @@ def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[i
 
 
 def _answer(workflow: Workflow, steps: Sequence[Step], edges: Sequence[tuple[int, int]]) -> tuple[str, Assign] | None:
-    """The end's id and a step that makes its answer, unless the only step that leads to it gives just that."""
+    """The end's id and an additional step that makes the answer; None if the last step gives the answer."""
     end = next(node for node in workflow.nodes if isinstance(node, End))
     leading = [one for one, other in edges if other == len(steps) + 1]
     if leading and leading != [0] and len(leading) == 1 and end.output == Var(var=steps[leading[0] - 1].output):
@@ -273,7 +268,7 @@ def _names(stem: str) -> Iterator[str]:
 
 
 def _given_up(workflow: Workflow, flow: Flow, told: set[str]) -> tuple[list[Note], list[Note]]:
-    """What words without conditions and loops tell in part, and what they do not tell."""
+    """Notes on the parts that words without conditions and loops express in part, and not at all."""
     partly: list[Note] = []
     lost: list[Note] = []
     back = {edge.label for edge in flow.back_edges}
@@ -334,7 +329,7 @@ def from_node_edge(text: str) -> Workflow:
     for fork in flow.forks:
         if fork.problem:
             raise InputError(
-                f"line {edge_line}: the edges out of {_called(fork.node, ids)} are no fork: {fork.problem}"
+                f"line {edge_line}: the edges out of {_called(fork.node, ids)} are not a fork: {fork.problem}"
             )
     defined = definitions(bare, flow)
     if lost := [name for name in ids if name not in defined]:
@@ -346,8 +341,8 @@ def _any(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {} for name in names}, "required": list(names)}
 
 
-def _unset(workflow: Workflow, defined: Mapping[str, frozenset[str]]) -> list[str]:
-    """The variables that are read where they may not be set, in the order of the steps."""
+def _unset(workflow: Workflow, defined: Mapping[str, Scope]) -> list[str]:
+    """The variables that are read before they are certain to be set, in the order of the steps."""
     found: dict[str, None] = {}
     for node in workflow.nodes:
         names = reads(node.output) if isinstance(node, End) else _ordered(node)
@@ -382,9 +377,8 @@ def _step_lines(text: str) -> Iterator[tuple[int, str]]:
 def _read_step(said: str, line: int) -> ToolNode | Assign | LLMNode:
     call = _CALL.fullmatch(said)
     if call is None and not re.match(r"[A-Za-z][A-Za-z0-9_]*\s*=(?!=)", said):
-        shown = said if len(said) <= 60 else f"{said[:59]}…"
         raise InputError(
-            f"line {line}: {shown!r} is no call such as 'evens = filter_even(items=numbers)'; "
+            f"line {line}: {shortened(said, 60)!r} is not a call such as 'evens = filter_even(items=numbers)'; "
             "only steps that are can be read as a workflow"
         )
     return read_call(f"[{call[1]}] = API.{call[2]}({call[3]}" if call else said, line, "step")

@@ -1,14 +1,15 @@
 """Bindings as text that can be read back: `order.items[0].price`, `0.2`, `"x"`, `[a, 1]`, `{total: t, "a b": 2}`.
 
-A bare word is a variable; what follows it by `.name`, `["any key"]` or `[0]` is a path. Everything else is JSON, where
-`true`, `false` and `null` are constants and never variables, and a variable may stand in the place of any value.
-The grammar is small, so the reader below is, too: positions of mistakes are counted in characters from 1.
+A bare word is a variable; `.name`, `["any key"]` and `[0]` behind it are a path. Everything else is JSON, in which a
+variable may take the place of any value. `true`, `false` and `null` are constants, never variables. Errors have the
+column, counted in characters from 1.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flowmind.base.files import dump_json
@@ -24,7 +25,7 @@ _MAX_DEPTH = 60
 
 
 class Misread(ValueError):
-    """Text that is no binding."""
+    """The text is not a binding."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(f"column {at + 1}: {message}")
@@ -32,23 +33,56 @@ class Misread(ValueError):
         self.at = at
 
 
-def write_binding(binding: Binding) -> str:
+def shortened(text: str, most: int) -> str:
+    """A text of at most some characters; the last of a longer one is `…`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def outside_quotes(text: str) -> Iterator[tuple[int, str]]:
+    """The characters outside of quotes, with their places; at the end the quote that is not closed."""
+    quote, escaped = "", False
+    for at, character in enumerate(text):
+        if quote and (escaped or character == "\\"):
+            escaped = not escaped
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            yield at, character
+    if quote:
+        yield len(text), quote
+
+
+def write_binding(
+    binding: Binding, variable: Callable[[Var], str] | None = None, key: Callable[[str], str] | None = None
+) -> str:
     """A binding as text; `read_binding` gives an equal one back.
+
+    Args:
+        binding: The binding.
+        variable: How another language writes a variable with its path.
+        key: How another language writes the key of an object.
 
     Raises:
         ValueError: If a variable is named like a constant of JSON.
     """
     match binding:
-        case Var(var=name, path=path):
-            if name in _CONSTANTS:
-                raise ValueError(f"a variable named {name!r} reads as a constant")
-            return name + "".join(map(_step, path))
+        case Var():
+            return (variable or _variable)(binding)
         case Literal_(value=value):
             return dump_json(value)
         case ListOf(list=parts):
-            return f"[{', '.join(map(write_binding, parts))}]"
+            return f"[{', '.join(write_binding(part, variable, key) for part in parts)}]"
         case ObjectOf(object=fields):
-            return f"{{{', '.join(f'{_key(name)}: {write_binding(part)}' for name, part in fields.items())}}}"
+            parts = [f"{(key or _key)(name)}: {write_binding(part, variable, key)}" for name, part in fields.items()]
+            return f"{{{', '.join(parts)}}}"
+
+
+def _variable(binding: Var) -> str:
+    if binding.var in _CONSTANTS:
+        raise ValueError(f"a variable named {binding.var!r} reads as a constant")
+    return binding.var + "".join(map(_step, binding.path))
 
 
 def _step(part: str | int) -> str:
@@ -62,10 +96,10 @@ def _key(name: str) -> str:
 
 
 def read_binding(text: str) -> Binding:
-    """The binding that a text stands for. A list or object without a variable in it is one constant.
+    """Reads a binding. A list or object without a variable in it is one constant.
 
     Raises:
-        Misread: If it is none, with the column.
+        Misread: If the text is not a binding, with the column.
     """
     reader = Reader(text)
     found = reader.binding()
@@ -82,20 +116,20 @@ class Reader:
         self.depth = 0
 
     def skip(self) -> None:
-        """Goes past white space."""
+        """Skips white space."""
         match = _SPACE.match(self.text, self.at)
         self.at = match.end() if match else self.at
 
     def peek(self) -> str:
-        """The next character that is no white space; empty at the end."""
+        """The next character that is not white space; empty at the end."""
         self.skip()
         return self.text[self.at : self.at + 1]
 
     def take(self, wanted: str) -> None:
-        """Goes past a text that must come next.
+        """Consumes a text.
 
         Raises:
-            Misread: If it does not.
+            Misread: If the text does not come next.
         """
         self.skip()
         if not self.text.startswith(wanted, self.at):
@@ -103,17 +137,17 @@ class Reader:
         self.at += len(wanted)
 
     def taken(self, wanted: str) -> bool:
-        """Goes past a text if it comes next, and says whether it did."""
+        """Consumes a text if it comes next, and returns whether it did."""
         self.skip()
         found = self.text.startswith(wanted, self.at)
         self.at += len(wanted) if found else 0
         return found
 
     def word(self) -> str:
-        """A name.
+        """Reads a name.
 
         Raises:
-            Misread: If none comes next.
+            Misread: If no name comes next.
         """
         self.skip()
         match = _WORD.match(self.text, self.at)
@@ -123,19 +157,19 @@ class Reader:
         return match[0]
 
     def end(self) -> None:
-        """Checks that nothing is left.
+        """Checks that the end of the text is reached.
 
         Raises:
-            Misread: If there is.
+            Misread: If more text follows.
         """
         if self.peek():
             raise Misread(f"unexpected {self.text[self.at : self.at + 20]!r}", self.at)
 
     def arguments(self, closing: str = ")") -> dict[str, Binding]:
-        """`name=binding, …` up to a closing text, which is taken, too.
+        """Reads `name=binding, …` up to a closing text, and consumes that.
 
         Raises:
-            Misread: If they are not so, or one comes twice.
+            Misread: If the text has another form, or a name comes twice.
         """
         found: dict[str, Binding] = {}
         while not self.taken(closing):
@@ -151,10 +185,10 @@ class Reader:
         return found
 
     def binding(self) -> Binding:
-        """The binding that comes next.
+        """Reads a binding.
 
         Raises:
-            Misread: If none does.
+            Misread: If no binding comes next.
         """
         self.skip()
         begins = self.at
@@ -228,10 +262,10 @@ class Reader:
                 return Var(var=name, path=tuple(path))
 
     def constant(self) -> Any:
-        """The JSON value that comes next, within the limits of values.
+        """Reads a JSON value within the limits of values.
 
         Raises:
-            Misread: If none does.
+            Misread: If no value comes next.
         """
         self.skip()
         try:

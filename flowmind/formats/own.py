@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, validate
-from flowmind.formats.fidelity import Export, Fidelity
+from flowmind.formats.fidelity import Export, report
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import ToolSpec
 
 
 def to_own(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """The document itself."""
-    return Export(workflow.to_json(), Fidelity(kept=(*workflow.by_id, *(edge.label for edge in workflow.edges))))
+    return Export(workflow.to_json(), report([], workflow))
 
 
 def from_own(text: str) -> Workflow:

@@ -1,8 +1,8 @@
 """A PDL document (Procedure Description Language, FlowAgent): meta information, nodes, and a procedure as pseudocode.
 
-The document is YAML-like: a key a line, lists of items with a field a line, the procedure as a block of text. What
-stands here reads and writes that much of YAML and no more. The procedure is text to it; `pdl_reader` reads the kind
-that is exact enough to be a workflow.
+The document uses a part of YAML: one key a line, lists of items with one field a line, and the procedure as a block of
+text. This module reads and writes that part. It treats the procedure as text; `pdl_reader` reads a procedure as a
+workflow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PAIR = re.compile(r"([A-Za-z_]+)\s*:(?:\s+(.*))?$")
 _NAME = re.compile(r"[^\s,:#\[\]{}\"'‘’]+")
 _PLAIN = re.compile(r"[A-Za-z(][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-"""What YAML takes for something else than text."""
+"""Words that YAML reads as booleans or null."""
 
 
 class PdlSlot(Record):
@@ -43,10 +43,10 @@ class PdlSlot(Record):
     desc: str = ""
     type: str = ""
     source: tuple[str, ...] = ()
-    """Where it comes from: `input`, `API.<name>`, `LLM`, `procedure`; empty if the document does not say."""
+    """Its sources: `input`, `API.<name>`, `LLM`, `procedure`; empty if the document has none."""
     required: bool = True
     line: int = 0
-    """Where it stands in the document, from 1; 0 if it was not read."""
+    """Its line in the document, from 1; 0 if it was not read from one."""
 
 
 class PdlApi(Record):
@@ -59,7 +59,7 @@ class PdlApi(Record):
     response: tuple[str, ...] = ()
     """Names of slots that it fills."""
     precondition: tuple[str, ...] = ()
-    """Names of APIs that must have been called before; theirs are not repeated."""
+    """Names of APIs that must be called before; their own preconditions are not repeated."""
     line: int = 0
 
 
@@ -80,9 +80,9 @@ class Pdl(Record):
     desc_detail: str = ""
     slots: tuple[PdlSlot, ...] = ()
     other_inputs: bool = False
-    """Whether inputs that no slot names are let in."""
+    """Whether inputs without a slot are accepted."""
     input_schema: dict[str, Any] | None = None
-    """JSON Schema of the inputs, where the slots do not say all of it."""
+    """JSON Schema of the inputs, if the slots cannot express all of it."""
     apis: tuple[PdlApi, ...] = ()
     answers: tuple[PdlAnswer, ...] = ()
     procedure: str
@@ -92,7 +92,7 @@ class Pdl(Record):
 
 
 def refuse(line: int, message: str) -> NoReturn:
-    """Says what is wrong in a line.
+    """Raises an error about a line.
 
     Raises:
         InputError: Always.
@@ -101,19 +101,19 @@ def refuse(line: int, message: str) -> NoReturn:
 
 
 def read_pdl(text: str) -> Pdl:
-    """A document as a record; its procedure may be any pseudocode.
+    """Reads a document; its procedure may be any pseudocode.
 
     Lists may be indented or not. `Detailed_desc` and `pre` are read as `Desc_detail` and `precondition`.
 
     Raises:
-        InputError: With the line, if it is no such document, or a precondition names no API of it.
+        InputError: With the line, if the text is not PDL, or a precondition is not an API of the document.
     """
     found = _Reader(text).document()
     apis = {api.name for api in found.apis}
     for node in (*found.apis, *found.answers):
         for name in node.precondition:
             if name not in apis:
-                refuse(node.line, f"{node.name!r} has the precondition {name!r}, which is no API of this document")
+                refuse(node.line, f"{node.name!r} has the precondition {name!r}, but the document has no such API")
     return found
 
 
@@ -150,7 +150,7 @@ class _Reader:
         return Pdl.model_validate(found | {name: self.items(name, found.get(name, [])) for name in _LISTS})
 
     def rest(self) -> Iterator[str]:
-        """The lines that say something; `at` is the number of the one given last."""
+        """The lines that are not blank or comments; `at` is the number of the last one, from 1."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             self.at += 1
@@ -160,7 +160,7 @@ class _Reader:
                 yield line
 
     def key(self, line: str, inside: bool) -> tuple[str, str] | None:
-        """A line's key and value if it is of the outermost level; in a list, such keys begin with a capital."""
+        """The key and value of a line of the outermost level; inside a list, such keys begin with a capital."""
         pair = _PAIR.match(line.rstrip())
         if pair is None or (inside and not pair[1][0].isupper()):
             return None
@@ -212,21 +212,21 @@ class _Reader:
             items[-1][name] = items[-1][name] == "true"
 
     def items(self, section: str, items: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-        """The items of a list, each with a name of its own."""
+        """Checks that the items of a list have different names."""
         seen = set[str]()
         for item in items:
             name = item.get("name")
             if not name:
                 refuse(item["line"], "an item needs a name: '- name: …'")
             if not _NAME.fullmatch(name):
-                refuse(item["line"], f"{name!r} is no name")
+                refuse(item["line"], f"{name!r} is not a name")
             if name in seen:
                 refuse(item["line"], f"the name {name!r} comes twice in this list")
             seen.add(name)
         return items
 
     def scalar(self, value: str, indent: int) -> str:
-        """A text: plain, in quotes, or the block below `|`."""
+        """Reads a text: plain, in quotes, or the block below `|`."""
         if value == "|":
             return "\n".join(self.block(indent)[0])
         if value.startswith('"'):
@@ -256,7 +256,7 @@ class _Reader:
         return found
 
     def block(self, indent: int) -> tuple[list[str], int]:
-        """The lines below that are indented farther, without what they share, and the number of the first."""
+        """The lines below that are indented farther, without their common indentation, and the number of the first."""
         first = self.at
         while self.at < len(self.lines):
             line = self.lines[self.at]
@@ -278,7 +278,7 @@ class _Reader:
 
 
 def write_pdl(pdl: Pdl) -> str:
-    """A document as text; `read_pdl` gives an equal one back, but for the lines."""
+    """Writes a document; `read_pdl` gives an equal one back, except for line numbers."""
     lines = [f"{key}: {_text(value)}" for key, value in (("Name", pdl.name), ("Desc", pdl.desc)) if value]
     if pdl.desc_detail:
         lines.append(f"Desc_detail: {_text(pdl.desc_detail)}")
@@ -325,6 +325,6 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as YAML has it: plain where that is safe, else in quotes."""
+    """Writes a text as YAML: plain if that is safe, else in quotes."""
     plain = _PLAIN.fullmatch(text) and ": " not in text and " #" not in text and text.lower() not in _WORDS
     return text if plain and not text.endswith((":", " ")) else dump_json(text)

@@ -20,17 +20,17 @@ step a:  goto a  goto a, at most 3 rounds   labels, outside of blocks
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from flowmind.formats.notation import Reader
+from flowmind.formats.notation import Reader, outside_quotes, shortened
 from flowmind.formats.pdl_document import Pdl, PdlApi, read_pdl, refuse
 from flowmind.formats.pdl_types import read_type
 from flowmind.formats.pdl_writer import CALL, CONSTANTS, inputs_of
-from flowmind.formats.renaming import rename
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -88,16 +88,16 @@ def from_pdl(text: str) -> Workflow:
 
 
 def read_call(text: str, line: int, name: str, api: PdlApi | None = None) -> Call:
-    """A line that sets a variable by a call, a question to the model, a binding or an expression.
+    """Reads a line that sets a variable: a call, a question to the model, a binding or an expression.
 
     Args:
         text: `evens = filter_even` in the notation of procedures, such as `[evens] = API.filter_even(items=numbers)`.
-        line: Where it stands, for messages.
+        line: Its number in the document, for messages.
         name: The id of the node.
-        api: What the document says of the tool, if it does.
+        api: The document's entry for the tool, if it has one.
 
     Raises:
-        InputError: If it is no such line.
+        InputError: If the line has another form.
     """
     found = _SET.fullmatch(text)
     if found is None:
@@ -105,7 +105,7 @@ def read_call(text: str, line: int, name: str, api: PdlApi | None = None) -> Cal
             refuse(line, "a call gives one value: write [result] = API.tool(…), and take its fields as result.field")
         if change := _CHANGE.match(text):
             refuse(line, f"write {change[1]} = {change[1]} {change[2]} …")
-        refuse(line, f"{_cut(text)} is no statement; statements are {_FORMS}")
+        refuse(line, f"{_cut(text)} is not a statement; statements are {_FORMS}")
     bracket, output, value = found.groups()
     _no_constant(output, line)
     call = CALL.match(value)
@@ -115,7 +115,7 @@ def read_call(text: str, line: int, name: str, api: PdlApi | None = None) -> Cal
     if call is not None:
         return _question(text, found.start(3) + call.end(), line, name, output)
     if value.startswith("ANSWER."):
-        refuse(line, "a workflow has nobody to ask: an answer ends it, and gives no value")
+        refuse(line, "a workflow cannot ask the user: an answer ends it, and gives no value")
     if bracket:
         refuse(line, f"behind [{output}] = stands a call API.tool(…) or LLM.ask(…), found {_cut(value)}")
     return _assignment(value, line, name, output)
@@ -133,7 +133,7 @@ class Line(NamedTuple):
 
 
 def _logical_lines(procedure: str, first: int) -> list[Line]:
-    """The lines that say something, without comments; those with an open bracket are joined with the next."""
+    """The lines without comments and blank lines; a line with an open bracket is joined with the next."""
     lines: list[Line] = []
     open_: Line | None = None
     depth = 0
@@ -158,26 +158,10 @@ def _logical_lines(procedure: str, first: int) -> list[Line]:
     return lines
 
 
-def _outside_quotes(text: str) -> Iterator[tuple[int, str]]:
-    """The characters that stand outside of quotes, with their places; at the end the quote that is not closed."""
-    quote, escaped = "", False
-    for at, character in enumerate(text):
-        if quote and (escaped or character == "\\"):
-            escaped = not escaped
-        elif quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        else:
-            yield at, character
-    if quote:
-        yield len(text), quote
-
-
 def _uncommented(raw: str, number: int) -> tuple[str, int]:
     """A line without its comment, and how many more brackets it opens than it closes."""
     depth = 0
-    for at, character in _outside_quotes(raw):
+    for at, character in outside_quotes(raw):
         if character == "#":
             return raw[:at].rstrip(), depth
         if at == len(raw):
@@ -187,9 +171,9 @@ def _uncommented(raw: str, number: int) -> tuple[str, int]:
 
 
 def _closes_last(text: str) -> bool:
-    """Whether the bracket that a text begins with is closed by its last character only."""
+    """Whether the last character of a text closes the bracket that it begins with."""
     depth = 0
-    for at, character in _outside_quotes(text):
+    for at, character in outside_quotes(text):
         depth += (character in "([{") - (character in ")]}")
         if depth == 0:
             return at == len(text) - 1
@@ -197,14 +181,14 @@ def _closes_last(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+    return repr(shortened(text, 60))
 
 
 # Parts of statements
 
 
 def _made(line: int, kind: Any, **fields: Any) -> Any:
-    """A record; what it refuses is told with the line."""
+    """Makes a record; a validation error becomes an `InputError` with the line."""
     try:
         return kind(**fields)
     except (ValidationError, SchemaError) as error:
@@ -224,7 +208,7 @@ def _no_constant(name: str, line: int) -> None:
 
 
 def _bound(binding: Any, line: int) -> Any:
-    """A binding in which no constant is spelt as in Python."""
+    """Returns a binding, after refusing constants that are spelt as in Python."""
     for name in reads(binding):
         for right, python in CONSTANTS.items():
             if name == python:
@@ -233,7 +217,7 @@ def _bound(binding: Any, line: int) -> Any:
 
 
 def _arguments(text: str, at: int, line: int, api: PdlApi | None) -> dict[str, Any]:
-    """`x=a, y=2)`; or, as in the papers' documents, `[x, y])` for parameters whose slots bear their names."""
+    """Reads `x=a, y=2)`; or, as in the papers' documents, `[x, y])` for parameters named like their slots."""
     reader = Reader(text, at)
     try:
         if reader.peek() == "[":
@@ -275,7 +259,7 @@ def _question(text: str, at: int, line: int, name: str, output: str) -> LLMNode:
 
 
 def _assignment(text: str, line: int, name: str, output: str) -> Assign:
-    """What reads as a binding is one; all else is an expression."""
+    """Reads an assignment: a binding if the text is one, else an expression."""
     reader = Reader(text)
     try:
         binding = reader.binding()
@@ -293,15 +277,19 @@ def _bound_or_python(binding: Any, line: int) -> Any:
 
 
 def _expression(text: str, line: int) -> str:
-    """An expression; `true`, `false` and `null` are constants in it, too."""
+    """Checks an expression, and respells `true`, `false` and `null` in it; respelling changes its layout."""
     try:
-        return rename(text, CONSTANTS)
+        tree = expressions.parse(text)
     except expressions.ExpressionError as error:
         refuse(line, f"the expression {_cut(text)}: {error}")
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in CONSTANTS]
+    for node in constants:
+        node.id = CONSTANTS[node.id]
+    return ast.unparse(tree) if constants else text
 
 
 def _unwrapped(expr: str) -> str:
-    """An expression without the brackets that tell it from a binding."""
+    """Removes the brackets that distinguish an expression from a binding."""
     if not (expr.startswith("(") and _closes_last(expr)):
         return expr
     try:
@@ -312,7 +300,7 @@ def _unwrapped(expr: str) -> str:
 
 
 class _Loop:
-    """A loop that is being read."""
+    """The state of a loop while its block is read."""
 
     def __init__(self, bound: int | None) -> None:
         self.bound = bound
@@ -333,13 +321,13 @@ class _Builder:
         self.ids = {"start"}
         self.ends: dict[str, list[End]] = {}
         self.loose: list[Place] = [("start", None)]
-        """What leads to the next statement."""
+        """The nodes and arms that lead to the next statement."""
         self.loops: list[_Loop] = []
         self.waiting: list[_Loop] = []
-        """Loops whose first node is the next one."""
+        """The loops that begin with the next node."""
         self.labels: dict[str, str] = {}
         self.fresh: dict[str, int] = {}
-        """Labels whose node is the next one, with their lines."""
+        """The labels of the next node, with their lines."""
         self.gotos: list[tuple[list[Place], str, int | None, int]] = []
 
     def outputs(self) -> set[str]:
@@ -350,7 +338,7 @@ class _Builder:
     # Nodes and edges
 
     def name(self, stem: str) -> str:
-        """An id that no node has."""
+        """Makes an id that no node has."""
         name, count = stem[:58], 1
         while name in self.ids:
             count += 1
@@ -359,7 +347,7 @@ class _Builder:
         return name
 
     def add(self, node: Node) -> str:
-        """A node behind all that is loose."""
+        """Adds a node, with edges from all loose ends."""
         self.nodes.append(node)
         self.join(node.id)
         self.loose = [(node.id, None)]
@@ -378,7 +366,7 @@ class _Builder:
     # Blocks
 
     def program(self) -> None:
-        """All statements."""
+        """Reads all statements, and resolves the jumps."""
         self.statements(0)
         if self.loose:
             refuse(self.lines[-1].number, "the procedure goes on behind its last line; end it with ANSWER.name(…)")
@@ -390,7 +378,7 @@ class _Builder:
             self.join(self.labels[label], bound, places)
 
     def statements(self, depth: int) -> None:
-        """The statements of a block, from the next line on."""
+        """Reads the statements of a block, beginning with the next line."""
         indent = self.lines[self.at].indent
         if depth > _MAX_DEPTH:
             refuse(self.lines[self.at].number, f"blocks nest more than {_MAX_DEPTH} deep")
@@ -404,7 +392,7 @@ class _Builder:
             self.statement(line, depth)
 
     def block(self, line: Line, depth: int) -> None:
-        """The block below a line."""
+        """Reads the block below a line."""
         if self.at == len(self.lines) or self.lines[self.at].indent <= line.indent:
             refuse(line.number, "an indented block must follow; 'pass' does nothing")
         self.statements(depth + 1)
@@ -447,13 +435,13 @@ class _Builder:
         self.add(node.model_copy(update={"id": self.name(node.output)}))
 
     def api(self, line: Line) -> PdlApi | None:
-        """What the document says of the tool that a line calls."""
+        """The document's entry for the tool that a line calls."""
         found = _SET.fullmatch(line.text)
         call = CALL.match(found[3]) if found else None
         if call is None or not call[1]:
             return None
         if self.apis and call[1] not in self.apis:
-            refuse(line.number, f"{call[1]!r} is no API of this document; APIs are {', '.join(self.apis)}")
+            refuse(line.number, f"{call[1]!r} is not an API of this document; APIs are {', '.join(self.apis)}")
         return self.apis.get(call[1])
 
     def inner(self, number: int, word: str) -> _Loop:
@@ -485,7 +473,7 @@ class _Builder:
             refuse(line.number, f"an answer is written ANSWER.name(value): {_said(error)}")
         if self.answers and found[1] not in self.answers:
             known = ", ".join(sorted(self.answers))
-            refuse(line.number, f"{found[1]!r} is no ANSWER of this document; ANSWERs are {known}")
+            refuse(line.number, f"{found[1]!r} is not an ANSWER of this document; ANSWERs are {known}")
         _bound(output, line.number)
         same = next((end for end in self.ends.get(found[1], []) if end.output == output), None)
         if same is not None and not self.waiting and not self.fresh:
@@ -497,7 +485,7 @@ class _Builder:
         self.loose = []
 
     def opening(self, line: Line, first: str, depth: int) -> None:
-        """The first line of a block."""
+        """Reads the first line of a block, and the block."""
         if not line.text.endswith(":"):
             refuse(line.number, f"'{first}' begins a block: end the line with ':', and indent what follows")
         match first:
@@ -511,7 +499,7 @@ class _Builder:
                 refuse(line.number, f"there is no 'if' that this '{first}' belongs to")
 
     def condition(self, text: str, line: Line) -> tuple[str, bool]:
-        """A condition node, and the arm that is taken where the text holds."""
+        """Adds a condition; gives its id, and the arm to take if the text is true."""
         text, holds = text.strip(), True
         while (inner := _NOT.fullmatch(text)) and _closes_last(inner[1]):
             text, holds = inner[1][1:-1].strip(), not holds
@@ -560,7 +548,7 @@ class _Builder:
         self.loose = [*loop.breaks, *out]
 
     def begin(self, line: Line) -> None:
-        """A node that does nothing. Two loops that begin with one node would not count their rounds apart."""
+        """Adds a node without effect: two loops that begin with one node would share a counter."""
         words = {word for one in self.lines for word in re.findall(r"\w+", one.text)}
         name = next(name for count in range(1, len(words) + 2) if (name := f"begin_{count}") not in words)
         self.add(_made(line.number, Assign, id=self.name(name), value=Literal_(value=0), output=name))
@@ -577,9 +565,7 @@ class _Builder:
         rest = reader.text[reader.at :].strip()
         where = re.fullmatch(r"(?:where|if)\b\s*(.*)", rest, re.DOTALL)
         if rest and where is None:
-            refuse(
-                line.number, f"expected 'where' or ':', found {_cut(rest)}; set a variable first, and go through that"
-            )
+            refuse(line.number, f"expected 'where' or ':', found {_cut(rest)}; assign a list to a variable first")
         _no_constant(found[1], line.number)
         body, collect, output = self.body(line)
         self.add(
@@ -590,7 +576,7 @@ class _Builder:
         )  # fmt: skip
 
     def body(self, line: Line) -> tuple[list[BodyStep], Any, str]:
-        """What is done for each element, what is collected, and the name of the list."""
+        """The steps for each element, the binding to collect, and the name of the list."""
         steps: list[BodyStep] = []
         ids = set[str]()
         lines = list(self.inside(line))
@@ -626,7 +612,7 @@ class _Builder:
         return steps, _bound(collect, last.number), output
 
     def inside(self, line: Line) -> Iterator[Line]:
-        """The lines of the block below, which has no blocks in it."""
+        """The lines of the block below; it must not have blocks of its own."""
         first = self.lines[self.at] if self.at < len(self.lines) else None
         if first is None or first.indent <= line.indent:
             refuse(line.number, "'for each' ends with a line 'collect y into ys', indented")

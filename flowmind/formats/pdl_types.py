@@ -1,6 +1,6 @@
 """Types of slots as a reader writes them: `list[integer]`, `string | null`, `{name: string, age?: integer}`.
 
-What this small language does not say is written as the JSON Schema itself.
+A schema that this language cannot express is written as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_DEPTH = 40
 
 
 def write_type(schema: JSONSchema) -> str:
-    """A schema as a type; empty for one that says nothing."""
+    """Writes a schema as a type; the empty schema gives an empty text."""
     if not schema:
         return ""
     text = _write(schema)
@@ -32,10 +32,10 @@ def write_type(schema: JSONSchema) -> str:
 
 
 def read_type(text: str) -> JSONSchema:
-    """The schema of a type.
+    """Reads a type as a schema.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is not a type.
     """
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}"):
         try:
@@ -86,7 +86,9 @@ class _Reader:
         while at < len(text.rstrip()):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise ValueError(f"{text[:60]!r} is no type; types are such as integer, list[string], {{name: string}}")
+                raise ValueError(
+                    f"{text[:60]!r} is not a type; types are such as integer, list[string], {{name: string}}"
+                )
             self.tokens.append(match[1])
             at = match.end()
         self.at = 0
@@ -106,7 +108,7 @@ class _Reader:
             raise ValueError(f"expected {wanted!r}, found {found or 'the end'!r} in the type {self.text[:60]!r}")
 
     def union(self) -> JSONSchema:
-        """One type, or several between bars."""
+        """Reads a type, or several with bars between them."""
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise ValueError("the type nests too deeply")
@@ -128,7 +130,7 @@ class _Reader:
         if name == "any":
             return {}
         if name not in _SIMPLE:
-            raise ValueError(f"{word or 'nothing'!r} is no type; types are {', '.join(_SIMPLE)}, any")
+            raise ValueError(f"{word or 'nothing'!r} is not a type; types are {', '.join(_SIMPLE)}, any")
         if name == "list" and self.peek() == "[":
             self.next()
             items = self.union()
@@ -148,7 +150,7 @@ class _Reader:
             word = self.next()
             name = parse_json(word) if word.startswith('"') else word
             if name in properties or not re.match(r"[A-Za-z_\"]", word):
-                raise ValueError(f"{word or 'the end'!r} is no new field in the type {self.text[:60]!r}")
+                raise ValueError(f"{word or 'the end'!r} is not a new field in the type {self.text[:60]!r}")
             if self.peek() == "?":
                 self.next()
             else:

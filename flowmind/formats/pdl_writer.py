@@ -11,11 +11,10 @@ import networkx
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
-from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.fidelity import Export, Fidelity, Note, report
 from flowmind.formats.notation import Misread, read_binding, write_binding
 from flowmind.formats.pdl_document import Pdl, PdlAnswer, PdlApi, PdlSlot, write_pdl
 from flowmind.formats.pdl_types import write_type
-from flowmind.formats.pruning import readable
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -34,14 +33,27 @@ from flowmind.workflow.document import (
     Workflow,
 )
 from flowmind.workflow.graph import Flow, Fork, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nodes_of
+from flowmind.workflow.nesting import (
+    Again,
+    Block,
+    Do,
+    If,
+    Item,
+    Leave,
+    Loop,
+    Return,
+    guard_of,
+    nodes_of,
+    readable,
+    rounds_of,
+)
 from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError
 
 nx = cast(Any, networkx)
 CONSTANTS = {"true": "True", "false": "False", "null": "None"}
-"""What bindings call a constant, and what expressions call it: no variable has any of these names."""
+"""The constants of bindings, with their names in expressions; a variable cannot have any of these names."""
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]*")
 CALL = re.compile(r"(?:API\.([A-Za-z_][A-Za-z0-9_.:/-]*)|LLM\.ask)\s*\(")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -51,7 +63,7 @@ def to_pdl(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow that passes `check` as a PDL document; `from_pdl` gives one back that does the same.
 
     Raises:
-        InputError: If a tool, a parameter or a variable has a name that the procedure cannot hold.
+        InputError: If the notation has no form for the name of a tool, parameter or variable.
     """
     check_names(workflow)
     block = readable(workflow)
@@ -73,7 +85,7 @@ def to_pdl(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def statement(node: ToolNode | Assign | LLMNode) -> str:
-    """What a node does, as a line of the procedure."""
+    """Writes a node as a line of the procedure."""
     match node:
         case ToolNode(tool=tool, args=args, output=output):
             return f"[{output}] = API.{tool}({_arguments(args)})"
@@ -84,7 +96,7 @@ def statement(node: ToolNode | Assign | LLMNode) -> str:
 
 
 def expression(expr: str) -> str:
-    """An expression such that it cannot be taken for a binding, or for a call."""
+    """Writes an expression; brackets distinguish it from a binding or a call."""
     expr = expr.strip()
     if CALL.match(expr):
         return f"({expr})"
@@ -106,12 +118,12 @@ def expression(expr: str) -> str:
 
 
 def inputs_of(slots: Sequence[PdlSlot], others: bool, types: Mapping[str, JSONSchema] | None = None) -> JSONSchema:
-    """The schema of the inputs that slots describe; all slots, if none says where it comes from.
+    """The schema of the inputs, from the slots whose source is `input`.
 
     Args:
         slots: The slots of a document.
-        others: Whether other inputs are let in.
-        types: The schemas of the slots' types; without them each type is taken for written by `write_type`.
+        others: Whether other inputs are accepted.
+        types: The schemas of the slots' types; without them the schema has the types as text.
     """
     given = [slot for slot in slots if "input" in slot.source]
     properties: dict[str, JSONSchema] = {}
@@ -124,7 +136,7 @@ def inputs_of(slots: Sequence[PdlSlot], others: bool, types: Mapping[str, JSONSc
 
 
 def _plain_inputs(inputs: JSONSchema) -> JSONSchema:
-    """The inputs as `inputs_of` gives them without types; what it cannot say makes a difference."""
+    """The inputs in the form of `inputs_of` without types; the two differ if slots cannot express the inputs."""
     properties: dict[str, JSONSchema] = {}
     for name, field in inputs.get("properties", {}).items():
         rest = {key: value for key, value in field.items() if key != "description"}
@@ -140,7 +152,7 @@ def _open(inputs: JSONSchema) -> bool:
 
 
 def check_names(workflow: Workflow) -> None:
-    """Refuses names that statements cannot hold.
+    """Refuses names that the notation has no form for.
 
     Raises:
         InputError: With the node and the name.
@@ -160,7 +172,7 @@ def check_names(workflow: Workflow) -> None:
 
 
 def _written(workflow: Workflow) -> Iterator[tuple[str, ToolNode | Assign | Map | LLMNode]]:
-    """The variables that nodes set, those inside maps before the map's own."""
+    """The variables that nodes set, and the nodes; those inside a map come before the map's own."""
     for node in workflow.nodes:
         match node:
             case Map(body=body, output=output):
@@ -232,7 +244,7 @@ def _answers(workflow: Workflow) -> Iterator[PdlAnswer]:
 
 
 def _dollars(binding: Binding) -> str:
-    """A binding with `$` before its variables, as answers name slots."""
+    """Writes a binding with `$` before its variables, as answers refer to slots."""
     match binding:
         case Literal_(value=value):
             text = dump_json(value)
@@ -245,14 +257,14 @@ def _dollars(binding: Binding) -> str:
             return f"${write_binding(binding)}"
 
 
-# What must have been called before
+# Preconditions
 
 
 def preconditions(workflow: Workflow) -> dict[str, tuple[str, ...]]:
     """For each tool, and for each end as `ANSWER.<id>`, the tools that every run has called before.
 
-    Tool b is a precondition of a if no run comes to a call of a without a call of b; of preconditions of
-    preconditions only the nearest are given. A call in a map that may have no element is none.
+    Tool b is a precondition of tool a if every run calls b before a. Only direct preconditions are listed, not those of
+    preconditions. A call inside a map does not count, because the list may be empty.
     """
     graph: Any = nx.DiGraph()
     calls: dict[str, set[str]] = {}
@@ -282,9 +294,9 @@ def preconditions(workflow: Workflow) -> dict[str, tuple[str, ...]]:
 
 
 def _reached(graph: Any, flow: Flow, without: set[str]) -> set[str]:
-    """The nodes that a run can come to without finishing one of some nodes; those themselves may be come to.
+    """The nodes that a run can reach without finishing any of the nodes `without`.
 
-    A join is come to when all of its paths are.
+    A join is reached when all paths of its fork have reached it.
     """
     assert flow.start is not None
     reached = {flow.start}
@@ -298,7 +310,7 @@ def _reached(graph: Any, flow: Flow, without: set[str]) -> set[str]:
 
 
 def _waits(fork: Fork, source: str, target: str, live: set[tuple[str, str]]) -> bool:
-    """Whether an edge leads to a join while another of its fork's paths has not come there."""
+    """Whether an edge leads to a join that another path of the fork has not reached."""
     if target != fork.join or not (source == fork.node or any(source in path for path in fork.paths)):
         return False
     return not all(any((name, target) in live for name in path or (fork.node,)) for path in fork.paths)
@@ -308,19 +320,19 @@ def _waits(fork: Fork, source: str, target: str, live: set[tuple[str, str]]) -> 
 
 
 class _Procedure:
-    """Nested code as lines."""
+    """Writes nested code as lines of the procedure."""
 
     def __init__(self, block: Block) -> None:
         self.lines: list[str] = []
         self.bound: int | None = None
-        """How many rounds the innermost loop's first line allows."""
+        """The bound on the first line of the innermost loop."""
         self.write(block, 0, False)
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
 
     def write(self, block: Block, depth: int, rounds: bool) -> None:
-        """Writes a block; `rounds`: its end is the end of the loop's round."""
+        """Writes a block; `rounds` is true if its end is the end of a round."""
         if not block:
             self.emit(depth, "pass")
         for place, item in enumerate(block):
@@ -346,7 +358,7 @@ class _Procedure:
                 self.emit(depth, answer(node))
 
     def arm(self, block: Block, last: bool) -> Block:
-        """An arm without what goes without saying at the end of a round."""
+        """An arm without a `continue` that the end of the round makes superfluous."""
         match block[-1:]:
             case (Again(edge=edge),) if last and edge.bound == self.bound:
                 return block[:-1]
@@ -373,13 +385,9 @@ class _Procedure:
     def loop(self, item: Loop, depth: int) -> None:
         outer, self.bound = self.bound, _shared(rounds_of(item.body))
         test, body = "true", item.body
-        match body:
-            case (If(node=node, then=then, otherwise=(Leave(),)),):
-                test, body = _test(node.expr), then
-            case (If(node=node, then=(Leave(),), otherwise=otherwise),):
-                test, body = f"not ({node.expr.strip()})", otherwise
-            case _:
-                pass
+        if len(item.body) == 1 and (guard := guard_of(item.body)):
+            test = f"not ({guard.node.expr.strip()})" if guard.negated else _test(guard.node.expr)
+            body = guard.body
         self.emit(depth, f"while {test}{_at_most(self.bound)}:")
         self.write(self.arm(body, True), depth + 1, True)
         self.bound = outer
@@ -391,24 +399,10 @@ def _test(expr: str) -> str:
 
 
 def _leaves(block: Block) -> bool:
-    """Whether a block is short and goes elsewhere at its end."""
+    """Whether a block is short and ends with a jump."""
     return (
         0 < len(block) <= 2 and isinstance(block[-1], Leave | Return) and all(isinstance(one, Do) for one in block[:-1])
     )
-
-
-def rounds_of(block: Block) -> list[Edge]:
-    """The back edges of a loop whose body this is, in their order; a copied one more than once."""
-    found: list[Edge] = []
-    for item in block:
-        match item:
-            case Again(edge=edge):
-                found.append(edge)
-            case If(then=then, otherwise=otherwise):
-                found += rounds_of(then) + rounds_of(otherwise)
-            case _:
-                pass
-    return found
 
 
 def _shared(edges: Sequence[Edge]) -> int | None:
@@ -425,7 +419,7 @@ def _arguments(args: Mapping[str, Binding]) -> str:
 
 
 def answer(node: End) -> str:
-    """An end as a line of the procedure."""
+    """Writes an end as a line of the procedure."""
     return f"ANSWER.{node.id}({write_binding(node.output)})"
 
 
@@ -439,7 +433,7 @@ def _each(node: Map) -> list[str]:
 
 
 class _Steps:
-    """A graph without a nested form as labelled steps, forks laid out."""
+    """Writes a graph without a nested form as labelled steps; forks are laid out."""
 
     def __init__(self, workflow: Workflow, flow: Flow) -> None:
         self.workflow = workflow
@@ -450,7 +444,7 @@ class _Steps:
         self.names = [name for name in forward.lexicographic() if name != flow.start]
 
     def lines(self) -> list[str]:
-        """The steps in an order in which jumps lead down but for those that close a loop."""
+        """The lines of the steps; only the jumps that close a loop lead up."""
         lines: list[str] = []
         assert self.flow.start is not None
         first = next(iter(self.flow.order.successors(self.flow.start)))
@@ -484,7 +478,7 @@ class _Steps:
         return f"goto {self.flow.jumps.get((source, target), target)}"
 
 
-# What became of the parts
+# Fidelity
 
 
 def _fidelity(workflow: Workflow, flow: Flow, block: Block | None) -> Fidelity:
@@ -499,27 +493,4 @@ def _fidelity(workflow: Workflow, flow: Flow, block: Block | None) -> Fidelity:
             for name, count in counts.items()
             if count > 1 and not isinstance(workflow.by_id[name], End)
         ]
-        rounds = Counter(edge.label for edge in _all_rounds(block))
-        notes += [
-            Note(part=label, note=f"stands {count} times, and each of them counts its rounds for itself")
-            for label, count in rounds.items()
-            if count > 1
-        ]
-    changed = {note.part for note in notes}
-    parts = ["inputs", *workflow.by_id, *(edge.label for edge in workflow.edges)]
-    return Fidelity(kept=tuple(part for part in parts if part not in changed), approximated=tuple(notes))
-
-
-def _all_rounds(block: Block) -> list[Edge]:
-    found: list[Edge] = []
-    for item in block:
-        match item:
-            case Again(edge=edge):
-                found.append(edge)
-            case If(then=then, otherwise=otherwise):
-                found += _all_rounds(then) + _all_rounds(otherwise)
-            case Loop(body=body):
-                found += _all_rounds(body)
-            case _:
-                pass
-    return found
+    return report(["inputs"], workflow, notes)

@@ -1,24 +1,27 @@
-"""What the exporters to Python share: names, type hints, bindings, calls, and the module around the code."""
+"""Shared by the exporters to Python: names, type hints, bindings, calls, and the layout of the module."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import keyword
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Any, cast
 
-from flowmind.base.errors import InvalidWorkflow
+from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.formats import pyruntime
-from flowmind.formats.fidelity import Fidelity, Note
+from flowmind.formats.fidelity import Note
 from flowmind.formats.pyexpr import (
     ANY,
+    Expr,
     Scope,
     Type,
+    clause,
     join,
     kind,
     step_into,
@@ -26,7 +29,7 @@ from flowmind.formats.pyexpr import (
     type_of_value,
     value_of,
 )
-from flowmind.formats.pylayout import Group, Source, constant, docstring, flat, named, statement
+from flowmind.formats.pylayout import Comprehension, Group, Source, constant, docstring, flat, named, statement
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow import expressions
 from flowmind.workflow.checking import check
@@ -48,7 +51,7 @@ from flowmind.workflow.document import (
     reads,
 )
 from flowmind.workflow.graph import Flow
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec, spec_of
 
 _BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")
@@ -60,7 +63,7 @@ _DOCUMENTED = 84
 
 
 def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
-    """Refuses a workflow that does not pass `check`; tools without a spec are let pass.
+    """Refuses a workflow that does not pass `check`; unknown tools are allowed.
 
     Raises:
         InvalidWorkflow: With all problems.
@@ -70,22 +73,15 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
-def _fit_for_f_string(parts: Sequence[tuple[str, str | None, Any, Any]], sources: Iterable[str]) -> bool:
-    """Whether text and expressions may stand in an f-string as they are: nothing in them needs an escape."""
-    special = set("\"'\\")
-    texts = all(literal.isprintable() and not special & set(literal) for literal, *_ in parts)
-    return texts and not any((special | {"{"}) & set(source) for source in sources)
-
-
 class Names:
-    """Python names for what a workflow names, all different, none of them a keyword, a builtin or reserved."""
+    """Python names for variables and tools: all different, and never a keyword, a builtin or reserved."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self.taken = {*_BUILTINS, *pyruntime.NAMES, *reserved}
         self.given: dict[str, str] = {}
 
     def fresh(self, wanted: str) -> str:
-        """A name that is still free: as wanted, if it can be."""
+        """Reserves a free name: the wanted one if possible."""
         name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "value"
         name = f"n{name}" if name[0].isdigit() else name
         while name in self.taken:
@@ -100,18 +96,43 @@ class Names:
         return self.given[variable]
 
 
-def steps_of(workflow: Workflow) -> Iterator[Node | BodyStep]:
-    """The nodes, and the steps of their bodies."""
-    for node in workflow.nodes:
-        yield node
-        if isinstance(node, Map):
-            yield from node.body
+def specs_for(
+    workflow: Workflow,
+    tools: Mapping[str, Callable[..., Any]],
+    llm: Callable[[str], str] | None,
+    specs: Mapping[str, ToolSpec] | None,
+) -> Mapping[str, ToolSpec]:
+    """The specs of the functions that a workflow calls, or `specs` if given.
+
+    Raises:
+        InputError: If a tool is missing or a coroutine function, or `llm` is missing and the workflow has `llm` nodes.
+    """
+    for name in workflow.tool_names:
+        if name not in tools:
+            raise InputError(f"the workflow calls {name!r}, which is not among the tools")
+        if inspect.iscoroutinefunction(tools[name]):
+            raise InputError(f"tool {name!r} is a coroutine function; give one that returns its result")
+    if llm is None and asks_model(workflow):
+        raise InputError("the workflow has llm nodes: give `llm`, which answers a prompt with text")
+    return specs if specs is not None else {name: spec_of(tools[name]) for name in workflow.tool_names}
+
+
+def called_with(
+    workflow: Workflow, tools: Mapping[str, Callable[..., Any]], llm: Callable[[str], str] | None
+) -> dict[str, Any]:
+    """The arguments of an exported function other than the inputs: tools and model, if the workflow needs them."""
+    return ({"tools": tools} if workflow.tool_names else {}) | ({"llm": llm} if asks_model(workflow) else {})
+
+
+def asks_model(workflow: Workflow) -> bool:
+    """Whether a workflow has `llm` nodes."""
+    return any(isinstance(node, LLMNode) for node in workflow.nodes)
 
 
 def read_in(workflow: Workflow) -> frozenset[str]:
-    """The variables that anything reads, those of maps and comprehensions included."""
+    """All variables that are read, including those inside maps and comprehensions."""
     found: set[str] = set()
-    for step in steps_of(workflow):
+    for step in workflow.every_node:
         if isinstance(step, Assign) and step.value == Var(var=step.output):
             continue
         found |= {name for binding in bindings(step) for name in reads(binding)}
@@ -125,7 +146,7 @@ def read_in(workflow: Workflow) -> frozenset[str]:
 
 
 def outputs_of(node: Node) -> list[str]:
-    """The variables that a node sets, those of a map's rounds first."""
+    """The variables that a node sets; for a map, those of a round come first."""
     match node:
         case Map(item=item, body=body, output=output):
             return [item, *(step.output for step in body), output]
@@ -136,7 +157,7 @@ def outputs_of(node: Node) -> list[str]:
 
 
 def in_order(flow: Flow) -> list[str]:
-    """The nodes that a run may visit, each behind all that lead to it without a back edge."""
+    """The reachable nodes in topological order, without back edges."""
     back = {(edge.source, edge.target) for edge in flow.back_edges}
     found: list[str] = []
     seen: set[str] = set()
@@ -152,18 +173,13 @@ def in_order(flow: Flow) -> list[str]:
     return found[::-1]
 
 
-def tools_of(workflow: Workflow) -> list[str]:
-    """The tools that are called, in the order of the document."""
-    return list(dict.fromkeys(step.tool for step in steps_of(workflow) if isinstance(step, ToolNode)))
-
-
 def module_name(workflow: Workflow) -> str:
-    """The workflow's name in letters that Python has: a name for a function or a module."""
+    """The workflow's name as a Python identifier."""
     return re.sub(r"\W+", "_", workflow.name, flags=re.ASCII).strip("_") or "workflow"
 
 
 def required_of(workflow: Workflow) -> list[str]:
-    """The inputs that are variables."""
+    """The names of the required inputs."""
     required = workflow.inputs.get("required", [])
     return [name for name in workflow.input_names if name in required]
 
@@ -202,14 +218,14 @@ def _union(hints: Iterable[str]) -> str:
 
 
 def imports_of_hints(lines: Iterable[str]) -> set[str]:
-    """The import lines that the type hints in some lines need, but for `Any`."""
+    """The import lines for the type hints in some lines, without `Any`."""
     homes = {"collections.abc": ("Callable", "Mapping"), "typing": ("Literal", "NotRequired")}
     code = "\n".join(lines)
     return {f"from {home} import {name}" for home, names in homes.items() for name in names if f"{name}[" in code}
 
 
 def checked_part(schema: Any) -> Any:
-    """A schema without what is there for readers only."""
+    """A schema without titles, descriptions and other keys that no check uses."""
     if isinstance(schema, list):
         return [checked_part(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -226,18 +242,19 @@ def checked_part(schema: Any) -> Any:
 
 
 class Code:
-    """Writes parts of a workflow as Python expressions, and notes what they need."""
+    """Writes parts of a workflow as Python expressions, and records the functions that they use."""
 
-    def __init__(self, workflow: Workflow, names: Names) -> None:
+    def __init__(self, workflow: Workflow, names: Names, strict: bool = True) -> None:
         self.workflow = workflow
         self.names = names
+        self.strict = strict
         self.used: set[str] = set()
         self.types: dict[str, Type] = {}
         self.types = self._types()
         self.used = set()
 
     def use(self, function: str) -> str:
-        """Notes that a function of `pyruntime` is used, and gives its name."""
+        """Records that a function of `pyruntime` is used, and returns its name."""
         self.used.add(function)
         return function
 
@@ -247,15 +264,15 @@ class Code:
 
     @property
     def scope(self) -> Scope:
-        """What expressions are written with."""
-        return Scope(self.variable, self.names.of, self.types, self.use)
+        """The context in which expressions are written."""
+        return Scope(self.variable, self.names.of, self.types, self.use, self.strict)
 
     def _types(self) -> dict[str, Type]:
-        """What is known of each variable: of all values that it is ever given."""
+        """The type of each variable, over all values that it is set to."""
         rounds = 0
         while True:
             found = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
-            for step in steps_of(self.workflow):
+            for step in self.workflow.every_node:
                 for name, type in self.given(step):
                     found[name] = join(found[name], type) if name in found else type
             if found == self.types:
@@ -267,7 +284,7 @@ class Code:
             self.types = found
 
     def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
-        """The variables that a step sets, with what is known of them."""
+        """The variables that a step sets, with their types."""
         match step:
             case Assign(value=value, expr=expr, output=output):
                 if expr is not None:
@@ -285,7 +302,7 @@ class Code:
                 pass
 
     def type_of(self, binding: Binding) -> Type | None:
-        """The type of a binding; None if it reads a variable of which nothing is known yet."""
+        """The type of a binding; None if it reads a variable without a type yet."""
         match binding:
             case Var(var=name, path=path):
                 found = self.types.get(name)
@@ -320,26 +337,26 @@ class Code:
                 return Group("{", tuple(parts), "}")
 
     def path(self, name: str, path: Sequence[str | int]) -> Source:
-        """A path into a variable: plain subscripts, unless an index could go into a text."""
+        """A path into a variable; strict code checks an index that might be applied to a text."""
         steps = [flat(constant(step)) for step in path]
         type = self.types.get(name, ANY)
         for step in path:
-            if not isinstance(step, str) and kind(type) != "array":
+            if self.strict and not isinstance(step, str) and kind(type) != "array":
                 return Group(f"{self.use('_at')}(", (self.variable(name), *steps), ")")
             type = step_into(type, step)
         return self.variable(name) + "".join(f"[{step}]" for step in steps)
 
     def value(self, node: Assign) -> Source:
-        """What an assign node sets its variable to."""
+        """The value of an assign node."""
         if node.expr is not None:
             return value_of(node.expr, self.scope).source
         assert node.value is not None
         return self.binding(node.value)
 
     def list_of(self, binding: Binding) -> str:
-        """A binding that must be a list."""
+        """A binding that must be a list; strict code checks that it is."""
         source = flat(self.binding(binding))
-        if kind(self.type_of(binding) or ANY) == "array":
+        if not self.strict or kind(self.type_of(binding) or ANY) == "array":
             return source
         return f"{self.use('_list')}({source})"
 
@@ -352,34 +369,19 @@ class Code:
         return Group(f"{function}(", (named("**", Group("{", fields, "}")),), ")")
 
     def prompt(self, node: LLMNode, function: str) -> Source:
-        """The question to a language model."""
+        """A call of the language model; `str.format` puts the arguments into the prompt, which stays a constant."""
         parts = list(Formatter().parse(node.prompt))
         asked = {name for _, name, _, _ in parts if name is not None}
-        # What is not asked for is read only where that can fail.
+        # An argument that the prompt does not use is evaluated only if that can fail.
         args = {
             name: binding
             for name, binding in node.args.items()
             if name in asked or not (isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path))
         }
-        plain = {name: flat(self.binding(binding)) for name, binding in args.items()}
-        usual = all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in plain)
-        if not plain and not asked:
-            question: Source = string("".join(literal for literal, *_ in parts))
-        elif usual and plain.keys() == asked and _fit_for_f_string(parts, plain.values()):
-            question = self._filled(parts, plain)
-        elif usual and plain.keys() == asked:
+        question: Source = string("".join(literal for literal, *_ in parts))
+        if args or asked:
             question = self.call(f"{string(node.prompt)}.format", args)
-        else:
-            fields = tuple(named(f"{string(name)}: ", self.binding(binding)) for name, binding in args.items())
-            question = Group(f"{string(node.prompt)}.format(", (named("**", Group("{", fields, "}")),), ")")
         return Group(f"{function}(", (question,), ")")
-
-    def _filled(self, parts: Sequence[tuple[str, str | None, Any, Any]], plain: Mapping[str, str]) -> str:
-        body = ""
-        for literal, name, _, _ in parts:
-            body += literal.replace("{", "{{").replace("}", "}}")
-            body += f"{{{plain[name]}}}" if name is not None else ""
-        return f'f"{body}"'
 
     def constants(self, specs: Mapping[str, ToolSpec]) -> list[str]:
         """The schemas that inputs and arguments are checked against."""
@@ -388,24 +390,32 @@ class Code:
             lines += statement(0, constant(checked_part(self.workflow.inputs)), "_INPUTS: dict[str, Any] = ")
         if "_tool" in self.used:
             tools = {name: checked_part(specs[name].parameters) if name in specs else True
-                     for name in tools_of(self.workflow)}  # fmt: skip
+                     for name in self.workflow.tool_names}  # fmt: skip
             lines += [""] if lines else []
             lines += statement(0, constant(tools), "_PARAMETERS: dict[str, Any] = ")
         return lines
 
     def helpers(self, specs: Mapping[str, ToolSpec]) -> list[str]:
-        """What stands below the code: schemas and functions, as lines."""
+        """The lines below the code: schemas and functions."""
         needed = pyruntime.needed(self.used)
         lines = self.constants(specs)
         if lines or needed:
             lines = ["", "", "# What follows makes a run mean what it means in the workflow.", "", *lines]
-        for source in pyruntime.source_of(needed):
-            lines += ["", "", *source.splitlines()]
+        for name in needed:
+            lines += ["", "", *pyruntime.source_of(name)]
         return lines
 
     def imports(self) -> set[str]:
         """The imports that the functions below need."""
         return pyruntime.imports_of(pyruntime.needed(self.used))
+
+
+def comprehension(collected: Source, item: str, over: str, where: Expr | None) -> Source:
+    """A list of one value for each element of another: a comprehension, or the elements themselves."""
+    if where is None and collected == item:
+        return over if over.startswith(("_list(", "[")) else f"list({over})"
+    tests = () if where is None else (f"if {clause(where)}",)
+    return Comprehension((flat(collected), f"for {item} in {over}", *tests))
 
 
 def sorted_imports(lines: Iterable[str]) -> list[str]:
@@ -448,7 +458,7 @@ def about(workflow: Workflow) -> list[str]:
 def documented_tools(workflow: Workflow, specs: Mapping[str, ToolSpec], indent: str) -> list[str]:
     """A line for each tool: its signature."""
     lines: list[str] = []
-    for name in tools_of(workflow):
+    for name in workflow.tool_names:
         signature = specs[name].signature() if name in specs else f"{name}(…)"
         lines += paragraphs(f"{indent}{signature}", indent + "    ")
     return lines
@@ -458,27 +468,20 @@ def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> st
     """A module of its parts.
 
     Raises:
-        SyntaxError: Never for what the exporters write; it would be their mistake.
+        SyntaxError: If the code is not Python, which is a defect of the exporter.
     """
-    lines = [*docstring(0, [opening]), "", *sorted_imports(imports), "", "", *code]
+    opened = [*docstring(0, [opening]), ""] if opening else []
+    imported = sorted_imports(imports)
+    lines = [*opened, *imported, *(["", ""] if imported else []), *code]
     text = "\n".join(lines) + "\n"
     ast.parse(text)
     return text
 
 
-def report(workflow: Workflow, approximated: Sequence[Note], lost: Sequence[Note] = ()) -> Fidelity:
-    """The report of an exporter that keeps every node and edge but for what the notes are about."""
-    noted = {note.part for note in (*approximated, *lost)}
-    parts = ["inputs", *(node.id for node in workflow.nodes), *(edge.label for edge in workflow.edges)]
-    return Fidelity(
-        kept=tuple(part for part in parts if part not in noted), approximated=tuple(approximated), lost=tuple(lost)
-    )
-
-
 def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:
-    """What generated Python does not do to the letter."""
+    """Notes on the checks that the generated code leaves out."""
     notes: list[Note] = []
-    for step in steps_of(workflow):
+    for step in workflow.every_node:
         if isinstance(step, ToolNode) and step.tool not in specs and workflow.by_id.get(step.id) is step:
             note = f"the schema of {step.tool!r} is not known: its arguments are not checked"
             notes.append(Note(part=step.id, note=note))

@@ -1,9 +1,9 @@
 """Expressions of the condition language as readable Python that means the same.
 
-The language is a subset of Python, so an expression goes in nearly as it is. What differs is what the executor
-refuses and Python does not: a text times a number, a remainder of a text, powers that are not real or too large. Where
-the types do not rule that out, a small function stands around it. Types come from the schema of the inputs, which is
-checked, from constants and from operations; what a tool promises to return is not believed, as nothing checks it.
+The language is a subset of Python, so most expressions stay as they are. The executor refuses some operations that
+Python allows: a text times a number, a remainder of a text, powers that are not real or too large. Strict code calls a
+small function for these, unless the types rule them out. Types come from the schema of the inputs, from constants and
+from operations. The return type of a tool is not used, because nothing checks it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, cast
 
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow import expressions
+from flowmind.workflow.expression_runtime import MAX_EXPONENT
 
 Type = Mapping[str, Any]
-"""What is known of values, as a JSON schema: `{}` is anything. `integer` means an int, `number` an int or a float."""
+"""A type, as a JSON schema: `{}` is anything. `integer` means an int, `number` an int or a float."""
 ANY: Type = {}
 INT: Type = {"type": "integer"}
 NUMBER: Type = {"type": "number"}
@@ -62,12 +63,12 @@ class Expr(NamedTuple):
 
     source: str
     binds: int = _ATOM
-    """How strongly it binds: what binds less than its place demands gets parentheses."""
+    """Its precedence; an expression gets parentheses where a higher one is required."""
     type: Type = ANY
     exact: bool = True
-    """Whether it is strict JSON whatever the values are (but for limits of size)."""
+    """Whether it is strict JSON for all values, apart from limits of size."""
     doubtful: bool = False
-    """Whether it is arithmetic that Python may do to texts, and the executor does not."""
+    """Whether it is arithmetic that Python allows for texts and the executor refuses."""
 
 
 def kind(type: Type) -> str:
@@ -84,7 +85,7 @@ def is_number(type: Type) -> bool:
 
 
 def join(one: Type, other: Type) -> Type:
-    """What is known of values of either type."""
+    """The most precise type that covers two types."""
     if one == other:
         return one
     first, second = kind(one), kind(other)
@@ -103,7 +104,7 @@ def join(one: Type, other: Type) -> Type:
 
 
 def type_of_input(schema: Any, whole: bool = False) -> Type:
-    """What is known of values that fit a schema: 2.0 fits `integer`, so an integer is a number, unless `whole`."""
+    """The type of values that fit a schema. 2.0 fits `integer`, so `integer` gives `number`, unless `whole`."""
     if not isinstance(schema, dict) or "type" not in schema:
         return ANY
     known = kind(cast(Type, schema))
@@ -147,7 +148,7 @@ def type_of_value(value: Any) -> Type:
 
 
 def step_into(type: Type, step: str | int) -> Type:
-    """The type of what is at a key or an index."""
+    """The type of the value at a key or an index."""
     if isinstance(step, int):
         return type.get("items", ANY) if kind(type) == "array" else ANY
     return type.get("properties", {}).get(step, ANY) if kind(type) == "object" else ANY
@@ -155,21 +156,26 @@ def step_into(type: Type, step: str | int) -> Type:
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may read and what it is written with."""
+    """The context of an expression: names, types and the helper functions it may use."""
 
     names: Callable[[str], str]
     """The Python source that stands for a variable."""
     targets: Callable[[str], str]
-    """The name of a variable that an expression has of its own, in a comprehension."""
+    """The name of a comprehension's own variable."""
     types: Mapping[str, Type]
     use: Callable[[str], str]
-    """Notes that a function of `pyruntime` is used, and gives its name."""
+    """Records that a function of `pyruntime` is used, and returns its name."""
+    strict: bool = True
+    """Whether the code fails where the executor fails; otherwise only the values agree."""
 
 
 def value_of(text: str, scope: Scope) -> Expr:
-    """An expression whose value becomes a variable: strict JSON, or an error."""
-    found = _Writer(scope).write(expressions.parse(text))
-    if found.exact and not found.doubtful:
+    """Writes an expression whose value is assigned: strict JSON, or an error."""
+    tree = expressions.parse(text)
+    found = _Writer(scope).write(tree)
+    # `items` gives tuples, which become lists.
+    pairs = any(isinstance(node, ast.Attribute) and node.attr == "items" for node in ast.walk(tree))
+    if (found.exact or not (scope.strict or pairs)) and not found.doubtful:
         return found
     number = found.doubtful or (is_number(found.type) and found.binds in (_SUM, _PRODUCT, _SIGN, _POWER))
     function = scope.use("_number" if number else "_json")
@@ -177,7 +183,7 @@ def value_of(text: str, scope: Scope) -> Expr:
 
 
 def test_of(text: str, scope: Scope, negated: bool = False) -> Expr:
-    """An expression that is asked whether it is true, or whether it is not."""
+    """Writes an expression as a condition, or its negation."""
     node = expressions.parse(text)
     writer = _Writer(scope)
     return writer.certain(writer.write(_negated(node) if negated else node))
@@ -194,17 +200,17 @@ def _negated(node: ast.expr) -> ast.expr:
 
 
 def both(one: Expr, other: Expr) -> Expr:
-    """Two tests of which both must be true."""
+    """The conjunction of two conditions."""
     return Expr(f"{_held(one, _AND)} and {_held(other, _AND)}", _AND, BOOL)
 
 
 def as_truth(test: Expr) -> str:
-    """A test as True or False."""
+    """A condition as `True` or `False`."""
     return test.source if kind(test.type) == "boolean" else f"bool({test.source})"
 
 
 def clause(test: Expr) -> str:
-    """A test as it stands behind the `if` of a comprehension."""
+    """A condition in the form that the `if` of a comprehension takes."""
     return _held(test, _OR)
 
 
@@ -218,7 +224,7 @@ class _Writer:
         self.local: dict[str, Expr] = {}
 
     def certain(self, found: Expr) -> Expr:
-        """An expression in which arithmetic ends: the result is a number, or an error."""
+        """Wraps doubtful arithmetic: the result is a number, or an error."""
         if not found.doubtful:
             return found
         return Expr(f"{self.scope.use('_arithmetic')}({found.source})", _ATOM, NUMBER, found.exact)
@@ -283,6 +289,7 @@ class _Writer:
         whole = numbers and "number" not in (kind(left.type), kind(right.type))
         doubtful = left.doubtful or right.doubtful
         exact = left.exact and right.exact
+        strict = self.scope.strict
         word = _WORDS[type(op)]
         match op:
             case ast.Pow():
@@ -294,10 +301,10 @@ class _Writer:
                 place, found, exact = _SUM, INT if whole else NUMBER, exact and whole
             case ast.Mult():
                 place, found, exact = _PRODUCT, INT if whole else NUMBER, exact and whole
-                doubtful = doubtful or not numbers
+                doubtful = doubtful or (strict and not numbers)
             case ast.Mod():
                 place, found = _PRODUCT, INT if whole else NUMBER
-                doubtful = doubtful or not is_number(left.type)
+                doubtful = doubtful or (strict and not is_number(left.type))
             case _:
                 place, found = _PRODUCT, INT if whole and isinstance(op, ast.FloorDiv) else NUMBER
                 exact = exact and (found == INT or _shrinks(at_right))
@@ -305,16 +312,14 @@ class _Writer:
         return Expr(source, place, found, exact, doubtful)
 
     def power(self, base: Expr, exponent: Expr, node: ast.expr) -> Expr:
-        small = (
-            isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= expressions.MAX_EXPONENT
-        )
-        if not small:
+        small = isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= MAX_EXPONENT
+        if self.scope.strict and not small:
             return Expr(f"{self.scope.use('_power')}({base.source}, {exponent.source})", _ATOM, NUMBER, False)
         plain = all(part.source.isidentifier() or part.source.isdigit() for part in (base, exponent))
         word = "**" if plain else " ** "
-        result = INT if kind(base.type) in ("integer", "boolean") else NUMBER
+        result = INT if small and kind(base.type) in ("integer", "boolean") else NUMBER
         # Powers outgrow what a variable may hold.
-        return Expr(f"{_held(base, _ATOM)}{word}{exponent.source}", _POWER, result, False)
+        return Expr(f"{_held(base, _ATOM)}{word}{_held(exponent, _SIGN)}", _POWER, result, False)
 
     def compare(self, node: ast.Compare) -> Expr:
         sides = [self.write(part) for part in (node.left, *node.comparators)]
@@ -397,7 +402,12 @@ class _Writer:
 
     def method(self, owner: Expr, name: str, arguments: list[Expr]) -> Expr:
         held = _held(owner, _ATOM)
-        if name in ("count", "index") and not owner.exact and kind(owner.type) not in ("string", "array"):
+        if (
+            self.scope.strict
+            and name in ("count", "index")
+            and not owner.exact
+            and kind(owner.type) not in ("string", "array")
+        ):
             held = f"{self.scope.use('_sequence')}({owner.source})"
         if owner.source.lstrip("-").isdigit():
             held = f"({owner.source})"
@@ -430,7 +440,7 @@ def _shrinks(node: ast.expr) -> bool:
 
 
 def _elements(over: Expr) -> tuple[Type, bool]:
-    """What is known of the elements of what is gone through, and whether they are strict JSON."""
+    """The type of the elements of an iterable, and whether they are strict JSON."""
     shape = kind(over.type)
     if shape == "view":
         return over.type.get("items", ANY), not over.type.get("pairs", False)
@@ -442,7 +452,7 @@ def _elements(over: Expr) -> tuple[Type, bool]:
 
 
 def _called(name: str, arguments: list[Expr]) -> tuple[Type, bool]:
-    """The type of what a function gives, and whether it is strict JSON."""
+    """The type of a function's result, and whether it is strict JSON."""
     if name in ("len", "any", "all", "bool", "isinstance", "str", "int"):
         return _RESULTS[name], True
     if name == "round":

@@ -20,7 +20,7 @@ class Group:
     parts: tuple[Source, ...]
     closing: str
     prefix: str = ""
-    """What stands before the bracket: `name=`, `"key": `."""
+    """Text before the bracket: `name=`, `"key": `."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def statement(depth: int, source: Source, head: str = "", tail: str = "") -> lis
     Args:
         depth: How deep it is indented.
         source: Its expression.
-        head, tail: What stands before and behind it.
+        head, tail: Text before and behind it.
     """
     line = INDENT * depth + head + flat(source) + tail
     if len(line) <= WIDTH:
@@ -123,7 +123,7 @@ def constant(value: Any) -> Source:
 
 
 def docstring(depth: int, lines: Sequence[str]) -> list[str]:
-    """A docstring of the given lines, which may hold anything."""
+    """A docstring; the lines may contain any text."""
     safe = [_documented(line) for line in lines]
     while safe and not safe[-1]:
         safe.pop()

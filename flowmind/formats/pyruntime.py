@@ -1,15 +1,14 @@
-"""What generated Python needs to mean what the executor does, as source: small functions, standard library only.
+"""The functions that exported Python needs to do what the executor does, as source: standard library only.
 
-A module gets those that it uses. Where the plain operator of Python does the same, none is used.
+A module contains the functions that it uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Sequence
 
-FUNCTIONS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "_tool": (
-        '''
+_SOURCE = '''\
 def _tool(tools: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
     """A tool that gets copies of arguments that fit its schema, and gives plain JSON."""
     function, schema = tools[name], _PARAMETERS[name]
@@ -20,24 +19,16 @@ def _tool(tools: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., A
         return _json(function(**_json(arguments)))
 
     return call
-''',
-        ("_fits", "_json"),
-        ("from collections.abc import Callable, Mapping",),
-    ),
-    "_input": (
-        '''
+
+
 def _input(name: str, value: Any) -> Any:
     """An input as plain JSON that fits its schema."""
     value = _json(value)
     if not _fits(value, _INPUTS["properties"][name], _INPUTS):
         raise ValueError(f"the input {name} does not fit: {value!r}")
     return value
-''',
-        ("_fits", "_json"),
-        (),
-    ),
-    "_fits": (
-        '''
+
+
 def _fits(value: Any, schema: Any, root: Any) -> bool:
     """Whether a JSON value fits a schema; `root` holds the definitions."""
     if schema is True or schema is False:
@@ -71,12 +62,8 @@ def _fits(value: Any, schema: Any, root: Any) -> bool:
         parts = [(part, fields.get(name, rest)) for name, part in value.items()]
         return complete and all(_fits(part, field, root) for part, field in parts)
     return True
-''',
-        ("_is", "_same"),
-        (),
-    ),
-    "_is": (
-        '''
+
+
 def _is(value: Any, kind: str) -> bool:
     """Whether a JSON value is of a JSON type; 2.0 is an integer, True is not."""
     if kind == "integer":
@@ -85,12 +72,8 @@ def _is(value: Any, kind: str) -> bool:
         return type(value) in (int, float)
     kinds = {"string": str, "boolean": bool, "array": list, "object": dict}
     return value is None if kind == "null" else type(value) is kinds[kind]
-''',
-        (),
-        (),
-    ),
-    "_same": (
-        '''
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal; True is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
@@ -103,12 +86,8 @@ def _same(one: Any, other: Any) -> bool:
             _same(value, other[name]) for name, value in one.items()
         )
     return one == other
-''',
-        (),
-        (),
-    ),
-    "_json": (
-        '''
+
+
 def _json(value: Any, depth: int = 0) -> Any:
     """A copy of a value as plain JSON: exact types, finite numbers, keys that are text."""
     kind = type(value)
@@ -127,34 +106,22 @@ def _json(value: Any, depth: int = 0) -> Any:
     if depth < 50 and kind in objects and all(type(key) is str for key in value):
         return {_json(key): _json(item, depth + 1) for key, item in value.items()}
     raise ValueError(f"a {kind.__name__} that is no JSON value: {value!r:.80}")
-''',
-        (),
-        ("import math", "from collections import Counter, OrderedDict, defaultdict"),
-    ),
-    "_number": (
-        '''
+
+
 def _number(value: Any) -> Any:
     """A finite number; a text that was repeated or filled in is an error."""
     if not isinstance(value, int | float):
         raise TypeError(f"expected a number, got {value!r:.80}")
     return _json(value)
-''',
-        ("_json",),
-        (),
-    ),
-    "_arithmetic": (
-        '''
+
+
 def _arithmetic(value: Any) -> Any:
     """A number in the middle of a sum; a text that was repeated is an error."""
     if not isinstance(value, int | float):
         raise TypeError(f"expected a number, got {value!r:.80}")
     return value
-''',
-        (),
-        (),
-    ),
-    "_power": (
-        '''
+
+
 def _power(base: Any, exponent: Any) -> Any:
     """A power that is a real number, with an exponent of at most 64."""
     if abs(exponent) > 64:
@@ -163,45 +130,29 @@ def _power(base: Any, exponent: Any) -> Any:
     if type(result) is complex:
         raise ValueError(f"{base!r} to the power of {exponent!r} is not real")
     return result
-''',
-        (),
-        (),
-    ),
-    "_sequence": (
-        '''
+
+
 def _sequence(value: Any) -> Any:
     """A text or a list, as what has `count` and `index`."""
     if not isinstance(value, str | list):
         raise TypeError(f"expected a text or a list, got {value!r:.80}")
     return value
-''',
-        (),
-        (),
-    ),
-    "_round": (
-        '''
+
+
 def _round(rounds: int, bound: int, head: str) -> int:
     """The number of the next round of a loop; one too many is an error."""
     if rounds >= bound:
         raise RuntimeError(f"the loop at {head} ran more than {bound} rounds")
     return rounds + 1
-''',
-        (),
-        (),
-    ),
-    "_list": (
-        '''
+
+
 def _list(value: Any) -> list[Any]:
     """A list to go through; a text or an object is an error."""
     if not isinstance(value, list):
         raise TypeError(f"expected a list, got {value!r:.80}")
     return value
-''',
-        (),
-        (),
-    ),
-    "_at": (
-        '''
+
+
 def _at(value: Any, *path: str | int) -> Any:
     """What a path of keys and indexes leads to; an index goes into lists only."""
     for step in path:
@@ -209,33 +160,38 @@ def _at(value: Any, *path: str | int) -> Any:
             raise TypeError(f"nothing at {step!r} in {value!r:.80}")
         value = value[step]
     return value
-''',
-        (),
-        (),
-    ),
+'''
+_MODULES = {
+    "math": "import math",
+    **{name: f"from collections import {name}" for name in ("Counter", "OrderedDict", "defaultdict")},
+    **{name: f"from collections.abc import {name}" for name in ("Callable", "Mapping")},
 }
-"""For each function its source, the functions that it calls, and the imports that it needs."""
-
-NAMES = frozenset(FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
+_FUNCTIONS = {node.name: node for node in ast.parse(_SOURCE).body if isinstance(node, ast.FunctionDef)}
+_READ = {
+    name: {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
+    for name, function in _FUNCTIONS.items()
+}
+NAMES = frozenset(_FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
 
 
 def needed(used: Iterable[str]) -> list[str]:
-    """The functions that are used, and those that they use, in the order of the table."""
+    """The functions that are used, and those that they use, in the order of the source."""
     found: set[str] = set()
     todo = list(used)
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            todo += FUNCTIONS[name][1]
-    return [name for name in FUNCTIONS if name in found]
+            todo += [other for other in _READ[name] if other in _FUNCTIONS]
+    return [name for name in _FUNCTIONS if name in found]
 
 
-def source_of(names: Iterable[str]) -> list[str]:
-    """The source of functions, one text for each."""
-    return [FUNCTIONS[name][0].strip("\n") for name in names]
+def source_of(name: str) -> Sequence[str]:
+    """The lines of a function."""
+    function = _FUNCTIONS[name]
+    return _SOURCE.splitlines()[function.lineno - 1 : function.end_lineno]
 
 
 def imports_of(names: Iterable[str]) -> set[str]:
     """The import lines that functions need."""
-    return {line for name in names for line in FUNCTIONS[name][2]}
+    return {line for name in names for word, line in _MODULES.items() if word in _READ[name]}

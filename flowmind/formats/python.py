@@ -1,20 +1,25 @@
-"""Workflows as Python source: one function with real ifs and loops, standard library only.
+"""Workflows as Python: a function with ifs and loops as a person would write it, and a stub for each tool.
 
-The function takes the inputs under their own names, the tools as a mapping of callables, and, if a model is asked,
-`llm`. It gives the answer that a run gives, and raises where a run fails: inputs and arguments are checked against
-their schemas, tools get copies and give plain JSON, loops count their rounds.
+The function gives the same answers as a run. The strict form also fails where a run fails: it checks inputs and
+arguments against their schemas, passes copies to tools, takes plain JSON from them, and counts rounds. A third form is
+the code style of FlowBench, which has no type hints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from flowmind.formats.fidelity import Export, Note
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.pycode import (
     IMPORTED,
     Code,
     Names,
     about,
+    asks_model,
+    called_with,
+    comprehension,
     documented_tools,
     field_of,
     hint,
@@ -25,18 +30,25 @@ from flowmind.formats.pycode import (
     outputs_of,
     paragraphs,
     read_in,
-    report,
     require_sound,
     required_of,
     shared_notes,
-    tools_of,
+    specs_for,
 )
-from flowmind.formats.pyexpr import Expr, as_truth, both, clause, test_of
-from flowmind.formats.pylayout import INDENT, Comprehension, Group, Source, constant, docstring, flat, statement
+from flowmind.formats.pyexpr import Expr, as_truth, both, test_of
+from flowmind.formats.pylayout import (
+    INDENT,
+    WIDTH,
+    Group,
+    Source,
+    constant,
+    docstring,
+    flat,
+    statement,
+)
 from flowmind.formats.pylayout import text as string
 from flowmind.workflow.checking import node_reads
 from flowmind.workflow.document import (
-    DEFAULT_BOUND,
     Assign,
     Condition,
     Edge,
@@ -47,20 +59,40 @@ from flowmind.workflow.document import (
     Node,
     Start,
     ToolNode,
+    Var,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, nested
+from flowmind.workflow.graph import Flow, analyse
+from flowmind.workflow.nesting import (
+    Again,
+    Block,
+    Do,
+    If,
+    Item,
+    Leave,
+    Loop,
+    Return,
+    guard_of,
+    loop_counters,
+    readable,
+    rounds_of,
+)
+from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
+Form = Literal["clean", "strict", "untyped"]
 _RAISES = (
     "Exception: Where a run of the workflow fails: an input or argument that does not fit, an error of a tool or an "
     "expression, a loop beyond its bound."
 )
 
 
-def to_python(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
-    """A workflow as the source of a Python module with one public function.
+def to_python(workflow: Workflow, specs: Mapping[str, ToolSpec], strict: bool = False) -> Export:
+    """A workflow as the source of a Python module that needs the standard library only.
+
+    The module has one function for the workflow, and a function without a body for each tool: fill these in, or use
+    `to_function`. The strict module has no stubs: its function takes `tools`, a mapping of callables, and `llm`, if
+    the workflow asks a model.
 
     Tools get JSON values as they are. A sandbox of functions would turn them into what the functions are annotated
     with (2.0 into 2 for an int, an object into a pydantic model), and dates in results into texts.
@@ -68,52 +100,111 @@ def to_python(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     Args:
         workflow: A workflow that passes `check`.
         specs: The tools by name. Arguments of a tool without a spec are not checked.
+        strict: Whether the module checks what a run checks, and raises where a run fails.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
     """
     require_sound(workflow, specs)
-    writer = _Writer(workflow, specs)
-    text = writer.module()
-    return Export(text, report(workflow, writer.notes()))
+    writer = PythonWriter(workflow, specs, "strict" if strict else "clean")
+    return Export(writer.module(), report(["inputs"], workflow, writer.notes()))
 
 
-def python_names(workflow: Workflow) -> dict[str, str]:
-    """The parameters of the function that `to_python` writes, by the inputs' names; `""` gives the function's name."""
-    writer = _Writer(workflow, {})
-    return {"": writer.function, **writer.parameters}
+def to_function(
+    workflow: Workflow,
+    tools: Mapping[str, Callable[..., Any]],
+    llm: Callable[[str], str] | None = None,
+    specs: Mapping[str, ToolSpec] | None = None,
+    strict: bool = False,
+) -> Callable[..., Any]:
+    """The function of the module that `to_python` writes, with tools in the place of its stubs.
+
+    It takes the inputs as keyword arguments, by the names that the workflow gives them.
+
+    Args:
+        workflow: A workflow that passes `check`.
+        tools: Plain functions by the names of the tools.
+        llm: Answers a prompt with text, for `llm` nodes.
+        specs: The tools' specs, if not those of the functions' own signatures.
+        strict: As for `to_python`.
+
+    Raises:
+        InvalidWorkflow: If the workflow does not pass `check`.
+        InputError: If a tool is missing, or `llm` for a workflow that asks a model.
+    """
+    known = specs_for(workflow, tools, llm, specs)
+    require_sound(workflow, known)
+    writer = PythonWriter(workflow, known, "strict" if strict else "clean")
+    scope: dict[str, Any] = {"__name__": writer.function}
+    exec(compile(writer.module(), f"<{writer.function}>", "exec", dont_inherit=True), scope)
+    more = called_with(workflow, tools, llm) if strict else {}
+    if not strict:
+        scope.update({stub: tools[tool] for tool, stub in writer.tools.items()} | {writer.llm: llm})
+
+    def function(**inputs: Any) -> Any:
+        named = {writer.parameters.get(name, name): value for name, value in inputs.items()}
+        return scope[writer.function](**named, **more)
+
+    return function
 
 
-class _Writer:
-    def __init__(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
+class PythonWriter:
+    """Writes a workflow as Python in one of its forms."""
+
+    def __init__(self, workflow: Workflow, specs: Mapping[str, ToolSpec], form: Form) -> None:
         self.workflow = workflow
         self.specs = specs
+        self.strict = form == "strict"
+        self.typed = form != "untyped"
         self.flow: Flow = analyse(workflow)
-        self.function = Names(IMPORTED).fresh(module_name(workflow))
-        names = Names([*IMPORTED, "tools", "llm"])
-        self.names = names
+        self.asks = asks_model(workflow)
+        self.name_all()
+        self.code = Code(workflow, self.names, self.strict)
+        self.loops = loop_counters(self.flow)
+        self.counters: dict[int, str] = {}
+        for number in sorted({loop.number for loop in self.loops.values()}):
+            self.counters[number] = self.names.fresh("rounds" if not number else f"rounds_{number + 1}")
+        self.step = self.names.fresh("step")
+        self.block = readable(workflow)
+
+    def line(self, depth: int, source: Source, head: str = "", tail: str = "") -> list[str]:
+        """Writes a statement; FlowBench's style keeps it on one line."""
+        return statement(depth, source, head, tail) if self.typed else [INDENT * depth + head + flat(source) + tail]
+
+    def name_all(self) -> None:
+        """Names of Python for the function, its parameters, variables and tools; a stub keeps the tool's name."""
+        workflow = self.workflow
+        names = self.names = Names([*IMPORTED, *(["tools", "llm"] if self.strict else [])])
+        self.tools: dict[str, str] = {}
+        if not self.strict:
+            self.llm = names.fresh("llm") if self.asks else "llm"
+            self.tools = {tool: names.fresh(tool) for tool in workflow.tool_names}
+        self.function = Names([*IMPORTED, *self.tools.values(), "llm"]).fresh(module_name(workflow))
         self.parameters = {name: names.of(name) for name in workflow.input_names}
         self.read = read_in(workflow)
         for node in workflow.nodes:
             for output in outputs_of(node):
                 names.of(output, output if output in self.read else f"_{output}")
-        self.tools = {tool: names.fresh(f"{tool}_tool" if tool in names.taken else tool) for tool in tools_of(workflow)}
-        self.code = Code(workflow, names)
-        self.counters: dict[Edge, str] = {}
-        for edge in self.flow.back_edges:
-            self.counters[edge] = names.fresh("rounds" if not self.counters else f"rounds_{len(self.counters) + 1}")
-        self.step = names.fresh("step")
-        self.block = nested(workflow)
+        if self.strict:
+            self.llm = "llm"
+            self.tools = {
+                tool: names.fresh(f"{tool}_tool" if tool in names.taken else tool) for tool in workflow.tool_names
+            }
 
     def notes(self) -> list[Note]:
-        notes = shared_notes(self.workflow, self.specs)
+        """Notes on what the strict or the clean form does not keep."""
+        notes = shared_notes(self.workflow, self.specs) if self.strict else []
         if self.block is None:
             notes += [
-                Note(part=edge.label, note="the graph is no nested code: a loop goes from node to node by name")
+                Note(part=edge.label, note="the graph has no nested form: a loop goes from node to node by name")
                 for edge in self.workflow.edges
             ]
         if renamed := [f"{name} is {new}" for name, new in self.parameters.items() if name != new]:
             notes.append(Note(part="names", note=f"parameters are renamed: {', '.join(renamed)}"))
+        if not self.strict:
+            noted = {note.part for note in notes}
+            notes += [note for note in self.bounds() if note.part not in noted]
+            return [*notes, Note(part="checks", note="inputs, arguments, results and limits: --strict checks them")]
         about_inputs: list[str] = []
         if self.workflow.inputs.get("additionalProperties", True) is not False:
             about_inputs.append("an input that the schema does not name is an error")
@@ -123,67 +214,139 @@ class _Writer:
             about_inputs.append("each input is checked for itself, not all of them together")
         return notes + ([Note(part="inputs", note="; ".join(about_inputs))] if about_inputs else [])
 
+    def bounds(self) -> list[Note]:
+        """The bounds of loops that the clean form does not keep."""
+        stated = "its bound stands in a comment"
+        return [
+            Note(
+                part=edge.label, note=f"its bound of {loop.bound} rounds is not said" if edge.bound is None else stated
+            )
+            for edge, loop in self.loops.items()
+        ]
+
     def module(self) -> str:
-        lines = [*self.header(), *self.opening(), *self.body()]
-        helpers = self.code.helpers(self.specs)
-        imports = {"from typing import Any", *self.code.imports(), *imports_of_hints(self.header())}
-        return module(imports, [*lines, *helpers], f"The workflow {self.workflow.name}, as Python.")
+        """The source of the module."""
+        stubs = [] if self.strict else self.stubs()
+        lines = [*self.header(), *self.opening(), *self.body(), *stubs]
+        lines += self.code.helpers(self.specs)
+        if not self.typed:
+            return module(self.code.imports(), lines)
+        code = [line for line in lines if "Any" in line or "[" in line]
+        imports = {"from typing import Any", *self.code.imports(), *imports_of_hints(code)}
+        return module(imports, lines, f"The workflow {self.workflow.name}, as Python.")
 
     def header(self) -> list[str]:
+        """The first line of the function, with its parameters."""
         required = required_of(self.workflow)
-        parts: list[Source] = [f"{self.parameters[name]}: {hint(field_of(self.workflow, name))}" for name in required]
+        parts: list[Source] = [
+            self.parameter(self.parameters[name], field_of(self.workflow, name)) for name in required
+        ]
         for name in self.workflow.input_names:
             if name not in required:
-                kind = hint(field_of(self.workflow, name))
-                kind = kind if kind == "Any" or kind.endswith("None") else f"{kind} | None"
-                parts.append(f"{self.parameters[name]}: {kind} = None")
-        if self.tools or self.asks:
-            parts.append("*")
-        if self.tools:
-            parts.append("tools: Mapping[str, Callable[..., Any]]")
-        if self.asks:
-            parts.append("llm: Callable[[str], str]")
-        return statement(0, Group("(", tuple(parts), ")"), f"def {self.function}", " -> Any:")
+                field = field_of(self.workflow, name)
+                parts.append(self.optional(self.parameters[name], field, {} if self.strict else field))
+        if self.strict:
+            parts += ["*"] if self.tools or self.asks else []
+            parts += ["tools: Mapping[str, Callable[..., Any]]"] if self.tools else []
+            parts += ["llm: Callable[[str], str]"] if self.asks else []
+        tail = " -> Any:" if self.typed else ":"
+        return self.line(0, Group("(", tuple(parts), ")"), f"def {self.function}", tail)
 
-    @property
-    def asks(self) -> bool:
-        return any(isinstance(node, LLMNode) for node in self.workflow.nodes)
+    def parameter(self, name: str, schema: Any) -> str:
+        """A parameter that must be given."""
+        return f"{name}: {hint(schema)}" if self.typed else name
+
+    def optional(self, name: str, schema: Any, field: Mapping[str, Any]) -> Source:
+        """A parameter that may be left out; its default is `None`, but for a constant that `field` has."""
+        default = field.get("default")
+        default = None if isinstance(default, list | dict) else default
+        if not self.typed:
+            return f"{name}={flat(constant(default))}"
+        kind = hint(schema)
+        kind = kind if kind == "Any" or kind.endswith("None") or default is not None else f"{kind} | None"
+        return f"{name}: {kind} = {flat(constant(default))}"
 
     def opening(self) -> list[str]:
-        """The docstring and what is done with inputs and tools before the first node."""
-        lines = about(self.workflow)
-        described: list[str] = []
-        for name in self.workflow.input_names:
-            note = " ".join(str(field_of(self.workflow, name).get("description", "")).split()) or "An input."
-            other = f" (The input {name!r}.)" if self.parameters[name] != name else ""
-            described += paragraphs(f"    {self.parameters[name]}: {note}{other}", " " * 8)
-        if self.tools:
-            described += ["    tools: Functions by name; each is called with named arguments:"]
-            described += documented_tools(self.workflow, self.specs, " " * 8)
-        if self.asks:
-            described += ["    llm: Answers a prompt with text."]
-        if described:
-            lines += ["", "Args:", *described]
-        lines += ["", "Raises:"]
-        lines += paragraphs(f"{INDENT}{_RAISES}", INDENT * 2)
-        found = docstring(1, lines)
+        """The docstring, and what is done with inputs and tools before the first node."""
+        lines = self.docstring()
         required = required_of(self.workflow)
         for name in self.workflow.input_names:
             parameter = self.parameters[name]
-            source = Group(f"{self.code.use('_input')}(", (string(name), parameter), ")")
-            if name in required:
-                found += statement(1, source, f"{parameter} = " if name in self.read else "")
-            elif name in self.workflow.input_defaults:
-                default = constant(self.workflow.input_defaults[name])
-                found += [f"{INDENT}if {parameter} is None:", *statement(2, default, f"{parameter} = ")]
-                found += statement(1, source, f"{parameter} = " if name in self.read else "")
-            else:
-                found += [f"{INDENT}if {parameter} is not None:", *statement(2, source)]
+            default = self.workflow.input_defaults.get(name)
+            preset = name in self.workflow.input_defaults and (self.strict or isinstance(default, list | dict))
+            checked = Group(f"{self.code.use('_input')}(", (string(name), parameter), ")") if self.strict else parameter
+            if preset:
+                lines += [f"{INDENT}if {parameter} is None:", *self.line(2, constant(default), f"{parameter} = ")]
+            if self.strict and not preset and name not in required:
+                lines += [f"{INDENT}if {parameter} is not None:", *self.line(2, checked)]
+            elif self.strict:
+                lines += self.line(1, checked, f"{parameter} = " if name in self.read else "")
+        for tool, name in self.tools.items() if self.strict else ():
+            lines += self.line(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
+        return [*lines, ""] if self.strict and (self.parameters or self.tools) else lines
+
+    def described_inputs(self) -> Iterable[tuple[str, str]]:
+        """The parameters that have a description, with it."""
+        for name in self.workflow.input_names:
+            note = " ".join(str(field_of(self.workflow, name).get("description", "")).split())
+            other = f" (The input {name!r}.)" if self.parameters[name] != name else ""
+            if note or other or self.strict:
+                yield self.parameters[name], f"{note or 'An input.'}{other}"
+
+    def docstring(self) -> list[str]:
+        """The description of the workflow and its inputs; in the strict form also the tools and the errors."""
+        inputs = list(self.described_inputs())
+        if not self.typed:
+            lines = [*self.workflow.description.strip().splitlines(), *(f"{name}: {note}" for name, note in inputs)]
+            return docstring(1, lines) if lines else []
+        described = [line for name, note in inputs for line in paragraphs(f"{INDENT}{name}: {note}", INDENT * 2)]
+        if self.strict and self.tools:
+            described += [f"{INDENT}tools: Functions by name; each is called with named arguments:"]
+            described += documented_tools(self.workflow, self.specs, INDENT * 2)
+        if self.strict and self.asks:
+            described += [f"{INDENT}llm: Answers a prompt with text."]
+        lines = [*about(self.workflow), *(["", "Args:", *described] if described else [])]
+        raises = ["", "Raises:", *paragraphs(f"{INDENT}{_RAISES}", INDENT * 2)] if self.strict else []
+        return docstring(1, [*lines, *raises])
+
+    def stubs(self) -> list[str]:
+        """A function for each tool and for the model: what it takes and what it does, without a body."""
+        body = f"{INDENT}raise NotImplementedError" if self.typed else f"{INDENT}..."
+        lines: list[str] = []
         for tool, name in self.tools.items():
-            found += statement(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
-        return [*found, ""] if self.parameters or self.tools else found
+            spec = self.specs.get(tool) or self.unknown(tool)
+            about = [spec.description.partition("\n")[0]]
+            note = str(spec.returns.get("description", ""))
+            if note and self.typed:
+                about += ["", "Returns:", *paragraphs(f"    {note}", " " * 4)]
+            elif note:
+                about.append(f"Returns {type_label(spec.returns)}: {note}")
+            tail = f" -> {hint(spec.returns)}:" if self.typed else ":"
+            lines += ["", "", *self.line(0, Group("(", self.taken(spec), ")"), f"def {name}", tail)]
+            lines += docstring(1, about) if any(about) else []
+            lines.append(body)
+        if self.asks:
+            lines += ["", "", f"def {self.llm}(prompt{': str) -> str' if self.typed else ')'}:"]
+            lines += [*docstring(1, ["Answers a prompt with text."]), body]
+        return lines
+
+    def unknown(self, tool: str) -> ToolSpec:
+        """A spec for a tool without one, from the arguments of its calls."""
+        calls = [step for step in self.workflow.every_node if isinstance(step, ToolNode) and step.tool == tool]
+        names = list(dict.fromkeys(name for step in calls for name in step.args))
+        return ToolSpec(name=tool, parameters={"properties": {name: {} for name in names}, "required": names})
+
+    def taken(self, spec: ToolSpec) -> tuple[Source, ...]:
+        """The parameters of a stub; those whose names Python does not take are taken together."""
+        fields: Mapping[str, Any] = spec.parameters.get("properties", {})
+        names = [name for name in fields if name.isidentifier() and not keyword.iskeyword(name)]
+        required = [self.parameter(name, fields[name]) for name in names if name in spec.required]
+        rest = [self.optional(name, fields[name], fields[name]) for name in names if name not in spec.required]
+        others = "**others: Any" if self.typed else "**others"
+        return (*required, *rest, *([others] if len(names) < len(fields) else []))
 
     def body(self) -> list[str]:
+        """The nodes as lines."""
         return self.states() if self.block is None else self.items(self.block, 1, False)
 
     def inside(self, block: Block, depth: int, looping: bool) -> list[str]:
@@ -209,7 +372,7 @@ class _Writer:
             case Do(node=node):
                 return self.node(node, depth)
             case Return(node=node):
-                return statement(depth, self.code.binding(node.output), "return ")
+                return self.line(depth, self.code.binding(node.output), "return ")
             case Leave():
                 return [INDENT * depth + "break"]
             case Again(edge=edge):
@@ -220,45 +383,46 @@ class _Writer:
                 return self.branch(item, depth, looping)
 
     def count(self, edge: Edge, depth: int) -> list[str]:
-        """What a back edge does: it counts, and loops inside begin anew."""
-        counter, bound, margin = self.counters[edge], edge.bound or DEFAULT_BOUND, INDENT * depth
-        problem = f"the loop at {edge.target} ran more than {bound} rounds"
+        """The strict form counts the round of a back edge, and sets the counters of inner loops to zero."""
+        if not self.strict:
+            return []
+        number, head, bound, inner = self.loops[edge]
+        counter, margin = self.counters[number], INDENT * depth
         lines = [f"{margin}{counter} += 1", f"{margin}if {counter} > {bound}:"]
-        lines += statement(depth + 1, Group("RuntimeError(", (string(problem),), ")"), "raise ")
-        return lines + [f"{margin}{self.counters[inner]} = 0" for inner in self.inner(edge)]
-
-    def inner(self, edge: Edge) -> list[Edge]:
-        """The loops with the same first node that lie inside a loop."""
-        nodes = loop_nodes(self.flow.order, edge)
-        shared = [other for other in self.flow.back_edges if other.target == edge.target and other != edge]
-        return [other for other in shared if loop_nodes(self.flow.order, other) < nodes]
+        problem = f"the loop at {head} ran more than {bound} rounds"
+        lines += self.line(depth + 1, Group("RuntimeError(", (string(problem),), ")"), "raise ")
+        return lines + [f"{margin}{self.counters[other]} = 0" for other in inner]
 
     def begin(self, head: str, depth: int) -> list[str]:
-        """Loops that are entered count from zero."""
-        return [f"{INDENT * depth}{name} = 0" for edge, name in self.counters.items() if edge.target == head]
+        """The strict form sets the counters of a loop to zero where it is entered."""
+        numbers = sorted({loop.number for loop in self.loops.values() if loop.head == head and self.strict})
+        return [f"{INDENT * depth}{self.counters[number]} = 0" for number in numbers]
 
     def loop(self, loop: Loop, depth: int) -> list[str]:
         lines = self.begin(loop.head, depth)
-        match loop.body:
-            case (If(node=node, then=then, otherwise=(Leave(),)), *rest):
-                head, body = self.test(node), (*then, *rest)
-            case (If(node=node, then=(Leave(),), otherwise=otherwise), *rest):
-                head, body = self.test(node, True), (*otherwise, *rest)
-            case body:
-                head = Expr("True")
-        return [*lines, *statement(depth, head.source, "while ", ":"), *self.inside(body, depth + 1, True)]
+        guard = guard_of(loop.body)
+        head = self.test(guard.node, guard.negated) if guard else Expr("True")
+        body = guard.body if guard else loop.body
+        lines += self.line(depth, head.source, "while ", ":")
+        if not self.strict and len(bounds := {edge.bound for edge in rounds_of(loop.body)} - {None}) == 1:
+            lines = _commented(lines, f"at most {bounds.pop()} times", INDENT * depth)
+        return [*lines, *self.inside(body, depth + 1, True)]
 
     def test(self, node: Condition, negated: bool = False) -> Expr:
         return test_of(node.expr, self.code.scope, negated)
 
     def branch(self, item: If, depth: int, looping: bool) -> list[str]:
-        """An if, with `and` for one inside another, `elif`, and no `else` behind what has left."""
+        """Writes an `if`: nested ones become `and` or `elif`, and an arm that leaves needs no `else`."""
+        if looping and not self.strict:
+            item = If(item.node, _without_again(item.then), _without_again(item.otherwise))
         match item:
             case If(node=node, then=(Return(node=End(output=Literal_(value=bool(yes)))),),
                     otherwise=(Return(node=End(output=Literal_(value=bool(no)))),)) if yes is not no:  # fmt: skip
-                return statement(depth, as_truth(self.test(node, no)), "return ")
+                return self.line(depth, as_truth(self.test(node, no)), "return ")
+            case If(then=(), otherwise=()) if not self.strict:
+                return []
             case If(node=node, then=(), otherwise=()):
-                return statement(depth, self.test(node).source, "_ = ")
+                return self.line(depth, self.test(node).source, "_ = ")
             case If(node=node, then=(), otherwise=otherwise):
                 test, then, otherwise = self.test(node, True), otherwise, ()
             case If(node=node, then=then, otherwise=otherwise):
@@ -267,13 +431,15 @@ class _Writer:
             inner = then[0]
             test = both(test, self.test(inner.node, not inner.then))
             then = inner.then or inner.otherwise
-        lines = statement(depth, test.source, "if ", ":")
+        lines = self.line(depth, test.source, "if ", ":")
         leaves = _leaves(then)
         lines += self.inside(then, depth + 1, looping)
         if leaves:
             return lines + self.items(otherwise, depth, looping)
         if len(otherwise) == 1 and isinstance(otherwise[0], If):
             rest = self.branch(otherwise[0], depth, looping)
+            if not rest:
+                return lines
             if rest[0].startswith(f"{INDENT * depth}if ") and _one_statement(rest, depth):
                 return [*lines, f"{INDENT * depth}el{rest[0].lstrip()}", *rest[1:]]
         return [*lines, *self.otherwise(otherwise, depth, looping)]
@@ -289,7 +455,7 @@ class _Writer:
             case Assign():
                 return self.set(node.output, self.code.value(node), depth)
             case LLMNode():
-                return self.set(node.output, self.code.prompt(node, "llm"), depth)
+                return self.set(node.output, self.code.prompt(node, self.llm), depth)
             case Map():
                 return self.map(node, depth)
             case _:
@@ -297,34 +463,38 @@ class _Writer:
 
     def set(self, output: str, source: Source, depth: int) -> list[str]:
         name = self.names.of(output)
-        return [] if source == name else statement(depth, source, f"{name} = ")
+        return [] if source == name else self.line(depth, source, f"{name} = ")
 
     def map(self, node: Map, depth: int) -> list[str]:
         item, over = self.names.of(node.item), self.code.list_of(node.over)
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
-        if not node.body:
-            if where is None and collect == item:
-                return self.set(node.output, over if over.startswith(("_list(", "[")) else f"list({over})", depth)
-            tests = () if where is None else (f"if {clause(where)}",)
-            clauses = (flat(collect), f"for {item} in {over}", *tests)
-            return self.set(node.output, Comprehension(clauses), depth)
+        match node.body:
+            case ():
+                return self.set(node.output, comprehension(collect, item, over, where), depth)
+            case (ToolNode(tool=tool, args=args, output=result),) if node.collect == Var(var=result):
+                call = self.code.call(self.tools[tool], args)
+                lines = self.set(node.output, comprehension(call, item, over, where), depth)
+                if all(len(line) <= WIDTH for line in lines):
+                    return lines
+            case _:
+                pass
         output = self.names.of(node.output)
         # The list may be read under the name that the result gets.
-        found = self.names.fresh(f"{output}_found") if node.output in node_reads(node) else output
-        lines = statement(depth, "[]", f"{found} = ")
-        lines += statement(depth, over, f"for {item} in ", ":")
+        rows = self.names.fresh(f"{output}_found") if node.output in node_reads(node) else output
+        lines = self.line(depth, "[]", f"{rows} = ")
+        lines += self.line(depth, over, f"for {item} in ", ":")
         inner = depth + 1
         if where is not None:
-            lines += statement(inner, where.source, "if ", ":")
+            lines += self.line(inner, where.source, "if ", ":")
             inner += 1
         for step in node.body:
             lines += self.node(step, inner)
-        lines += statement(inner, Group(f"{found}.append(", (collect,), ")"))
-        return lines if found == output else [*lines, f"{INDENT * depth}{output} = {found}"]
+        lines += self.line(inner, Group(f"{rows}.append(", (collect,), ")"))
+        return lines if rows == output else [*lines, f"{INDENT * depth}{output} = {rows}"]
 
     def states(self) -> list[str]:
-        """The graph as it is: one loop, in which each node says which comes next."""
+        """Writes a graph without a nested form: a loop over the name of the next node."""
         assert self.flow.start is not None
         lines = self.enter(self.flow.start, *self.flow.order.successors(self.flow.start), depth=1)
         lines += [f"{INDENT}while True:", f"{INDENT * 2}match {self.step}:"]
@@ -337,11 +507,11 @@ class _Writer:
 
     def state(self, node: Node) -> list[str]:
         if isinstance(node, End):
-            return statement(4, self.code.binding(node.output), "return ")
+            return self.line(4, self.code.binding(node.output), "return ")
         if isinstance(node, Condition):
             arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
             return [
-                *statement(4, self.test(node).source, "if ", ":"),
+                *self.line(4, self.test(node).source, "if ", ":"),
                 *self.enter(node.id, self.flow.jumps.get((node.id, arms[True]), arms[True]), depth=5),
                 f"{INDENT * 4}else:",
                 *self.enter(node.id, self.flow.jumps.get((node.id, arms[False]), arms[False]), depth=5),
@@ -349,7 +519,7 @@ class _Writer:
         return [*self.node(node, 4), *self.enter(node.id, *self.flow.order.successors(node.id), depth=4)]
 
     def enter(self, source: str, target: str, depth: int) -> list[str]:
-        """The step from a node to the next."""
+        """Writes the step from a node to the next."""
         for edge in self.flow.back_edges:
             if (edge.source, edge.target) == (source, target):
                 return [*self.count(edge, depth), f"{INDENT * depth}{self.step} = {string(target)}"]
@@ -359,6 +529,11 @@ class _Writer:
 def _plain(item: If) -> bool:
     """Whether an if has one arm only and can become part of the one around it."""
     return bool(item.then) != bool(item.otherwise)
+
+
+def _without_again(block: Block) -> Block:
+    """A block at the end of a loop's body without the jump to the next round, which follows anyway."""
+    return block[:-1] if block and isinstance(block[-1], Again) else block
 
 
 def _leaves(block: Block) -> bool:
@@ -372,3 +547,10 @@ def _one_statement(lines: Sequence[str], depth: int) -> bool:
         line.startswith((margin + INDENT, f"{margin}elif ", f"{margin}else:", f"{margin})"))
         for line in lines[1:]
     )  # fmt: skip
+
+
+def _commented(lines: Sequence[str], comment: str, margin: str) -> list[str]:
+    """Lines with a comment: behind the only one of them, where there is room for it, or above."""
+    if len(lines) == 1 and len(lines[0]) + len(comment) + 4 <= WIDTH:
+        return [f"{lines[0]}  # {comment}"]
+    return [f"{margin}# {comment[0].upper()}{comment[1:]}.", *lines]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
+from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.layout import Box, Layout, Point, Route, lay_out
-from flowmind.workflow.describing import describe, describe_node
-from flowmind.workflow.document import Edge, Map, Node, Start, Workflow, show_binding
+from flowmind.workflow.describing import MAX_LITERAL, describe, describe_node
+from flowmind.workflow.document import Edge, Literal_, Map, Node, Start, Workflow, bindings, show_binding
+from tools_registry.specs.spec import ToolSpec
 
 _ADVANCE = 7.23
 """The width of a character of the fixed-width font at its size of 12."""
@@ -22,9 +24,9 @@ _MOST_LINES = 7
 _CORNER = 6.0
 _TIP = 7.0
 _NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document can hold."""
+"""Characters that XML does not allow."""
 _NAMES = {"condition": "if", "assign": "set", "llm": "model"}
-"""What a drawing calls a kind of node, if not by its name."""
+"""The kinds of nodes that a drawing gives another name."""
 
 STYLE = (
     ".flow{color:CanvasText;color:var(--flow-ink,CanvasText);font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"
@@ -45,6 +47,19 @@ STYLE = (
 )
 """The style of a drawing: a page that shows many of them gives it once, and may set the variables --flow-ink,
 --flow-node, --flow-accent and --flow-ground."""
+
+
+def to_drawing(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
+    """An SVG file, drawn from the graph edge for edge."""
+    cut = {
+        node.id
+        for node in workflow.nodes
+        for binding in bindings(node)
+        if isinstance(binding, Literal_) and len(show_binding(binding)) > MAX_LITERAL
+    }
+    notes = [Note(part=name, note="a long constant is cut") for name in sorted(cut)]
+    lost = [Note(part="inputs", note="only their names are drawn")]
+    return Export(to_svg(workflow), report([], workflow, notes, lost))
 
 
 def to_svg(workflow: Workflow, styled: bool = True) -> str:
@@ -95,7 +110,7 @@ def _head(workflow: Workflow, placed: Layout, styled: bool) -> list[str]:
 
 
 class _Card:
-    """A node as it is drawn: a box with its name and its text; without a node, a name that no node has."""
+    """The box of a node with its name and text, or of an id that an edge has and no node."""
 
     def __init__(self, id: str, node: Node | None, workflow: Workflow) -> None:
         self.id = id
@@ -181,7 +196,7 @@ def _edge(edge: Edge, route: Route, source: Box) -> str:
 
 
 def _label(text: str, start: Point, source: Box) -> str:
-    """What stands beside an edge, on the side away from the others that leave its source."""
+    """The label of an edge, on the side away from the other edges of its source."""
     x, y = start
     left = x < source.x + source.width / 2 - 1
     place = f'x="{_n(x - 5)}" text-anchor="end"' if left else f'x="{_n(x + 5)}"'
@@ -223,7 +238,7 @@ def _lines(lines: Sequence[str], x: float, y: float, kind: str = "") -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A text in a few lines; what is too long is cut, and stands whole in the node's title."""
+    """Wraps a text into a few lines; a longer text is cut here, and complete in the node's title."""
     lines = textwrap.wrap(text, _COLUMNS, break_on_hyphens=False) or [""]
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1]} …"]
 

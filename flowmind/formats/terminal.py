@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from flowmind.base.errors import InputError
+from flowmind.formats.notation import shortened
 from flowmind.workflow.describing import describe_node
 from flowmind.workflow.document import Condition, Edge, End, LLMNode, Map, Node, Start, Workflow
 from flowmind.workflow.graph import analyse
@@ -43,9 +44,7 @@ def to_terminal(workflow: Workflow, width: int = 100) -> str:
         node = workflow.by_id[name]
         text = f"{_symbol(node)} {describe_node(node, workflow)}{_ways(workflow, node, rows)}"
         room = max(_MIN_TEXT, width - gutter)
-        lines.append(
-            _gutter(workflow, rows, rails, row, gutter) + (text if len(text) <= room else text[: room - 1] + "…")
-        )
+        lines.append(_gutter(workflow, rows, rails, row, gutter) + shortened(text, room))
         if row + 1 < len(rows):
             below = [edge for edge in workflow.after(name) if rows[edge.target] == row + 1 and edge not in rails]
             lines.append(_between(rows, rails, row, gutter) + ("│" if below else ""))
@@ -53,7 +52,7 @@ def to_terminal(workflow: Workflow, width: int = 100) -> str:
 
 
 def _order(workflow: Workflow) -> list[str]:
-    """The nodes from the start on, each arm in one piece where that can be; what nothing leads to comes last."""
+    """The nodes from the start on, an arm in one piece if possible; unreachable nodes come last."""
     flow = analyse(workflow)
     back = {(edge.source, edge.target) for edge in flow.back_edges}
     done: list[str] = []
@@ -79,7 +78,7 @@ def _order(workflow: Workflow) -> list[str]:
 
 
 def _behind(workflow: Workflow, name: str, back: set[tuple[str, str]]) -> Iterator[str]:
-    """Where a node leads to, the last first: what is finished last stands first."""
+    """The targets of a node, last first: `_order` reverses the order in which nodes are finished."""
     edges = sorted(workflow.after(name), key=lambda edge: edge.when is not False)
     first = [edge.target for edge in edges if (edge.source, edge.target) not in back]
     if all(edge.when is None for edge in edges):
@@ -156,7 +155,7 @@ def _symbol(node: Node) -> str:
 
 
 def _ways(workflow: Workflow, node: Node, rows: Mapping[str, int]) -> str:
-    """Where a node leads to, in words, where the line below it does not say it: arms, forks, bounds."""
+    """The edges of a node in words, if the line below does not show them: arms, forks, bounds."""
     edges = workflow.after(node.id)
     if (
         len(edges) == 1

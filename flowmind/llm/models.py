@@ -1,8 +1,9 @@
-"""The models by name, and where each is reached. No heavy import: the command line asks this before all else."""
+"""The known models, and the servers that answer for them. The command line imports this first, so it is light."""
 
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import os
 import socket
@@ -26,12 +27,12 @@ class ModelInfo(Record):
     name: str
     kind: Literal["embedded", "vllm", "openai", "endpoint"]
     served_as: tuple[str, ...] = ()
-    """Names under which a server may list it."""
+    """Names under which a server may list the model."""
     note: str = ""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Fields added to each request."""
     reasoning: bool = False
-    """Takes `max_completion_tokens`, and neither temperature nor a stop string."""
+    """Whether requests use `max_completion_tokens` and have neither a temperature nor stop strings."""
 
 
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -56,18 +57,18 @@ KNOWN: dict[str, ModelInfo] = {
 
 
 class Family(Record):
-    """What a server must be told of models of one kind."""
+    """Settings of vLLM for the models of one kind."""
 
     names: str
-    """A regular expression for names of such models, in lower case."""
+    """A regular expression for the names of such models, in lower case."""
     types: tuple[str, ...]
-    """What `model_type` says in their config.json."""
+    """Values of `model_type` in their config.json."""
     tool_parser: str
-    """How vLLM reads their tool calls."""
+    """The name of vLLM's parser for their tool calls."""
     reasoning_parser: str | None = None
-    """How it reads their thinking; models with one have a switch, `enable_thinking` of the chat template."""
+    """The name of vLLM's parser for their thinking, if the chat template has the switch `enable_thinking`."""
     context: int
-    """Tokens of a conversation that they were made for."""
+    """The default context length in tokens."""
 
 
 FAMILIES = (
@@ -83,7 +84,7 @@ FAMILIES = (
 
 
 class Endpoint(Record):
-    """Where a model answers, and what it is called there."""
+    """The address of a model: the server, and the model's name there."""
 
     info: ModelInfo
     base_url: str
@@ -92,15 +93,20 @@ class Endpoint(Record):
 
 
 def find(name: str) -> ModelInfo:
-    """A known model, or an unknown one that is taken as it is to `OPENAI_BASE_URL`."""
+    """The known model of that name. Any other name is passed as it is to the server at `OPENAI_BASE_URL`."""
     return KNOWN.get(name) or ModelInfo(name=name, kind="endpoint")
 
 
 def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpoint:
-    """Finds the server of a model and asks it for its list of models, before anything else starts.
+    """Finds the server of a model and checks that it lists the model.
+
+    Args:
+        name: A known model, or a name that the server knows.
+        base_url: The server's address; by default `OPENAI_BASE_URL`, or the usual address of a known model.
+        timeout: Seconds to connect.
 
     Raises:
-        ModelUnavailable: One line that says how to reach it.
+        ModelUnavailable: If the server does not answer, refuses the key, or lists other models.
     """
     info = find(name)
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or _default_url(info)).rstrip("/")
@@ -108,7 +114,8 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
     if not key and url == OPENAI_URL:
         raise ModelUnavailable(f"model {name!r} needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)")
     try:
-        listed = _list(url, key, timeout)
+        _require_listening(url, timeout)
+        listed = [str(entry["id"]) for entry in model_entries(url, key, _BUSY) if "id" in entry]
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
             raise ModelUnavailable(f"model {name!r}: {url} refuses the OPENAI_API_KEY ({error.code})") from None
@@ -136,21 +143,53 @@ def _advice(info: ModelInfo) -> str:
 
 
 _BUSY = 120.0
-"""Seconds for the reply of a server that takes connections: some answer one request after the other."""
+"""Seconds for the list of models. A server that is busy answers late; one that is absent refuses the connection."""
 
 
-def _list(url: str, key: str, timeout: float) -> list[str]:
-    """The models that a server lists. A server that is there may be busy, so its reply has more time."""
+def _require_listening(url: str, timeout: float) -> None:
+    """Connects to a server and closes the connection, unless a proxy stands in between.
+
+    Raises:
+        OSError: If the server does not accept the connection in time.
+    """
     parts = urllib.parse.urlsplit(url)
-    near = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.hostname and (near or parts.scheme not in urllib.request.getproxies()):
+    if parts.hostname and (is_here(parts.hostname) or parts.scheme not in urllib.request.getproxies()):
         port = parts.port or (443 if parts.scheme == "https" else 80)
         socket.create_connection((parts.hostname, port), timeout).close()
-    request = urllib.request.Request(f"{url}/models", headers={"Authorization": f"Bearer {key or 'none'}"})
-    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open if near else urllib.request.urlopen
-    with ask(request, timeout=_BUSY) as response:
-        body = json.loads(response.read(1_000_000))
+
+
+def is_here(host: str | None) -> bool:
+    """Whether a host name or an address is this machine's loopback."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def opener(url: str) -> urllib.request.OpenerDirector:
+    """Opens URLs through the proxies of the environment, but no URL of this machine."""
+    here = is_here(urllib.parse.urlsplit(url).hostname)
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if here else []))
+
+
+def get_json(url: str, timeout: float, key: str | None = None) -> Any:
+    """The JSON value at a URL, of at most a million bytes.
+
+    Raises:
+        OSError, ValueError, http.client.HTTPException: If there is none.
+    """
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
+    with opener(url).open(request, timeout=timeout) as response:
+        return json.loads(response.read(1_000_000))
+
+
+def model_entries(url: str, key: str, timeout: float) -> list[dict[str, Any]]:
+    """The entries of a server's list of models; none if the answer has another form.
+
+    Raises:
+        OSError, ValueError, http.client.HTTPException: If the server gives no JSON.
+    """
+    body = get_json(f"{url}/models", timeout, key or "none")
     listed = cast(dict[str, Any], body).get("data") if isinstance(body, dict) else None
     entries = cast(list[Any], listed) if isinstance(listed, list) else []
-    known = [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
-    return [str(entry["id"]) for entry in known if "id" in entry]
+    return [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]

@@ -1,14 +1,13 @@
-"""The OpenAI-compatible client: vLLM is a base URL.
+"""A client for OpenAI-compatible servers such as vLLM.
 
-The openai package says where requests go and what they bear, so that its arguments and environment variables mean here
-what they mean everywhere; aiohttp carries them, because that takes a tenth of the time (docs/decisions/0007). In the
-library, only this module imports the two.
+The openai package determines the address and the headers of requests, so that its arguments and environment variables
+have their usual meaning. aiohttp sends the requests, which takes a tenth of the time (docs/decisions/0007). No other
+module of the library imports the two packages.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import os
 import random
@@ -22,8 +21,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
-from flowmind.llm.limiting import FixedLimit, Limit
-from flowmind.llm.models import Endpoint, ModelInfo, find
+from flowmind.llm.limiting import Limit
+from flowmind.llm.models import Endpoint, ModelInfo, find, is_here
 from flowmind.protocols import ChatRequest, Reply
 from flowmind.workflow.graph_tools import FINISH
 from tools_registry.specs.spec import ToolCall
@@ -58,22 +57,22 @@ _RETRIED = {408, 409, 425, 429}
 _OVERLOADED = {408, 429, 503, 504}
 _TOO_LONG = {400, 413}
 _CONTEXT = re.compile(r"context (?:length|window|size)", re.IGNORECASE)
-"""How OpenAI, vLLM and both servers of llama.cpp say that a request does not fit into the model's context."""
+"""Matches the messages of OpenAI, vLLM and both servers of llama.cpp for a request that exceeds the context."""
 _MAX_BODY = 10_000_000
 _IDLE = 4.0
-"""Seconds that an idle connection is kept: fewer than the 5 after which uvicorn, and so vLLM, closes its end."""
+"""Seconds that an idle connection is kept; uvicorn, the server of vLLM, closes its end after 5."""
 
 
 class _Setback(NamedTuple):
-    """An attempt that may be made again."""
+    """A failed attempt that may be repeated."""
 
     problem: str
     wait: float | None = None
-    """Seconds that the server asks to wait."""
+    """Seconds to wait, if the server sent `Retry-After`."""
 
 
 class _Address(NamedTuple):
-    """Where requests go, the headers they bear, and the proxy on the way."""
+    """The URL of requests, their headers, and the proxy."""
 
     url: str
     headers: dict[str, str]
@@ -89,22 +88,22 @@ class _Open(NamedTuple):
 
 
 class OpenAIChat:
-    """A model behind any OpenAI-compatible endpoint.
+    """A model behind an OpenAI-compatible server.
 
     Args:
-        model: The name that the server knows.
-        base_url: Where it answers; without one, `OPENAI_BASE_URL` or OpenAI's own.
-        api_key: Without one, `OPENAI_API_KEY`.
-        concurrency: Requests at once: a number, or a limit that may adapt or be shared with other clients.
-        timeout: Seconds that one attempt may take.
-        deadline: Seconds that a request may take with all its attempts.
-        attempts: How often a request is tried: on 408, 409, 425, 429, 5xx, timeouts, broken connections and bodies
-            that are no completion, with exponential backoff, `Retry-After` heeded.
-        json_mode: Ask the server to constrain replies (for ablations; it costs small models their sense).
+        model: The name of the model on the server.
+        base_url: The address of the server; by default `OPENAI_BASE_URL`, or the API of OpenAI.
+        api_key: The key; by default `OPENAI_API_KEY`. It may be absent if there is a `base_url`.
+        concurrency: Requests in flight: a number, or a limit that may adapt or be shared with other clients.
+        timeout: Seconds for one attempt.
+        deadline: Seconds for a request with all its attempts.
+        attempts: Attempts for a request. It is repeated after 408, 409, 425, 429, 5xx, timeouts, broken connections
+            and bodies that are no completion, with exponential backoff or after the time in `Retry-After`.
+        json_mode: Ask the server to constrain replies. It is meant for ablations: small models answer worse with it.
         native_tools: Send tool schemas and read native tool calls.
-        name: What tables call it, if not `model`.
-        info: What else is known of the model.
-        backoff: Seconds before the second attempt; they double with each.
+        name: The name in tables; by default `model`.
+        info: Properties of the model; by default those of the known model of that name.
+        backoff: Seconds before the second attempt; they double with each attempt.
     """
 
     def __init__(
@@ -124,8 +123,8 @@ class OpenAIChat:
         backoff: float = 0.5,
     ) -> None:
         self.name = name or model
-        self.limit = concurrency if isinstance(concurrency, Limit) else FixedLimit(concurrency)
-        """What bounds the requests in flight."""
+        self.limit = concurrency if isinstance(concurrency, Limit) else Limit(concurrency)
+        """The limit on requests in flight."""
         self._model = model
         self._info = info or find(model)
         self._json_mode: JsonMode = json_mode
@@ -140,7 +139,7 @@ class OpenAIChat:
 
     @classmethod
     def at(cls, endpoint: Endpoint, **options: Any) -> OpenAIChat:
-        """A client for an endpoint that `models.reach` has found."""
+        """A client for an endpoint that `models.reach` returned."""
         return cls(
             endpoint.served_name,
             endpoint.base_url,
@@ -154,7 +153,7 @@ class OpenAIChat:
         """Answers a conversation.
 
         Raises:
-            ModelFailure: If the request failed for good, or its deadline passed.
+            ModelFailure: If all attempts failed, the request is invalid, or its deadline passed.
             ModelUnavailable: If the server has no such model or refuses the key.
         """
         body = json.dumps(self._body(request)).encode()
@@ -173,8 +172,8 @@ class OpenAIChat:
         raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
 
     async def _attempt(self, body: bytes, left: float) -> Reply | _Setback:
-        """Sends a request once, with so many seconds left of its deadline."""
-        import aiohttp  # takes 150 ms to load: only a model that is asked loads it
+        """Sends a request once, with `left` seconds until its deadline."""
+        import aiohttp  # takes 150 ms to import, so it is imported for the first request
 
         session = await self._session()
         mark = self.limit.began()
@@ -192,8 +191,8 @@ class OpenAIChat:
                 return _Setback(f"no reply within {self._timeout:g} s")
             raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
-        if response.status in _TOO_LONG and _CONTEXT.search(said := _message(content)):
-            return Reply(text=said[:300], finish="context")
+        if response.status in _TOO_LONG and _CONTEXT.search(message := _message(content)):
+            return Reply(text=message[:300], finish="context")
         if not 200 <= response.status < 300:
             return self._status(response.status, content, response.headers.get("retry-after"))
         try:
@@ -202,7 +201,7 @@ class OpenAIChat:
             return _Setback(f"a body that is no completion: {error}")
 
     async def _session(self) -> aiohttp.ClientSession:
-        """The connections of this event loop: those of a loop that has ended cannot be used again."""
+        """The connections of this event loop; connections of another loop cannot be used."""
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
             holder = _connections(self._address.headers, connect=min(10.0, self._timeout))
@@ -211,7 +210,7 @@ class OpenAIChat:
 
     @cached_property
     def _address(self) -> _Address:
-        import openai  # takes half a second to load
+        import openai  # takes half a second to import
 
         try:
             return _address(self._base_url, self._api_key)
@@ -221,14 +220,19 @@ class OpenAIChat:
     async def aclose(self) -> None:
         """Closes the connections of this event loop."""
         if self._open is not None and self._open.loop is asyncio.get_running_loop():
-            held, self._open = self._open, None
-            await held.holder.aclose()
+            connections, self._open = self._open, None
+            await connections.holder.aclose()
 
     def _pause(self, attempt: int) -> float:
         return min(20.0, self._backoff * 2 ** (attempt - 1)) * self._jitter.uniform(0.8, 1.2)
 
     def _status(self, code: int, content: bytes, retry_after: str | None) -> _Setback:
-        """What a status means: try again, this request is wrong, or nothing works."""
+        """The failed attempt, if it may be repeated.
+
+        Raises:
+            ModelUnavailable: If the server refuses the key or knows no such model.
+            ModelFailure: If the request is invalid.
+        """
         text = f"HTTP {code}: {_message(content)[:300]}"
         if code in (401, 403):
             raise ModelUnavailable(f"{self.name}: the server refuses the API key ({code})")
@@ -259,12 +263,12 @@ class OpenAIChat:
 
 
 def _address(base_url: str | None, api_key: str | None) -> _Address:
-    """Where requests go, as the openai package has it: from the arguments, or its environment variables.
+    """The address as the openai package determines it from the arguments and its environment variables.
 
-    A server at an address of one's own needs no key.
+    A key is optional if there is a `base_url`.
 
     Raises:
-        OpenAIError: If there is neither a key nor an address.
+        OpenAIError: If there is neither a key nor a base URL.
     """
     import openai
 
@@ -272,39 +276,31 @@ def _address(base_url: str | None, api_key: str | None) -> _Address:
         api_key = api_key or os.environ.get("OPENAI_API_KEY") or "none"
     with openai.OpenAI(base_url=base_url, api_key=api_key, default_headers={"User-Agent": "flowmind"}) as client:
         url = f"{client.base_url}chat/completions"
-        found = {**client.auth_headers, **client.default_headers}
-    headers = {name.lower(): value for name, value in found.items() if isinstance(value, str)}
+        sent = {**client.auth_headers, **client.default_headers}
+    headers = {name.lower(): value for name, value in sent.items() if isinstance(value, str)}
     headers = {name: value for name, value in headers.items() if not name.startswith("x-stainless-")}
-    if urllib.parse.urlsplit(url).username is not None:  # the address has a password of its own
+    if urllib.parse.urlsplit(url).username is not None:  # a password in the address replaces the key
         headers.pop("authorization", None)
     return _Address(url, headers, _proxy(url))
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names, except to this machine itself.
+    """The proxy that the environment names; none for this machine.
 
-    aiohttp would find it, too, but also put ~/.netrc before the key.
+    aiohttp can read it from the environment, but then it also prefers the password in ~/.netrc to the key.
     """
     parts = urllib.parse.urlsplit(url)
-    if _is_here(parts.hostname or "") or urllib.request.proxy_bypass(parts.hostname or ""):
+    if is_here(parts.hostname) or urllib.request.proxy_bypass(parts.hostname or ""):
         return None
-    named = urllib.request.getproxies()
-    return named.get(parts.scheme) or named.get("all")
-
-
-def _is_here(host: str) -> bool:
-    """Whether a host is this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    proxies = urllib.request.getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 async def _body_of(response: aiohttp.ClientResponse) -> bytes:
     """The body of a response.
 
     Raises:
-        ValueError: If it is longer than any completion; the rest is not waited for.
+        ValueError: If it has more than `_MAX_BODY` bytes; the rest is not read.
     """
     try:
         await response.content.readexactly(_MAX_BODY + 1)
@@ -315,10 +311,9 @@ async def _body_of(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _connections(headers: dict[str, str], connect: float) -> AsyncGenerator[aiohttp.ClientSession]:
-    """Gives a session and closes it afterwards.
+    """Yields a session and closes it afterwards.
 
-    A generator, because an event loop that ends closes those that began in it: a client needs no `aclose` where
-    `asyncio.run` stands around its use.
+    `asyncio.run` closes the generators that began in its event loop, so a client used within it needs no `aclose`.
     """
     import aiohttp
 
@@ -346,10 +341,10 @@ def _response_format(mode: JsonMode, form: dict[str, Any], name: str) -> dict[st
 
 
 def _reply(body: bytes) -> Reply:
-    """The reply in the body of a completion, whatever a server may have put there.
+    """The reply in the body of a completion. Parts of a wrong type are left out.
 
     Raises:
-        ValueError: If it is no completion; servers answer 200 with an error object, too.
+        ValueError: If there is no message; some servers answer an error with status 200.
     """
     try:
         completion = json.loads(body)
@@ -370,16 +365,16 @@ def _reply(body: bytes) -> Reply:
 
 
 def _message(body: bytes) -> str:
-    """What the body of an error says, on one line."""
+    """The message in the body of an error, on one line."""
     try:
-        said = _at(_at(json.loads(body), "error"), "message")
+        message = _at(_at(json.loads(body), "error"), "message")
     except (ValueError, RecursionError):
-        said = None
-    return " ".join((said if isinstance(said, str) else body.decode(errors="replace")).split())
+        message = None
+    return " ".join((message if isinstance(message, str) else body.decode(errors="replace")).split())
 
 
 def _at(value: Any, key: str | int) -> Any:
-    """What stands at a key or index; None where nothing does."""
+    """The value at a key or an index; None if there is none."""
     if isinstance(value, dict) and isinstance(key, str):
         return cast(dict[str, Any], value).get(key)
     if isinstance(value, list) and isinstance(key, int) and len(cast(list[Any], value)) > key:
@@ -388,7 +383,7 @@ def _at(value: Any, key: str | int) -> Any:
 
 
 def _content(content: Any) -> str:
-    """Content as text that can be written: the texts of its parts, halves of surrogate pairs replaced."""
+    """The content as text: the texts of its parts, with `?` for lone surrogates."""
     if isinstance(content, list):
         texts = [part if isinstance(part, str) else _at(part, "text") for part in cast(list[Any], content)]
         content = "".join(text for text in texts if isinstance(text, str))
@@ -400,26 +395,26 @@ def _content(content: Any) -> str:
 
 
 def _count(tokens: Any) -> int | None:
-    """A token count as reported; nonsense counts as not reported."""
+    """A token count as reported; None if it is no plausible count."""
     return tokens if type(tokens) is int and 0 <= tokens < 10_000_000 else None
 
 
 def _calls(raw: Any) -> list[ToolCall]:
-    """Native tool calls; one without a name or whose arguments are no JSON object is left out."""
-    found: list[ToolCall] = []
+    """The native tool calls; a call without a name or with arguments that are no JSON object is left out."""
+    calls: list[ToolCall] = []
     for call in cast(list[Any], raw) if isinstance(raw, list) else []:
-        name, given = _at(_at(call, "function"), "name"), _at(_at(call, "function"), "arguments")
+        name, raw_args = _at(_at(call, "function"), "name"), _at(_at(call, "function"), "arguments")
         try:
-            args = clean(json.loads(given) if isinstance(given, str) and given else given or {})
+            args = clean(json.loads(raw_args) if isinstance(raw_args, str) and raw_args else raw_args or {})
         except (ValueError, CaseError, RecursionError):
             continue
         if isinstance(args, dict) and isinstance(name, str) and name:
-            found.append(ToolCall(tool=name, args=cast(dict[str, Any], args)))
-    return found
+            calls.append(ToolCall(tool=name, args=cast(dict[str, Any], args)))
+    return calls
 
 
 def _retry_after(header: str | None) -> float | None:
-    """The seconds that a server asks to wait: a number, or a date."""
+    """The seconds in a `Retry-After` header, which has a number or a date."""
     if header is None:
         return None
     try:

@@ -1,7 +1,8 @@
-"""The processes of a server: they are one session, so that all of them are found and none is left behind.
+"""The processes of a server. They form one session, so that all of them can be found and ended.
 
-Run as a script this is a watcher: it reads a process id from standard input and, when its input ends because whoever
-held the other end is gone, however abruptly, it ends that process's session. The standard library only.
+Run as a script, this module is a watcher: it reads a process id from standard input, and ends the session of that
+process when its standard input closes. That also happens when the parent process is killed. It uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 STEPS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
-"""What a session is told to end with, and the seconds that it then has."""
+"""The signals that end a session, each with the seconds until the next one."""
 
 
 def members(session: int) -> Iterator[int]:
-    """The live processes of a session, wherever they hang in the tree; zombies are none."""
+    """The live processes of a session, without zombies."""
     for folder in Path("/proc").iterdir():
         fields = _stat(int(folder.name)) if folder.name.isdigit() else None
         if fields is not None and int(fields[3]) == session:
@@ -28,13 +29,13 @@ def members(session: int) -> Iterator[int]:
 
 
 def started(pid: int) -> str | None:
-    """When a live process was started, in the kernel's ticks: with it a process id means one process for good."""
+    """The start time of a live process in the kernel's ticks. With it, a process id identifies one process."""
     fields = _stat(pid)
     return None if fields is None else fields[19]
 
 
 def _stat(pid: int) -> list[str] | None:
-    """What /proc says after the command's name: state, parent, group, session, … (proc(5)); None for the dead."""
+    """The fields of /proc/PID/stat after the command: state, parent, group, session, … (proc(5)); None if it ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -43,20 +44,24 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def end(session: int, steps: Sequence[tuple[signal.Signals, float]] = STEPS) -> None:
-    """Ends a session: each step is a signal for all who are left, and the seconds after which the next one comes.
+    """Ends the processes of a session.
 
-    Interrupted, it kills them and lets the interruption through.
+    If this is interrupted, it kills them and the interruption propagates.
+
+    Args:
+        session: The session id.
+        steps: The signals, each with the seconds until the next one.
     """
     try:
         for number, seconds in steps:
-            _tell(session, number)
+            _signal(session, number)
             if _gone(session, seconds):
                 return
     finally:
-        _tell(session, signal.SIGKILL)
+        _signal(session, signal.SIGKILL)
 
 
-def _tell(session: int, number: signal.Signals) -> None:
+def _signal(session: int, number: signal.Signals) -> None:
     for pid in members(session):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -72,7 +77,7 @@ def _gone(session: int, seconds: float) -> bool:
 
 
 def watcher() -> subprocess.Popen[bytes]:
-    """Starts a watcher. Write the process id and a newline to its standard input; closing that ends the session."""
+    """Starts a watcher. It expects the process id and a newline on its standard input."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", __file__],
         stdin=subprocess.PIPE,
@@ -83,7 +88,7 @@ def watcher() -> subprocess.Popen[bytes]:
 
 
 if __name__ == "__main__":
-    told = sys.stdin.buffer.readline()
+    line = sys.stdin.buffer.readline()
     sys.stdin.buffer.read()
-    if told.strip():
-        end(int(told))
+    if line.strip():
+        end(int(line))

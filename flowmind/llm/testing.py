@@ -1,12 +1,9 @@
-"""The fakes that ship: a model that says what it is told, and a server that misbehaves on request."""
+"""Fakes for tests: a model with prepared replies, and the bodies of replies."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 from flowmind.base.files import dump_json
 from flowmind.protocols import ChatRequest, Reply
@@ -18,15 +15,15 @@ def action(tool: str, reasoning: str = "", /, **args: Any) -> str:
 
 
 def plan(*steps: str, analysis: str = "") -> str:
-    """A reply that lays out steps."""
+    """A reply that is a plan."""
     return dump_json({"analysis": analysis, "steps": list(steps)})
 
 
 class ScriptedChat:
-    """A model that gives prepared replies in order, and keeps the requests that it got.
+    """A model that gives prepared replies in order and keeps the requests.
 
     Raises:
-        AssertionError: When it is asked for more replies than it has.
+        AssertionError: If there are more requests than replies.
     """
 
     name = "scripted"
@@ -39,46 +36,13 @@ class ScriptedChat:
         """The next reply; an exception in the script is raised."""
         self.requests.append(request)
         assert len(self.requests) <= len(self.replies), f"the script has no reply number {len(self.requests)}"
-        said = self.replies[len(self.requests) - 1]
-        if isinstance(said, Exception):
-            raise said
-        return said if isinstance(said, Reply) else Reply(text=said, input_tokens=1, output_tokens=len(said) // 4)
+        reply = self.replies[len(self.requests) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Reply) else Reply(text=reply, input_tokens=1, output_tokens=len(reply) // 4)
 
-
-class Fault:
-    """How a server answers one request: a status, a body, headers, a delay, or a connection cut short.
-
-    Args:
-        delay: Seconds before the answer.
-        cut: Announce the whole body, send half of it, and close.
-        chunked: Send the body in chunks instead of announcing its length; one that is `cut` has no end.
-        drop: Close the connection without a word.
-    """
-
-    def __init__(
-        self,
-        status: int = 200,
-        body: str | bytes = "",
-        headers: dict[str, str] | None = None,
-        delay: float = 0.0,
-        cut: bool = False,
-        chunked: bool = False,
-        drop: bool = False,
-    ) -> None:
-        self.status = status
-        self.body = body if isinstance(body, bytes) else body.encode()
-        self.headers = headers or {}
-        self.delay = delay
-        self.cut = cut
-        self.chunked = chunked
-        self.drop = drop
-
-    def wire(self) -> bytes:
-        """The body as it is sent."""
-        sent = self.body[: len(self.body) // 2] if self.cut else self.body
-        if not self.chunked:
-            return sent
-        return b"%x\r\n%s\r\n" % (len(sent), sent) + (b"" if self.cut else b"0\r\n\r\n")
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
 
 
 def completion(text: str, usage: dict[str, int] | None = None) -> str:
@@ -91,93 +55,3 @@ def completion(text: str, usage: dict[str, int] | None = None) -> str:
     if usage is not None:
         body["usage"] = usage
     return dump_json(body)
-
-
-class _Listener(ThreadingHTTPServer):
-    request_queue_size = 128
-    """Connections that may wait to be accepted; with Python's 5, one of 64 at once can be a second late."""
-
-
-class FaultyServer:
-    """An OpenAI-compatible server on loopback whose answers a function decides.
-
-    Args:
-        answer: Gets the request's number (from 0) and its body; gives the fault, or the text of a good reply.
-        models: What it lists as its models.
-    """
-
-    def __init__(self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)) -> None:
-        self.requests: list[dict[str, Any]] = []
-        """The bodies of the completions that it was asked for."""
-        self.heads: list[tuple[str, dict[str, str]]] = []
-        """Their targets and their headers, names in lower case."""
-        self.connections = 0
-        self._answer = answer
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._http = _Listener(("127.0.0.1", 0), self._handler(models))
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    def decide(self, body: dict[str, Any], target: str = "", headers: dict[str, str] | None = None) -> Fault:
-        """The answer to a request."""
-        with self._lock:
-            number = len(self.requests)
-            self.requests.append(body)
-            self.heads.append((target, headers or {}))
-        made = self._answer(number, body)
-        if isinstance(made, Fault):
-            return made
-        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        return Fault(body=completion(made, usage), headers={"Content-Type": "application/json"})
-
-    def _handler(self, models: tuple[str, ...]) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # or every answer waits 40 ms for the head to be acknowledged
-
-            def setup(self) -> None:
-                super().setup()
-                with server._lock:
-                    server.connections += 1
-
-            def do_GET(self) -> None:
-                listed = dump_json({"object": "list", "data": [{"id": name} for name in models]})
-                self.send(Fault(body=listed, headers={"Content-Type": "application/json"}))
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                self.send(server.decide(body, self.path, headers))
-
-            def send(self, fault: Fault) -> None:
-                if server._stopping.wait(fault.delay) if fault.delay else False:
-                    return
-                if fault.cut or fault.drop:
-                    self.close_connection = True
-                if fault.drop:
-                    return
-                self.send_response(fault.status)
-                size = ("Transfer-Encoding", "chunked") if fault.chunked else ("Content-Length", str(len(fault.body)))
-                headers = {"Content-Type": "application/json"} | fault.headers | dict([size])
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(fault.wire())
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        return Handler

@@ -1,8 +1,8 @@
 """Compiles a checked workflow to one Python function with a step budget and a full trace.
 
-A graph that is nested code becomes `if` and `while` as a person would write them. Where that would copy a node, nodes
-that always follow one another become blocks, and the function dispatches on a block number: so every reducible graph
-has a translation of its own size.
+A graph with a nested form becomes `if` and `while`. If the nested form would copy a node, nodes that always follow one
+another become blocks, and the function dispatches on a block number. So the size of the translation is linear in the
+size of the graph.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
-    DEFAULT_BOUND,
     Assign,
     Binding,
     Condition,
@@ -30,8 +29,8 @@ from flowmind.workflow.document import (
     Var,
     Workflow,
 )
-from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from flowmind.workflow.nesting import Again, Block, Do, If, Leave, Loop, Return, nested, nodes_of
+from flowmind.workflow.graph import Flow, analyse
+from flowmind.workflow.nesting import Again, Block, Do, If, Leave, Loop, Return, loop_counters, nested, nodes_of
 from flowmind.workflow.program import Program
 
 MAX_INDENT = 60
@@ -77,13 +76,12 @@ class _Compiler:
         self.lines: list[str] = []
         self.depth = 0
         self.back = {(edge.source, edge.target): edge for edge in self.shape.back_edges}
-        self.loops = {place: loop_nodes(self.shape.order, edge) for place, edge in self.back.items()}
+        self.counters = loop_counters(self.shape)
         self.blocks = self.make_blocks()
         self.block_of = {block[0]: index for index, block in enumerate(self.blocks)}
 
     def program(self) -> Program:
         body_at = self.depth = 2
-        loops = range(len(self.back))
         structured = nested(self.workflow, self.shape)
         fits = structured is not None and _depth(structured) <= MAX_INDENT
         if structured is not None and fits and len(names := nodes_of(structured)) == len(set(names)):
@@ -102,8 +100,8 @@ class _Compiler:
             self.emit(f"{', '.join(f't{index}' for index in range(len(self.tools)))}, = tools")
         self.emit("a = None")
         self.emit("at = ~0")
-        for index in loops:
-            self.emit(f"n{index} = 0")
+        for number in sorted({counter.number for counter in self.counters.values()}):
+            self.emit(f"n{number} = 0")
         self.emit("try:")
         self.lines += body
         self.emit("except Exception as error:")
@@ -246,35 +244,25 @@ class _Compiler:
 
     def count(self, edge: Edge) -> None:
         """Another round by a back edge."""
-        counter = f"n{self.counter(edge)}"
-        bound = edge.bound or DEFAULT_BOUND
-        self.emit(f"{counter} += 1")
-        self.emit(f"if {counter} > {bound}:")
-        self.emit(f"    at = {~self.number[edge.target]}")
-        self.emit(f"    raise CaseError('iteration_limit', 'the loop at {edge.target} ran more than {bound} rounds')")
-        for inner in self.inner_loops(edge):
-            self.emit(f"n{self.counter(inner)} = 0")
+        number, head, bound, inner = self.counters[edge]
+        name = f"n{number}"
+        self.emit(f"{name} += 1")
+        self.emit(f"if {name} > {bound}:")
+        self.emit(f"    at = {~self.number[head]}")
+        self.emit(f"    raise CaseError('iteration_limit', 'the loop at {head} ran more than {bound} rounds')")
+        for other in inner:
+            self.emit(f"n{other} = 0")
 
     def count_from_zero(self, head: str) -> None:
         """The rounds of the loops that a node begins, where it is entered from outside them."""
-        for edge in self.shape.back_edges:
-            if edge.target == head:
-                self.emit(f"n{self.counter(edge)} = 0")
-
-    def inner_loops(self, edge: Edge) -> list[Edge]:
-        """The loops with the same first node that lie inside a loop: each of its rounds begins them anew."""
-        nodes = self.loops[edge.source, edge.target]
-        shared = [other for other in self.shape.back_edges if other.target == edge.target and other != edge]
-        return [other for other in shared if self.loops[other.source, other.target] < nodes]
+        for number in sorted({counter.number for counter in self.counters.values() if counter.head == head}):
+            self.emit(f"n{number} = 0")
 
     def enter(self, target: str) -> None:
         """Goes on at a node from outside its loops, so that they count from zero."""
         self.count_from_zero(target)
         self.emit(f"b = {self.block_of[target]}")
         self.emit("continue")
-
-    def counter(self, edge: Edge) -> int:
-        return self.shape.back_edges.index(edge)
 
     def node(self, node: Node) -> None:
         number = self.number[node.id]

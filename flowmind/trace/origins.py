@@ -31,6 +31,7 @@ _LONG = 12
 """From this length on, in characters, two texts are hardly equal by chance."""
 _SIGN = 3
 """Maximum length of a text without letters and digits that counts as a separator."""
+UNSOURCED = "comes from no input and no tool result"
 _SHOWN_PARTS = 6
 _SHOWN_VALUE = 60
 _ABSENT: Any = object()
@@ -65,7 +66,7 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
         _Place(number, len(trace.calls), trace.answer, True) for number, trace in enumerate(traces) if trace.executed
     ]
     ends = {place.trace: origin for place, origin in zip(answers, tracer.origins(answers, final=True), strict=True)}
-    return tuple(_told(trace, number, origins, ends.get(number)) for number, trace in enumerate(traces))
+    return tuple(_with_origins(trace, number, origins, ends.get(number)) for number, trace in enumerate(traces))
 
 
 def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
@@ -82,9 +83,9 @@ def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
         case "output":
             return f"{_step_name(trace, origin.step or 0)}{_dotted(origin.path)}"
         case "text":
-            return "text" if value is _ABSENT else f"text: {_short(value)}"
+            return "text" if value is _ABSENT else f"text: {short(value)}"
         case "literal":
-            return "literal" if value is _ABSENT else f"literal {_short(value)}"
+            return "literal" if value is _ABSENT else f"literal {short(value)}"
         case "made":
             return f"made of {_described_parts(origin, trace, value)}"
         case "computed":
@@ -104,10 +105,10 @@ def unexplained(trace: Trace) -> list[str]:
         for name, origin in step.origins.items():
             for path, value in _holes(origin, step.call.args.get(name)):
                 place = f"{_step_name(trace, index)}, {name}{_dotted(path)}"
-                lines.append(f"{place}: {_short(value)} comes from no input and no tool result")
+                lines.append(f"{place}: {short(value)} {UNSOURCED}")
     if trace.origin is not None:
         for path, value in _holes(trace.origin, trace.answer):
-            lines.append(f"the answer{_dotted(path)}: {_short(value)} comes from no input and no tool result")
+            lines.append(f"the answer{_dotted(path)}: {short(value)} {UNSOURCED}")
     return lines
 
 
@@ -116,7 +117,7 @@ def has_holes(origin: Origin) -> bool:
     return origin.kind == "unexplained" or any(map(has_holes, origin.parts.values()))
 
 
-# Telling
+# Descriptions
 
 
 def _holes(origin: Origin, value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
@@ -163,12 +164,13 @@ def _dotted(path: _Path) -> str:
     return "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
 
 
-def _told(
+def _with_origins(
     trace: Trace, number: int, origins: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
 ) -> Trace:
     steps: list[Event] = []

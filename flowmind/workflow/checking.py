@@ -1,6 +1,6 @@
-"""`check`: every problem of a workflow at once, each with a code, the place, and what would mend it.
+"""`check` lists every problem of a workflow, each with a code, the place, what is wrong and how to mend it.
 
-A workflow that passes cannot raise an undefined-variable or unknown-tool error when it runs.
+A workflow without problems is *sound*. It cannot raise an undefined-variable or unknown-tool error when it runs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 from itertools import islice
 from string import Formatter
 from typing import Any, Literal, cast
@@ -45,20 +46,20 @@ Code = Literal[
 
 MAX_PROBLEMS = 1_000
 MAX_FORKED = 200
-"""Paths of all forks together."""
+"""The most paths of all forks together."""
 MAX_LOOPS = 100
 
 
 class Problem(Record):
-    """One thing that is wrong with a workflow."""
+    """A fault of a workflow."""
 
     code: Code
     where: str
     """The node's id, or the edge as `a -> b`."""
     message: str
-    """What is wrong and what would mend it."""
+    """What is wrong and how to mend it."""
     path: str = ""
-    """Where that is in the document, as keys and indexes: `nodes.2`, `edges.0`."""
+    """The place in the document, as keys and indexes: `nodes.2`, `edges.0`."""
 
     def __str__(self) -> str:
         place = f", {self.path}" if self.path else ""
@@ -66,14 +67,14 @@ class Problem(Record):
 
 
 def check(workflow: Workflow, tools: Any) -> list[Problem]:
-    """Every problem of a workflow, in the order of its document; an empty list if it is sound.
+    """The problems of a workflow, at most `MAX_PROBLEMS`; an empty list if it is sound.
 
     Args:
         workflow: The document.
-        tools: The tools that it may call: functions or specs, one, a list or a dict by name; or an environment.
+        tools: The tools that it may call: an environment, a function, a spec, or a list or dict of functions or specs.
 
     Raises:
-        SpecError: If something cannot be a tool.
+        SpecError: If a tool is not valid.
     """
     paths = _paths(workflow)
     problems = dict.fromkeys(islice(_problems(workflow, specs_of(tools)), MAX_PROBLEMS))
@@ -81,16 +82,16 @@ def check(workflow: Workflow, tools: Any) -> list[Problem]:
 
 
 def _paths(workflow: Workflow) -> dict[str, str]:
-    """Where in the document the nodes, the steps of maps and the edges are that problems name."""
-    found: dict[str, str] = {}
+    """The places in the document of nodes, steps of maps and edges, by the names that problems give them."""
+    paths: dict[str, str] = {}
     for number, node in enumerate(workflow.nodes):
-        found.setdefault(node.id, f"nodes.{number}")
+        paths.setdefault(node.id, f"nodes.{number}")
         for inner, step in enumerate(node.body if isinstance(node, Map) else ()):
-            found.setdefault(f"{node.id}.{step.id}", f"nodes.{number}.body.{inner}")
+            paths.setdefault(f"{node.id}.{step.id}", f"nodes.{number}.body.{inner}")
     for number, edge in enumerate(workflow.edges):
-        found.setdefault(edge.label, f"edges.{number}")
-        found.setdefault(f"{edge.source} -> {edge.target}", f"edges.{number}")
-    return found
+        paths.setdefault(edge.label, f"edges.{number}")
+        paths.setdefault(f"{edge.source} -> {edge.target}", f"edges.{number}")
+    return paths
 
 
 def _problems(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
@@ -100,12 +101,12 @@ def _problems(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Iterator[Pro
         yield problem
     for node in workflow.nodes:
         yield from _node(node, specs)
-    if (extra := _forked(workflow)) is not None:
-        yield extra
+    if (problem := _too_many_forks(workflow)) is not None:
+        yield problem
         return
     shape = analyse(workflow)
     if len(shape.back_edges) > MAX_LOOPS:
-        message = f"{len(shape.back_edges)} edges close a loop, at most {MAX_LOOPS} are allowed"
+        message = f"the workflow has {len(shape.back_edges)} loops; at most {MAX_LOOPS} are allowed"
         yield Problem(code="too_large", where=shape.back_edges[MAX_LOOPS].label, message=message)
         return
     yield from _reachability(workflow, shape)
@@ -118,14 +119,14 @@ def _problems(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Iterator[Pro
         yield from _dataflow(workflow, shape)
 
 
-def _forked(workflow: Workflow) -> Problem | None:
-    """What is wrong with a workflow that forks too often to be looked at further."""
+def _too_many_forks(workflow: Workflow) -> Problem | None:
+    """The problem of a workflow with more forked paths than `check` analyses."""
     paths = 0
     for node in workflow.nodes:
         count = 0 if isinstance(node, Condition) else len(workflow.after(node.id))
         paths += count if count > 1 else 0
         if paths > MAX_FORKED:
-            message = f"the workflow forks into more than {MAX_FORKED} paths; put some of them one after the other"
+            message = f"the workflow has more than {MAX_FORKED} forked paths; run some of them in sequence"
             return Problem(code="too_large", where=node.id, message=message)
     return None
 
@@ -142,7 +143,7 @@ def _ids(workflow: Workflow) -> Iterator[Problem]:
         message = 'there is no start node; add {"id": "start", "kind": "start"}'
         yield Problem(code="no_start", where="workflow", message=message)
     for extra in starts[1:]:
-        yield Problem(code="many_starts", where=extra.id, message="a second start node; remove it")
+        yield Problem(code="many_starts", where=extra.id, message="this is a second start node; remove it")
     if workflow.inputs.get("type") != "object":
         yield Problem(code="bad_inputs", where="inputs", message='the inputs schema needs "type": "object"')
     for name in workflow.input_names:
@@ -164,7 +165,7 @@ def _edges(workflow: Workflow) -> Iterator[Problem]:
     twice = Counter((edge.source, edge.target, edge.when) for edge in workflow.edges)
     for edge in workflow.edges:
         if twice[edge.source, edge.target, edge.when] > 1:
-            yield Problem(code="bad_branch", where=edge.label, message="the edge stands twice; remove one")
+            yield Problem(code="bad_branch", where=edge.label, message="the edge is listed twice; remove one")
     for node in workflow.nodes:
         yield from _out_edges(workflow, node)
 
@@ -175,22 +176,21 @@ def _out_edges(workflow: Workflow, node: Node) -> Iterator[Problem]:
         for arm in (True, False):
             count = sum(1 for edge in out if edge.when is arm)
             if count != 1:
-                word = str(arm).lower()
-                message = f"a condition has exactly one edge for {word}, this one has {count}"
+                message = f"a condition needs exactly one edge for {str(arm).lower()}; this one has {count}"
                 yield Problem(code="bad_branch", where=node.id, message=message)
         if any(edge.when is None for edge in out):
-            message = "an edge out of a condition says when it is taken: true or false"
+            message = 'an edge out of a condition needs "when": true or "when": false'
             yield Problem(code="bad_branch", where=node.id, message=message)
         return
     for edge in out:
         if edge.when is not None:
-            message = f"only edges out of a condition have a 'when'; {node.id!r} is a {node.kind} node"
+            message = f"only an edge out of a condition has a 'when'; remove it, as {node.id!r} is a {node.kind} node"
             yield Problem(code="bad_branch", where=edge.label, message=message)
     if isinstance(node, End):
         if out:
-            yield Problem(code="end_left", where=node.id, message="nothing comes after an end; remove its out-edge")
+            yield Problem(code="end_left", where=node.id, message="an end node has no out-edge; remove it")
     elif not out:
-        message = "nothing comes after this node; add an edge to the next node or to an end"
+        message = "this node has no out-edge; add an edge to the next node or to an end"
         yield Problem(code="missing_edge", where=node.id, message=message)
 
 
@@ -200,7 +200,9 @@ def _ends(workflow: Workflow) -> Iterator[Problem]:
         yield Problem(code="no_end", where="workflow", message=message)
     for edge in workflow.edges:
         if isinstance(workflow.by_id.get(edge.target), Start):
-            yield Problem(code="start_entered", where=edge.label, message="no edge leads to the start; remove it")
+            yield Problem(
+                code="start_entered", where=edge.label, message="no edge may lead to the start node; remove it"
+            )
 
 
 def _reachability(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
@@ -209,21 +211,19 @@ def _reachability(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
     ends = any(isinstance(node, End) for node in workflow.nodes)
     for node in workflow.nodes:
         if node.id not in shape.reached:
-            message = "the start does not lead here; add an edge to it or remove the node"
+            message = "no path from the start reaches this node; add an edge to it or remove it"
             yield Problem(code="dead_node", where=node.id, message=message)
         elif ends and node.id not in shape.leaving:
-            message = "no path from here reaches an end; lead it to an end node"
+            message = "no path from this node reaches an end; add an edge that leads to an end node"
             yield Problem(code="end_unreachable", where=node.id, message=message)
 
 
 def _loops(shape: Flow) -> Iterator[Problem]:
     for edge in shape.irreducible:
-        message = (
-            "a jump into the middle of a loop; every way into a loop goes through the node that its back edge enters"
-        )
+        message = "the cycle of this edge can be entered at several nodes; let every path enter it at the same node"
         yield Problem(code="irreducible_loop", where=edge, message=message)
     for edge in shape.unbounded:
-        message = "the loop has no way out: it must pass a condition of which one edge leaves it"
+        message = "the loop has no exit; put a condition into it that has one edge out of the loop"
         yield Problem(code="unbounded_loop", where=edge, message=message)
 
 
@@ -237,7 +237,7 @@ def _races(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
                 for name in sorted(writes & (others_read | (others_write if other > index else frozenset()))):
                     message = (
                         f"forked paths {index + 1} and {other + 1} both use {name!r} and one writes it; "
-                        "write another variable or put the paths one after the other"
+                        "write another variable or run the paths in sequence"
                     )
                     yield Problem(code="race", where=fork.node, message=message)
 
@@ -249,7 +249,7 @@ def _effects(workflow: Workflow, path: Collection[str]) -> tuple[frozenset[str],
 
 
 def node_reads(node: Node) -> frozenset[str]:
-    """The variables that a node reads; what cannot be parsed reads nothing."""
+    """The variables that a node reads; an expression that is not valid reads none."""
     names = {name for binding in bindings(node) for name in reads(binding)}
     if isinstance(node, Condition | Assign) and node.expr is not None:
         names |= _names(node.expr)
@@ -303,7 +303,11 @@ def _prompt(node: LLMNode) -> Iterator[Problem]:
     try:
         parts = list(Formatter().parse(node.prompt))
     except ValueError as error:
-        yield Problem(code="bad_prompt", where=node.id, message=f"the prompt cannot be filled in: {error}")
+        yield Problem(
+            code="bad_prompt",
+            where=node.id,
+            message=f"the prompt is not a valid template: {error}; write {{{{ and }}}} for braces",
+        )
         return
     for _, name, spec, conversion in parts:
         if name is not None and (name not in node.args or spec or conversion):
@@ -335,7 +339,7 @@ def _tool(node: ToolNode, where: str, specs: Mapping[str, ToolSpec]) -> Iterator
 
 
 def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
-    """What the literals inside a binding have against the schema of their place."""
+    """The faults of the literals inside a binding, by the schema of their place."""
     if definitions and isinstance(schema, dict):
         schema = {**cast(dict[str, Any], schema), "$defs": definitions}
     match binding:
@@ -366,7 +370,7 @@ def _literals(binding: Binding, schema: Any, definitions: Any) -> Iterator[str]:
 
 
 def _keys(fields: Collection[str], schema: Any) -> Iterator[str]:
-    """The keys that an object lacks, or must not have."""
+    """The required keys that an object lacks, and the keys that its schema forbids."""
     known: Collection[str] = schema.get("properties", ())
     for name in schema.get("required", ()):
         if name not in fields:
@@ -378,7 +382,7 @@ def _keys(fields: Collection[str], schema: Any) -> Iterator[str]:
 
 
 def _option(schema: Any, kind: str, definitions: Any) -> Any:
-    """The part of a schema that is about values of a kind: of several options the only one, else nothing."""
+    """The only option of a schema that allows values of a kind; an empty schema if several options do, or none."""
     schema = _referred(schema, definitions)
     options = [
         option
@@ -389,7 +393,7 @@ def _option(schema: Any, kind: str, definitions: Any) -> Any:
 
 
 def _referred(schema: Any, definitions: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a `$ref` points to; a chain of them ends after as many steps as there are definitions."""
+    """The target of a `$ref`. A chain of references is followed for as many steps as there are definitions."""
     known = definitions or {}
     for _ in known:
         if isinstance(schema, dict) and "$ref" in schema:
@@ -398,7 +402,7 @@ def _referred(schema: Any, definitions: Mapping[str, Any] | None) -> dict[str, A
 
 
 def _kind_problem(kind: str, sample: Any, schema: Any) -> str | None:
-    """What a schema has against every value of a kind."""
+    """The fault of every value of a kind by a schema; None if the schema allows the kind."""
     wanted = schema.get("type", kind)
     if kind in ([wanted] if isinstance(wanted, str) else wanted):
         return None
@@ -411,93 +415,94 @@ def _suggest(name: str, known: Collection[str]) -> str:
 
 
 def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
-    """Reads of variables that some path to the node has not set."""
+    """The reads of variables that are not set on every path to the node."""
     if shape.start is None:
         return
     defined = definitions(workflow, shape)
     for node in workflow.nodes:
         if node.id not in defined:
             continue
-        missing = defined.missing(node.id, reads(node.over) if isinstance(node, Map) else node_reads(node))
-        for name in missing:
-            known = ", ".join(sorted(defined[node.id])) or "none"
+        scope = defined[node.id]
+        own = frozenset(reads(node.over)) if isinstance(node, Map) else node_reads(node)
+        for name in scope.lacks(own):
+            known = ", ".join(sorted(scope)) or "none"
             message = f"variable {name!r} is not set on every path to this node; in scope: {known}"
             yield Problem(code="undefined_variable", where=node.id, message=message)
         if isinstance(node, Map):
-            yield from _map_scope(node, defined[node.id])
+            yield from _map_scope(node, scope)
 
 
-def _map_scope(node: Map, scope: frozenset[str]) -> Iterator[Problem]:
-    inner = set(scope) | {node.item}
-    local = [node.item, *(step.output for step in node.body)]
-    for name in local:
+def _map_scope(node: Map, scope: Scope) -> Iterator[Problem]:
+    local = {node.item}
+    for name in [node.item, *(step.output for step in node.body)]:
         if name in scope:
-            message = f"{name!r} is a variable outside the map as well; give the one inside another name"
+            message = f"{name!r} is also a variable outside the map; rename the one inside"
             yield Problem(code="shadowed_variable", where=node.id, message=message)
-    if node.where and (missing := _names(node.where) - inner):
-        message = f"variable {sorted(missing)[0]!r} in 'where' is not set; only {node.item!r} and outer variables are"
+    if node.where and (missing := scope.lacks(_names(node.where) - local)):
+        message = (
+            f"variable {missing[0]!r} in 'where' is not set; in scope: {node.item!r} and the variables outside the map"
+        )
         yield Problem(code="undefined_variable", where=node.id, message=message)
     for step in node.body:
-        for name in sorted(node_reads(step) - inner):
-            known = ", ".join(sorted(inner))
+        for name in scope.lacks(node_reads(step) - local):
+            known = ", ".join(sorted({*scope, *local}))
             message = f"variable {name!r} is not set before this step; in scope: {known}"
             yield Problem(code="undefined_variable", where=f"{node.id}.{step.id}", message=message)
-        inner.add(step.output)
-    for name in sorted(set(reads(node.collect)) - inner):
-        message = f"variable {name!r} in 'collect' is not set; in scope: {', '.join(sorted(inner))}"
+        local.add(step.output)
+    for name in scope.lacks(set(reads(node.collect)) - local):
+        known = ", ".join(sorted({*scope, *local}))
+        message = f"variable {name!r} in 'collect' is not set; in scope: {known}"
         yield Problem(code="undefined_variable", where=node.id, message=message)
 
 
-class Definitions(Mapping[str, frozenset[str]]):
-    """For each node that the start reaches, the variables that are set on every path to it.
+class Scope:
+    """A set of variables, stored as the bits of an integer: each node of a long workflow has a large set.
 
-    A set of variables is stored as the bits of an integer: a long workflow has as many sets as variables.
+    Args:
+        numbers: The bit of each variable that the workflow sets.
+        bits: The variables in the set.
     """
 
-    def __init__(self, names: Sequence[str], masks: Mapping[str, int]) -> None:
-        self._names = names
-        self._bits = {name: 1 << place for place, name in enumerate(names)}
-        self._masks = masks
+    def __init__(self, numbers: Mapping[str, int], bits: int) -> None:
+        self._numbers = numbers
+        self._bits = bits
 
-    def __getitem__(self, node: str) -> frozenset[str]:
-        mask = self._masks[node]
-        return frozenset(name for name in self._names if mask & self._bits[name])
-
-    def __contains__(self, node: object) -> bool:
-        return node in self._masks
+    def __contains__(self, name: str) -> bool:
+        return name in self._numbers and bool(self._bits >> self._numbers[name] & 1)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._masks)
+        return (name for name, number in self._numbers.items() if self._bits >> number & 1)
 
-    def __len__(self) -> int:
-        return len(self._masks)
-
-    def missing(self, node: str, names: Iterable[str]) -> list[str]:
-        """The variables among these that some path to a node does not set, in alphabetical order."""
-        mask = self._masks[node]
-        return sorted({name for name in names if not mask & self._bits.get(name, 0)})
+    def lacks(self, names: Iterable[str]) -> list[str]:
+        """The names that are not in the set, sorted."""
+        return sorted(name for name in names if name not in self)
 
 
-def definitions(workflow: Workflow, shape: Flow | None = None) -> Definitions:
+def definitions(workflow: Workflow, shape: Flow | None = None) -> dict[str, Scope]:
     """For each node that the start reaches, the variables that are set on every path to it."""
     shape = shape or analyse(workflow)
-    sets = {node.id: _sets(node) for node in workflow.nodes}
-    if shape.start is not None:
-        sets[shape.start] = frozenset(workflow.bound_inputs)
-    names = list(dict.fromkeys(name for variables in sets.values() for name in variables))
-    bits = {name: 1 << place for place, name in enumerate(names)}
-    before: dict[str, int] = {} if shape.start is None else {shape.start: 0}
-    todo = list(before)
-    while todo:
-        name = todo.pop()
-        leaving = before[name] | sum(bits[variable] for variable in sets[name])
+    if shape.start is None:
+        return {}
+    numbers: dict[str, int] = {}
+    sets: dict[str, int] = {}
+    order = shape.order.postorder(shape.start)[::-1]
+    for name in order:
+        names = workflow.bound_inputs if name == shape.start else _sets(workflow.by_id[name])
+        sets[name] = sum(1 << numbers.setdefault(variable, len(numbers)) for variable in names)
+    rank = {name: place for place, name in enumerate(order)}
+    before = {shape.start: 0}
+    waiting = [0]
+    while waiting:  # in order of rank: the nodes that lead to a node come first, except the ends of loops
+        name = order[heappop(waiting)]
+        leaving = before[name] | sets[name]
         for target in shape.order.successors(name):
-            new = before.get(target, leaving) & leaving
-            if new != before.get(target):
+            old = before.get(target)
+            new = leaving if old is None else old & leaving
+            if new != old:
                 before[target] = new
-                todo.append(target)
-    return Definitions(names, before)
+                heappush(waiting, rank[target])
+    return {name: Scope(numbers, before[name]) for name in workflow.by_id if name in before}
 
 
-def _sets(node: Node) -> frozenset[str]:
-    return frozenset() if isinstance(node, Start | Condition | End) else frozenset({node.output})
+def _sets(node: Node) -> tuple[str, ...]:
+    return () if isinstance(node, Start | Condition | End) else (node.output,)

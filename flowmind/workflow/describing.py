@@ -1,4 +1,4 @@
-"""A workflow as text, a line a node: what models and people read."""
+"""The text form of a workflow for models and people: one line for each node."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from flowmind.workflow.document import (
 )
 
 MAX_LITERAL = 120
-"""Characters of a constant; longer ones are cut."""
+"""The most characters of a constant; a longer one is cut."""
 
 
 def describe(workflow: Workflow) -> list[str]:
-    """A workflow as text, a line a node: `n1: evens = filter_even(items=numbers) -> n2`."""
+    """A workflow as text, one line for each node: `n1: evens = filter_even(items=numbers) -> n2`."""
     lines: list[str] = []
     for node in workflow.nodes:
         ways = [

@@ -1,9 +1,9 @@
-"""The workflow: a typed, portable program (schema `flowmind/workflow@1`).
+"""The workflow document: a typed, portable program (schema `flowmind/workflow@1`).
 
-A workflow is a graph of nodes. `start` binds the inputs as variables; variables live in one flat scope and are
-overwritten by later nodes, which is how a loop carries state. A node with one plain out-edge goes on; a condition
-has one edge for true and one for false; a back edge closes a loop; several plain out-edges fork, and the first
-node that all of them reach joins. `flowmind.workflow.checking.check` says whether a workflow is sound.
+A workflow is a graph of nodes. `start` binds the inputs as variables. All variables are in one flat scope, and later
+nodes overwrite them, so a loop can carry state. A node with one plain out-edge continues with its target. A condition
+has one edge for true and one for false. A back edge closes a loop. Several plain out-edges fork, and the first node
+that all of them reach joins. `flowmind.workflow.checking.check` lists the problems of a workflow.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tools_registry.specs.spec import Record, strict_json
 from tools_registry.specs.values import MAX_DEPTH
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
-"""A variable or field that expressions can name."""
+"""The name of a variable, valid in expressions."""
 NodeId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*$", max_length=64)]
-"""No dot: `map.step` names a step of a map, `n2.true` an arm of a condition."""
+"""Contains no dot, because `map.step` names a step of a map and `n2.true` an arm of a condition."""
 SCHEMA: Literal["flowmind/workflow@1"] = "flowmind/workflow@1"
 DEFAULT_BOUND = 10_000
 MAX_NODES = 2_000
@@ -79,7 +79,7 @@ class ToolNode(Record):
 
 
 class Condition(Record):
-    """Takes the edge for true or for false, by a condition expression."""
+    """Evaluates an expression and takes the edge for true or for false."""
 
     id: NodeId
     kind: Literal["condition"] = "condition"
@@ -98,7 +98,7 @@ class Assign(Record):
     @model_validator(mode="after")
     def _one_source(self) -> Assign:
         if (self.value is None) == (self.expr is None):
-            raise ValueError(f"assign node {self.id!r} has either 'value' or 'expr'")
+            raise ValueError(f"assign node {self.id!r} needs either 'value' or 'expr'")
         return self
 
 
@@ -106,9 +106,9 @@ BodyStep = Annotated[ToolNode | Assign, Field(discriminator="kind")]
 
 
 class Map(Record):
-    """Runs a body for each element of a list and collects one value of each round.
+    """Runs a body for each element of a list and collects a value of each round.
 
-    The element and the body's outputs are variables of one round only. Elements for which `where` is false are
+    The element and the outputs of the body are variables of one round only. Elements for which `where` is false are
     skipped.
     """
 
@@ -123,7 +123,7 @@ class Map(Record):
 
 
 class LLMNode(Record):
-    """Asks a language model: `prompt` with `{name}` for each argument; the answer is text."""
+    """Asks a language model. `prompt` has a field `{name}` for each argument; the answer is a text."""
 
     id: NodeId
     kind: Literal["llm"] = "llm"
@@ -144,7 +144,7 @@ Node = Annotated[Start | ToolNode | Condition | Assign | Map | LLMNode | End, Fi
 
 
 class Edge(Record):
-    """From one node to the next. `when` stands on the edges of a condition, `bound` on the back edge of a loop."""
+    """Leads from a node to the next. Edges of a condition have `when`; the back edge of a loop may have `bound`."""
 
     source: NodeId = Field(alias="from")
     target: NodeId = Field(alias="to")
@@ -153,21 +153,21 @@ class Edge(Record):
 
     @property
     def label(self) -> str:
-        """The edge as messages name it: `any -> mean (true)`."""
+        """The name of the edge in messages: `any -> mean (true)`."""
         note = "" if self.when is None else f" ({str(self.when).lower()})"
         return f"{self.source} -> {self.target}{note}"
 
 
 class Evidence(Record):
-    """What supports a part of a workflow that was derived from traces."""
+    """The evidence for a part of a workflow that was derived from traces."""
 
     node: NodeId
     field: str
     """The argument, `expr`, `value` or `output`."""
     steps: tuple[tuple[int, int], ...] = ()
-    """The steps that show it, each as trace and step, both from 1; the step behind the last one is the answer."""
+    """The steps that show it, each as trace and step, both from 1. The answer counts as a step after the last one."""
     guess: str = ""
-    """Why it is no more than a guess, if it is one."""
+    """The reason why the part is a guess; empty if it is not."""
 
 
 class Workflow(Record):
@@ -181,7 +181,7 @@ class Workflow(Record):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    """What supports its parts, if it was derived from traces; it changes nothing of what the workflow does."""
+    """The evidence for its parts, if it was derived from traces. It does not affect a run."""
 
     @field_validator("nodes", "edges", mode="before")
     @classmethod
@@ -212,7 +212,7 @@ class Workflow(Record):
         return found
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; what was derived from the old fields is derived again."""
+        """A copy; its cached properties are computed again."""
         copy = super().model_copy(update=update, deep=deep)
         for name in ("by_id", "leaving", "document", "every_node", "tool_names"):
             vars(copy).pop(name, None)
@@ -235,13 +235,13 @@ class Workflow(Record):
 
     @property
     def bound_inputs(self) -> tuple[str, ...]:
-        """The inputs that are always set: those that are required, or have a default."""
+        """The inputs that are always set: required inputs and inputs with a default."""
         always = {*self.inputs.get("required", ()), *self.input_defaults}
         return tuple(name for name in self.input_names if name in always)
 
     @cached_property
     def leaving(self) -> dict[str, tuple[Edge, ...]]:
-        """For each node that has any, the edges out of it."""
+        """The edges out of each node that has any."""
         found: dict[str, list[Edge]] = {}
         for edge in self.edges:
             found.setdefault(edge.source, []).append(edge)
@@ -249,12 +249,12 @@ class Workflow(Record):
 
     @cached_property
     def every_node(self) -> tuple[Node, ...]:
-        """The nodes, each map followed by the nodes of its body."""
+        """The nodes; each map is followed by the nodes of its body."""
         return tuple(part for node in self.nodes for part in (node, *(node.body if isinstance(node, Map) else ())))
 
     @cached_property
     def tool_names(self) -> tuple[str, ...]:
-        """The tools that the nodes call, in their order, each once."""
+        """The names of the called tools without repetitions, in the order of the nodes."""
         return tuple(dict.fromkeys(node.tool for node in self.every_node if isinstance(node, ToolNode)))
 
     def after(self, node: str) -> tuple[Edge, ...]:
@@ -262,7 +262,7 @@ class Workflow(Record):
         return self.leaving.get(node, ())
 
     def dump(self) -> dict[str, Any]:
-        """The document as a JSON value: defaults left out, `schema` first."""
+        """The document as a JSON value without default values; `schema` comes first."""
         body = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         nodes = [
             {"id": node.id, "kind": node.kind, **_restored(node, dumped)}
@@ -278,12 +278,12 @@ class Workflow(Record):
         return dump_json(self.dump(), indent=1) + "\n"
 
     def to_json(self) -> str:
-        """The document as text; reading it back and writing it again gives the same bytes."""
+        """The document as text. A document that is read and written again has the same bytes."""
         return self.document
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:
-    """A node's fields without id and kind; body steps of a map get their kind back."""
+    """The fields of a dumped node without id and kind; the steps in the body of a map get their kind."""
     fields = {key: value for key, value in dumped.items() if key not in ("id", "kind")}
     if isinstance(node, Map) and "body" in fields:
         fields["body"] = [
@@ -319,7 +319,7 @@ def _depth(binding: Binding) -> int:
 
 
 def bindings(node: Node) -> tuple[Binding, ...]:
-    """The bindings of a node itself (for a map: its list; the body has a scope of its own)."""
+    """The bindings of a node; of a map only its list, as the body has another scope."""
     match node:
         case ToolNode(args=args) | LLMNode(args=args):
             return tuple(args.values())
@@ -334,7 +334,7 @@ def bindings(node: Node) -> tuple[Binding, ...]:
 
 
 def variables(workflow: Workflow) -> set[str]:
-    """The variables that the nodes of a workflow read, those of maps' bodies among them."""
+    """The variables that the nodes of a workflow read, including those in the bodies of maps."""
     found: set[str] = set()
     for node in workflow.nodes:
         steps: tuple[ToolNode | Assign, ...] = node.body if isinstance(node, Map) else ()
@@ -344,13 +344,13 @@ def variables(workflow: Workflow) -> set[str]:
                 found |= set(reads(part.collect))
             expr = getattr(part, "expr", None) or getattr(part, "where", None)
             if expr is not None:
-                with suppress(ExpressionError):  # `check` tells it, with its column
+                with suppress(ExpressionError):  # `check` reports the expression
                     found |= names(expr)
     return found
 
 
 def show_binding(binding: Binding) -> str:
-    """A binding as a reader sees it: `order.items[0].price`, `0.2`, `[a, b]`, `{total: t}`."""
+    """A binding as text: `order.items[0].price`, `0.2`, `[a, b]`, `{total: t}`."""
     match binding:
         case Var(var=name, path=path):
             return name + "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)

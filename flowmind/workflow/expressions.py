@@ -1,13 +1,9 @@
-"""The condition language: a small subset of Python expressions, checked against an allow-list when loaded.
+"""The condition language: a small subset of Python expressions, checked against an allow-list when it is loaded.
 
-`translate` turns an expression into Python source that the compiled workflow contains; `HELPERS` are the
-functions which that source calls. On the subset the result equals CPython's, except that size, steps and
-exponents are capped. Unknown names and everything outside the subset are errors at load time, with the column.
-Division by zero, a missing key or a wrong type are errors of the case, never "false".
-
-An expression ends within a few hundredths of a second, whatever it is and whatever its values are. One operation is
-bounded by the size of what it gives. Where operations can multiply (a comprehension, or more than `MAX_BULK` of
-them on values of any size), the source counts steps in a `Fuel`; plain comparisons and arithmetic count nothing.
+`translate` turns an expression into Python source that calls the helpers of `flowmind.workflow.expression_runtime`. On
+the subset the result equals CPython's, except that sizes, steps and exponents are limited. Unknown names and everything
+outside the subset are errors at load time, with the column. Division by zero, a missing key or a wrong type are errors
+of the case; they never count as false.
 """
 
 from __future__ import annotations
@@ -15,81 +11,25 @@ from __future__ import annotations
 import ast
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import GeneratorType
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from tools_registry.specs.schema import type_of
+from flowmind.workflow.expression_runtime import HELPERS, MAX_ITERATIONS, MAX_STEPS, METHODS, VIEWS
 from tools_registry.specs.values import CaseError
 
 MAX_TEXT = 2_000
 MAX_NODES = 300
 MAX_DEPTH = 40
-MAX_INT_BITS = 4_096
-MAX_EXPONENT = 64
-MAX_DIGITS = 400
-MAX_ITERATIONS = 100_000
-MAX_LENGTH = 1_000_000
-MAX_SEARCH = 10_000_000
-"""The product of two lengths, for methods that compare each character with each."""
-MAX_STEPS = 1_000_000
 MAX_BULK = 32
+"""Operations on values of any size in an expression that counts no steps."""
 
 TYPES = ("int", "float", "str", "bool", "list", "dict")
 FUNCTIONS = [
-    "len",
-    "sum",
-    "min",
-    "max",
-    "abs",
-    "round",
-    "any",
-    "all",
-    "sorted",
-    "str",
-    "int",
-    "float",
-    "bool",
-    "isinstance",
-]
-METHODS: dict[type, frozenset[str]] = {
-    str: frozenset(
-        [
-            "lower",
-            "upper",
-            "strip",
-            "lstrip",
-            "rstrip",
-            "title",
-            "capitalize",
-            "startswith",
-            "endswith",
-            "removeprefix",
-            "removesuffix",
-            "split",
-            "splitlines",
-            "find",
-            "rfind",
-            "count",
-            "index",
-            "isdigit",
-            "isalpha",
-            "isalnum",
-            "isnumeric",
-            "isspace",
-            "isupper",
-            "islower",
-            "istitle",
-            "replace",
-            "join",
-        ]
-    ),
-    dict: frozenset({"get", "keys", "values", "items"}),
-    list: frozenset({"count", "index"}),
-}
+    "len", "sum", "min", "max", "abs", "round", "any", "all", "sorted", "str", "int", "float", "bool", "isinstance",
+]  # fmt: skip
 _METHOD_NAMES = frozenset[str]().union(*METHODS.values())
 _GUARDED = {"replace", "join", "rfind", "strip", "lstrip", "rstrip"}
-"""Methods whose cost their arguments decide."""
+"""Methods whose cost depends on their arguments."""
 _CONSUMERS = {"sum", "min", "max", "any", "all", "sorted"}
 _BULKY = {*_CONSUMERS, "str", "int", "float", "round"}
 
@@ -139,7 +79,7 @@ def parse(text: str) -> ast.expr:
     try:
         tree = _parsed(text.strip())
     except SyntaxError as error:
-        column = error.offset or len(text.strip()) + 1  # 0 where more should have come
+        column = error.offset or len(text.strip()) + 1  # the offset is 0 if the text ends too early
         raise ExpressionError(f"not a Python expression: {error.msg}", margin + column) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"not a Python expression: {error}", 1) from None
@@ -152,7 +92,7 @@ def parse(text: str) -> ast.expr:
 def _parsed(text: str) -> ast.expr:
     if "\\" not in text:
         return ast.parse(text, mode="eval").body
-    with warnings.catch_warnings():  # an escape that Python does not know is two characters, and a warning
+    with warnings.catch_warnings():  # Python warns of an unknown escape and keeps its two characters
         warnings.simplefilter("ignore")
         return ast.parse(text, mode="eval").body
 
@@ -167,11 +107,11 @@ def names(text: str) -> frozenset[str]:
 
 
 def translate(text: str, variables: Mapping[str, str]) -> str:
-    """Python source of an expression, for `HELPERS` in scope.
+    """The Python source of an expression; it needs `HELPERS` in scope.
 
     Args:
         text: The expression.
-        variables: For each variable in scope, the Python name that holds it.
+        variables: For each variable in scope its Python name.
 
     Raises:
         ExpressionError: If the expression is outside the language or names an unknown variable.
@@ -185,11 +125,15 @@ def translate(text: str, variables: Mapping[str, str]) -> str:
 
 
 def evaluate(text: str, values: Mapping[str, Any]) -> Any:
-    """The value of an expression for given variables.
+    """The value of an expression.
+
+    Args:
+        text: The expression.
+        values: The variables.
 
     Raises:
-        ExpressionError: If it is outside the language.
-        CaseError: `expression_error` if these values give no result.
+        ExpressionError: If the expression is outside the language.
+        CaseError: `expression_error` if it has no value for these variables.
     """
     renamed = {name: f"v_{name}" for name in values}
     source = translate(text, renamed)
@@ -200,7 +144,7 @@ def evaluate(text: str, values: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         raise CaseError("expression_error", f"{type(error).__name__}: {error}") from None
-    if type(value) in _VIEWS:
+    if type(value) in VIEWS:
         raise CaseError("expression_error", f"{type(value).__name__} is no value of its own; write a list of it")
     return value
 
@@ -210,9 +154,9 @@ def _refuse(node: ast.AST, message: str) -> NoReturn:
 
 
 def _count_columns_in(text: str, tree: ast.expr) -> None:
-    """Turns the parser's columns, bytes of the stripped text, into characters of the text as given.
+    """Converts the parser's columns, which count bytes of the stripped text, to characters of the original text.
 
-    Names must stand there as the parser has them: it takes letters that look alike, such as a wide `n`, for one.
+    A name that the parser has normalized, such as one with a full-width letter, is refused.
     """
     stripped = text.lstrip()
     margin, encoded = len(text) - len(stripped), stripped.encode()
@@ -239,11 +183,11 @@ def _check_size(tree: ast.expr) -> None:
 
 
 def _check(node: ast.expr, used_up: bool = False) -> None:
-    """Refuses what is outside the language.
+    """Refuses a part that is outside the language.
 
     Args:
         node: A part of an expression.
-        used_up: Whether it stands where something goes through its elements at once.
+        used_up: Whether the place consumes its elements at once; a generator is allowed there.
     """
     match node:
         case ast.Constant(value=value):
@@ -332,7 +276,7 @@ def _check_isinstance(node: ast.Call) -> None:
 
 
 def _children(node: ast.expr) -> Iterable[ast.expr]:
-    """The expressions right below a node."""
+    """The expressions that are direct parts of a node."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             yield child
@@ -359,7 +303,7 @@ def _calls(node: ast.Call, name: str) -> bool:
 
 
 def _bulk(tree: ast.expr) -> int:
-    """How many operations there are in an expression whose cost grows with their values."""
+    """The number of operations of an expression whose cost grows with the size of their values."""
     count = 0
     for node in ast.walk(tree):
         match node:
@@ -379,14 +323,14 @@ def _bulk(tree: ast.expr) -> int:
 
 
 def _is_number(node: ast.expr) -> bool:
-    """Whether a part is a small number that stands there."""
+    """Whether a part is a literal number of less than 64 bits."""
     return isinstance(node, ast.Constant) and (
         isinstance(node.value, float) or (isinstance(node.value, int) and node.value.bit_length() < 64)
     )
 
 
 def _is_scalar(node: ast.expr) -> bool:
-    """Whether a part can be seen to be no list, object or text, whatever its values are."""
+    """Whether a part has a form whose value is never a list or an object, and a text only if it is a constant."""
     match node:
         case ast.Constant() | ast.Compare() | ast.UnaryOp():
             return True
@@ -399,14 +343,14 @@ def _is_scalar(node: ast.expr) -> bool:
 
 
 def _is_of_constants(node: ast.expr) -> bool:
-    """Whether a part is a constant or a list of them."""
+    """Whether a part is a constant or a list of constants."""
     return isinstance(node, ast.Constant) or (
         isinstance(node, ast.List) and all(isinstance(part, ast.Constant) for part in node.elts)
     )
 
 
 def _held_parts(node: ast.expr, target: str) -> int:
-    """How often an element of a loop may hold what was gone through; 2 where that, or anything else, may repeat."""
+    """How often the element of a comprehension may contain the loop's variable; 2 if other values may repeat in it."""
     if _is_scalar(node):
         return 0
     if isinstance(node, ast.List):
@@ -419,7 +363,7 @@ def _held_parts(node: ast.expr, target: str) -> int:
 
 
 def _steps(node: ast.ListComp | ast.GeneratorExp) -> int:
-    """What a round of a loop costs: one step, and one for each operation and each part of a list in it."""
+    """The steps that a round of a loop costs: one, and one for each operation and each part of a list in it."""
     inner = [part for root in (node.elt, *node.generators[0].ifs) for part in ast.walk(root)]
     count = 1 + sum(isinstance(part, ast.expr) and not isinstance(part, ast.Name | ast.Constant) for part in inner)
     return count + sum(len(list(_children(part))) for part in inner if isinstance(part, ast.List | ast.Dict))
@@ -429,9 +373,9 @@ class _Writer:
     """Writes a checked expression as Python source over `HELPERS`.
 
     Args:
-        variables: For each variable in scope, the Python name that holds it.
-        counting: Whether the parts are run so often that what they do is taken off `fuel`.
-        alone: Whether the expression has one loop.
+        variables: For each variable in scope its Python name.
+        counting: Whether the source counts steps in `fuel`, because its parts may run often.
+        alone: Whether the expression has exactly one loop.
     """
 
     def __init__(self, variables: Mapping[str, str], counting: bool, alone: bool = False) -> None:
@@ -481,16 +425,16 @@ class _Writer:
                 raise AssertionError(f"an unchecked {type(node).__name__} reached the writer")
 
     def held(self, node: ast.expr) -> str:
-        """A part of which something is asked that Python warns of where it sees a constant."""
+        """The source of a part in a place where Python warns of a constant: a call hides it."""
         source = self.write(node)
         fixed = isinstance(node, ast.Constant | ast.UnaryOp | ast.List | ast.ListComp)
         return f"x_held({source})" if fixed else source
 
     def weighed(self, source: str, long: bool = True) -> str:
-        """A part whose size counts; `long` where that of a number does not."""
+        """Source that also counts the size of the value, that of a number only if not `long`."""
         if not self.counting:
             return source
-        if long and source.isidentifier():  # most are numbers: asked here, that takes a third of the time
+        if long and source.isidentifier():  # most values are numbers; an inline test takes a third of the time
             return f"({source} if x_type({source}) in x_light else fuel.weigh({source}))"
         return f"fuel.weigh({source})"
 
@@ -533,7 +477,7 @@ class _Writer:
 
         Args:
             node: The comprehension or generator.
-            kept: Whether its elements are kept or compared, so that what they hold counts.
+            kept: Whether its elements are stored or compared, so that their sizes count.
         """
         loop = node.generators[0]
         assert isinstance(loop.target, ast.Name)
@@ -574,278 +518,3 @@ class _Writer:
         if self.counting:
             return f"fuel.call({', '.join([function, *arguments])})"
         return f"{function}({', '.join(arguments)})"
-
-
-# What translated expressions call. Values are JSON values, lists of them, or dict views: exact builtin types.
-
-_EMPTY: dict[str, Any] = {}
-_VALUES, _ITEMS = type_of(_EMPTY.values()), type_of(_EMPTY.items())
-_VIEWS = frozenset({type_of(_EMPTY.keys()), _VALUES, _ITEMS})
-_NUMBERS = frozenset({int, float, bool})
-_LIGHT = frozenset({int, float, bool, type(None)})
-_WIDE = 1 << 64
-_INT_BOUND = 1 << MAX_INT_BITS
-
-
-def _limit(value: Any) -> Any:
-    kind = type_of(value)
-    if kind is int:
-        if not -_INT_BOUND < value < _INT_BOUND:
-            raise CaseError("too_large", f"an integer of more than {MAX_INT_BITS} bits")
-    elif kind in (str, list, tuple) and len(value) > MAX_LENGTH:
-        raise CaseError("too_large", f"a value longer than {MAX_LENGTH}")
-    return value
-
-
-def _add(left: Any, right: Any) -> Any:
-    return _limit(left + right)
-
-
-def _subtract(left: Any, right: Any) -> Any:
-    if type(left) in _VIEWS:
-        raise TypeError("- subtracts numbers only")
-    return left - right
-
-
-def _divide(left: Any, right: Any) -> Any:
-    return left / right
-
-
-def _floor_divide(left: Any, right: Any) -> Any:
-    return left // right
-
-
-def _multiply(left: Any, right: Any) -> Any:
-    if type(left) in _NUMBERS and type(right) in _NUMBERS:
-        return _limit(left * right)
-    raise TypeError("* multiplies numbers only")
-
-
-def _modulo(left: Any, right: Any) -> Any:
-    if type(left) is str:
-        raise TypeError("% is the remainder of numbers; it does not format text")
-    return left % right
-
-
-def _power(left: Any, right: Any) -> Any:
-    if abs(right) > MAX_EXPONENT:
-        raise CaseError("too_large", f"an exponent beyond {MAX_EXPONENT}")
-    if type(left) is int and type(right) is int and (left.bit_length() - 1) * right >= MAX_INT_BITS:
-        raise CaseError("too_large", f"an integer of more than {MAX_INT_BITS} bits")
-    result = left**right
-    if type(result) is complex:
-        raise ValueError("a negative number to a fractional power is not a real number")
-    return _limit(result)
-
-
-def _held(value: Any) -> Any:
-    return value
-
-
-def _iterate(values: Any) -> Any:
-    if len(values) > MAX_ITERATIONS:
-        raise CaseError("too_large", f"a comprehension over more than {MAX_ITERATIONS} elements")
-    return values
-
-
-def _method(owner: Any, name: str, *arguments: Any) -> Any:
-    kind = type_of(owner)
-    if name not in METHODS.get(kind, ()):
-        raise TypeError(f"{kind.__name__} has no method {name!r} here")
-    return _limit(getattr(owner, name)(*arguments))
-
-
-def _guarded(owner: Any, name: str, *arguments: Any) -> Any:
-    """A method of text that takes long, or gives much, for some arguments."""
-    if type(owner) is str and arguments:
-        if name == "join":
-            parts: list[Any] = list(arguments[0])
-            _fits(sum(len(part) for part in parts if type(part) is str) + len(owner) * max(0, len(parts) - 1))
-            arguments = (parts, *arguments[1:])
-        elif name == "replace":
-            _fits(_replaced(owner, *arguments))
-        elif type(arguments[0]) is str and len(owner) * len(arguments[0]) > MAX_SEARCH:
-            raise CaseError("too_large", f"{name}: two texts whose lengths multiply to more than {MAX_SEARCH}")
-    return _method(owner, name, *arguments)
-
-
-def _replaced(owner: str, old: Any, new: Any = None, most: Any = -1) -> int:
-    """How long a text becomes; 0 where that is an error anyway."""
-    if type(old) is not str or type(new) is not str or not isinstance(most, int):
-        return 0
-    times = owner.count(old)
-    return len(owner) + (times if most < 0 else min(times, most)) * (len(new) - len(old))
-
-
-def _fits(length: int) -> None:
-    if length > MAX_LENGTH:
-        raise CaseError("too_large", f"a value longer than {MAX_LENGTH}")
-
-
-def _size(value: Any, most: int, shift: int) -> int:
-    """The parts of a value, and its characters divided by two to the power of `shift`; ends beyond `most`."""
-    total, todo = 1, [value]
-    while todo and total <= most:
-        part = todo.pop()
-        kind = type_of(part)
-        if kind is str:
-            total += 2 + (len(part) >> shift)
-        elif kind is dict:
-            total += 10 + 2 * len(part)
-            todo += part
-            if not {*map(type, part.values())} <= _LIGHT:
-                todo += part.values()
-        elif kind in (list, tuple) or kind in _VIEWS:
-            total += 10 + len(part)
-            if not {*map(type, part)} <= _LIGHT:
-                todo += part
-    return total
-
-
-def _sorted(values: Any) -> list[Any]:
-    if hasattr(values, "__len__") and len(values) > MAX_ITERATIONS:
-        raise CaseError("too_large", f"sorting more than {MAX_ITERATIONS} elements")
-    return sorted(values)
-
-
-def _sum(values: Any, *start: Any) -> Any:
-    if len(start) != 1 or type(start[0]) not in (list, tuple):
-        return _limit(sum(values, *start))
-    joined: list[Any] = list(start[0])  # Python copies what it has at each step
-    for part in values:
-        if type(part) is not type(start[0]):
-            raise TypeError(f"can only concatenate {type(start[0]).__name__} to {type(start[0]).__name__}")
-        joined += part
-        _fits(len(joined))
-    return joined if type(start[0]) is list else tuple(joined)
-
-
-def _round(value: Any, *digits: Any) -> Any:
-    if any(type(count) is int and abs(count) > MAX_DIGITS for count in digits):
-        raise CaseError("too_large", f"rounding to more than {MAX_DIGITS} digits")
-    return round(value, *digits)
-
-
-def _int(*arguments: Any) -> int:
-    return _limit(int(*arguments))
-
-
-def _str(*arguments: Any) -> str:
-    if arguments and type(arguments[0]) not in (str, *_NUMBERS):
-        _fits(_size(arguments[0], MAX_LENGTH, 0))
-    return _limit(str(*arguments))
-
-
-class Fuel:
-    """The steps that an evaluation has left: each is a few hundredths of a microsecond of work."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MAX_STEPS
-
-    def spend(self, steps: int) -> None:
-        """Takes steps off.
-
-        Raises:
-            CaseError: `too_large` if fewer are left.
-        """
-        self.left -= steps
-        if self.left < 0:
-            raise CaseError("too_large", f"an evaluation of more than {MAX_STEPS} steps")
-
-    def over(self, values: Any, steps: int) -> Iterable[Any]:
-        """What a loop goes through, at so many steps a round."""
-        if type_of(values) is GeneratorType:
-            return self._counted(values, steps)
-        self.spend(len(_iterate(values)) * steps)
-        return values
-
-    def _counted(self, values: Iterable[Any], steps: int) -> Iterator[Any]:
-        for value in values:
-            self.spend(steps)
-            yield value
-
-    def weigh(self, value: Any) -> Any:
-        """A value, for which as many steps are taken off as it has parts."""
-        kind = type_of(value)
-        if kind is int:
-            self.spend(value.bit_length() >> 6)
-        elif kind not in _LIGHT and (kind is not str or len(value) >= 32):
-            self.spend(_size(value, self.left, 5))
-        return value
-
-    def add(self, left: Any, right: Any) -> Any:
-        """The sum, its parts taken off."""
-        made = left + right
-        return made if type(made) is float else self.weigh(_limit(made))
-
-    def mul(self, left: Any, right: Any) -> Any:
-        """The product, taken off where it is long."""
-        if type(left) in _NUMBERS and type(right) in _NUMBERS:
-            made = left * right
-            return made if type(made) is float or -_WIDE < made < _WIDE else self.weigh(_limit(made))
-        raise TypeError("* multiplies numbers only")
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function gives; the parts of its arguments and of its result are taken off."""
-        for argument in arguments:
-            self.weigh(argument)
-        return self.weigh(function(*arguments))
-
-    def holds(self, value: Any, values: Any) -> bool:
-        """Whether `values` hold a value."""
-        self._compared(value, values)
-        return value in values
-
-    def search(self, owner: Any, name: str, *arguments: Any) -> Any:
-        """What a method gives that compares a value with all that its owner holds."""
-        for argument in arguments[:1]:
-            self._compared(argument, owner)
-        return _method(owner, name, *arguments)
-
-    def _compared(self, value: Any, values: Any) -> None:
-        """Takes off a comparison with each of some values: none costs more than the parts of the one."""
-        kind = type_of(values)
-        if kind in (str, _ITEMS):
-            self.weigh(values if kind is str else value)
-        elif kind in (list, tuple, _VALUES):
-            self.spend(len(values) * (1 if type(value) in _NUMBERS else 4 * _size(value, self.left, 7)) >> 2)
-
-
-HELPERS: dict[str, Any] = {
-    "x_add": _add,
-    "x_sub": _subtract,
-    "x_mul": _multiply,
-    "x_div": _divide,
-    "x_floordiv": _floor_divide,
-    "x_mod": _modulo,
-    "x_pow": _power,
-    "x_fuel": Fuel,
-    "x_iter": _iterate,
-    "x_held": _held,
-    "x_type": type,
-    "x_light": _LIGHT,
-    "x_method": _method,
-    "x_guarded": _guarded,
-    "x_isinstance": isinstance,
-    "x_len": len,
-    "x_sum": _sum,
-    "x_min": min,
-    "x_max": max,
-    "x_abs": abs,
-    "x_round": _round,
-    "x_any": any,
-    "x_all": all,
-    "x_sorted": _sorted,
-    "x_str": _str,
-    "x_int": _int,
-    "x_float": float,
-    "x_bool": bool,
-    "t_int": int,
-    "t_float": float,
-    "t_str": str,
-    "t_bool": bool,
-    "t_list": list,
-    "t_dict": dict,
-}

@@ -1,4 +1,4 @@
-"""The graph tools (G): all that the summarizer can do. Their names tell G from the business tools (B) in a trace."""
+"""The specs of the graph tools (G), with which the summarizer edits a draft workflow."""
 
 from __future__ import annotations
 

@@ -1,16 +1,28 @@
-"""A workflow's graph as nested code: sequences, ifs and loops, for whatever is written as text.
+"""The nested form of a workflow's graph: sequences, ifs and loops.
 
 The graph of a checked workflow is reducible, but not every reducible graph is nested code: two arms may share a part
-of what follows, a loop may be left to several places. Such parts are copied into each arm (node splitting, as
-compilers do), up to a limit; what is beyond it has no structure here. Forked paths stand one after the other, in the
-order that defines a run.
+of the code that follows, and a loop may have several exits. Such parts are copied into each arm (node splitting, as in
+compilers), up to a limit; a graph beyond the limit has no nested form. Forked paths follow one another, in the order
+that defines a run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from flowmind.workflow.document import Assign, Condition, Edge, End, LLMNode, Map, Start, ToolNode, Workflow
+from flowmind.workflow.document import (
+    DEFAULT_BOUND,
+    Assign,
+    Condition,
+    Edge,
+    End,
+    LLMNode,
+    Map,
+    Start,
+    ToolNode,
+    Workflow,
+)
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
 
 
@@ -23,7 +35,7 @@ class Do:
 
 @dataclass(frozen=True)
 class If:
-    """A condition with both its arms; what follows stands behind it."""
+    """A condition with its two arms; the next item follows both."""
 
     node: Condition
     then: Block
@@ -75,6 +87,73 @@ def nested(workflow: Workflow, flow: Flow | None = None) -> Block | None:
         return None
 
 
+def rounds_of(block: Block) -> list[Edge]:
+    """The back edges of a loop whose body this is, in their order; a copied one comes more than once."""
+    found: list[Edge] = []
+    for item in block:
+        match item:
+            case Again(edge=edge):
+                found.append(edge)
+            case If(then=then, otherwise=otherwise):
+                found += rounds_of(then) + rounds_of(otherwise)
+            case _:
+                pass
+    return found
+
+
+class Guard(NamedTuple):
+    """The condition that a loop tests at the beginning of each round."""
+
+    node: Condition
+    negated: bool
+    """Whether the loop goes on while the condition is false."""
+    body: Block
+    """The rest of a round."""
+
+
+def guard_of(body: Block) -> Guard | None:
+    """The guard of a loop with this body; None if its rounds do not begin with a test."""
+    match body:
+        case (If(node=node, then=then, otherwise=(Leave(),)), *rest):
+            return Guard(node, False, (*then, *rest))
+        case (If(node=node, then=(Leave(),), otherwise=otherwise), *rest):
+            return Guard(node, True, (*otherwise, *rest))
+        case _:
+            return None
+
+
+class LoopCounter(NamedTuple):
+    """A counter of the rounds of a loop."""
+
+    number: int
+    """Its place among the counters of the workflow."""
+    head: str
+    """The node that the rounds begin with; the counter is zero when the node is entered from outside."""
+    bound: int
+    """The most rounds that follow the first one."""
+    inner: tuple[int, ...]
+    """The counters of inner loops; each round sets them to zero."""
+
+
+def loop_counters(flow: Flow) -> dict[Edge, LoopCounter]:
+    """The counter that each back edge adds to.
+
+    Back edges with one target and one bound close one loop and share its counter. Back edges with one target and
+    different bounds count apart; a loop whose nodes are a part of another's is inside it.
+    """
+    nodes: dict[tuple[str, int], frozenset[str]] = {}
+    for edge in flow.back_edges:
+        key = edge.target, edge.bound or DEFAULT_BOUND
+        nodes[key] = nodes.get(key, frozenset()) | loop_nodes(flow.order, edge)
+    counters = {
+        (head, bound): LoopCounter(
+            number, head, bound, tuple(n for n, key in enumerate(nodes) if key[0] == head and nodes[key] < inside)
+        )
+        for number, ((head, bound), inside) in enumerate(nodes.items())
+    }
+    return {edge: counters[edge.target, edge.bound or DEFAULT_BOUND] for edge in flow.back_edges}
+
+
 def nodes_of(block: Block) -> list[str]:
     """The ids of the nodes in a block, in its order; a copied one comes more than once."""
     found: list[str] = []
@@ -92,12 +171,12 @@ def nodes_of(block: Block) -> list[str]:
 
 
 class _Unstructured(Exception):
-    """The choice that was made does not lead to nested code."""
+    """The choice of a place to join does not give nested code."""
 
 
 @dataclass(frozen=True)
 class _Region:
-    """Where a walk stands."""
+    """The context of a walk over the graph."""
 
     follow: str | None = None
     """The node that comes behind the block."""
@@ -106,7 +185,7 @@ class _Region:
     leave: str | None = None
     """The node behind the innermost loop."""
     outside: frozenset[str] = frozenset()
-    """What can no longer be gone to: loops and places behind blocks farther out."""
+    """Nodes that cannot be reached by a jump: loops and places behind outer blocks."""
 
     def arm(self, follow: str | None) -> _Region:
         """An arm of a condition with another node behind it."""
@@ -146,7 +225,7 @@ class _Structurer:
         return places
 
     def go(self, source: str, target: str, region: _Region) -> Block:
-        """What comes after an edge."""
+        """The code after an edge."""
         if (edge := self.back.get((source, target))) is not None:
             if target == region.head:
                 return (Again(edge),)
@@ -163,7 +242,7 @@ class _Structurer:
         return self.walk(target, region)
 
     def walk(self, name: str, region: _Region) -> Block:
-        """The code from a node on, up to what follows the block."""
+        """The code from a node to the end of the block."""
         found: list[Item] = []
         while True:
             self.budget -= 1
@@ -190,7 +269,7 @@ class _Structurer:
         return name in (region.follow, region.leave) or name in region.outside
 
     def condition(self, node: Condition, region: _Region) -> Block:
-        """A condition and what comes behind both arms: the last node in which they meet, if that works out."""
+        """A condition and the code behind it, which begins at the last node where both arms can meet."""
         arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
         for meet in [*self.meets.get(node.id, ()), None]:
             inner = region if meet is None else region.arm(meet)
@@ -206,7 +285,7 @@ class _Structurer:
         raise AssertionError("unreachable")
 
     def loop(self, head: str, region: _Region) -> Block:
-        """A loop and what comes behind it."""
+        """A loop and the code behind it."""
         inside = self.loops[head]
         for place in [*self.places(inside), None]:
             try:
@@ -220,7 +299,7 @@ class _Structurer:
         raise AssertionError("unreachable")
 
     def behind(self, inside: frozenset[str], place: str, region: _Region) -> Block:
-        """What comes behind a loop that is left to a place: a node, or the next round of the loop around it."""
+        """The code behind a loop that is left to a place: a node, or the next round of the outer loop."""
         rounds = [edge for (name, target), edge in self.back.items() if name in inside and target == place]
         if not rounds:
             return self.go("", place, region)
@@ -229,7 +308,7 @@ class _Structurer:
         return (Again(rounds[0]),)
 
     def places(self, inside: frozenset[str]) -> list[str]:
-        """Where what comes behind a loop may begin: first where the most of its exits lead to."""
+        """The nodes at which the code behind a loop may begin; those that most exits lead to come first."""
         exits = {
             self.target(name, target)
             for name in inside
@@ -246,5 +325,60 @@ class _Structurer:
         return sorted(exits | joins, key=worth)
 
     def target(self, source: str, target: str) -> str:
-        """Where an edge leads to, forks laid out."""
+        """The target of an edge, forks laid out."""
         return target if (source, target) in self.back else self.flow.jumps.get((source, target), target)
+
+
+# Code that is never reached
+
+
+def readable(workflow: Workflow) -> Block | None:
+    """The nested form of a workflow that passes `check`, without the code that is never reached; None if it has none.
+
+    Code that is never reached confuses a reader, and strict readers refuse it.
+    """
+    block = nested(workflow)
+    return None if block is None else _pruned(block)
+
+
+def _pruned(block: Block) -> Block:
+    found: list[Item] = []
+    for item in block:
+        match item:
+            case If(node=node, then=then, otherwise=otherwise):
+                item = If(node, _pruned(then), _pruned(otherwise))
+            case Loop(head=head, body=body):
+                item = Loop(head, _pruned(body))
+            case _:
+                pass
+        found.append(item)
+        if not _goes_on(item):
+            break
+    return tuple(found)
+
+
+def _goes_on(item: Item) -> bool:
+    """Whether the code behind an item can be reached; the parts of the item are pruned."""
+    match item:
+        case Do():
+            return True
+        case If(then=then, otherwise=otherwise):
+            return all(map(_goes_on, then)) or all(map(_goes_on, otherwise))
+        case Loop(body=body):
+            return _is_left(body)
+        case Again() | Leave() | Return():
+            return False
+
+
+def _is_left(body: Block) -> bool:
+    """Whether a loop with this body has an exit to the code behind it."""
+    match body[-1:]:
+        case (Leave(),):
+            return True
+        case (If(then=then, otherwise=otherwise),):
+            if _is_left(then) or _is_left(otherwise):
+                return True
+        case _:
+            pass
+    inner = [item for item in body[:-1] if isinstance(item, If)]
+    return any(_is_left(item.then) or _is_left(item.otherwise) for item in inner)

@@ -1,24 +1,24 @@
-"""A compiled workflow as the sandbox sees it, and how one is run: the same few lines in worker and host."""
+"""Compiled workflows and their execution, for worker processes and for the host."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowmind.workflow import expressions
+from flowmind.workflow.expression_runtime import HELPERS
 from tools_registry.specs.values import ATOMS, CaseError, clean, copy_json, describe, follow
 
 Tool = Callable[..., Any]
-"""Takes an arguments object, or the arguments that a signature names in their order; gives a strict JSON value,
-raises `CaseError`."""
+"""Takes an object of arguments, or the arguments in the order of a signature. Returns a strict JSON value or raises
+`CaseError`."""
 
 
 class Program(NamedTuple):
-    """A workflow as Python source that this project generated, with its constants apart from it.
+    """A workflow as generated Python source with separate constants.
 
-    `source` defines `run(inputs, tools, budget, log)`. It calls `tools[i](args)` for the i-th name of `tools`,
-    and reports each step as `log((node, args, value))`, where `node` is an index into `labels`. A *brief* program
-    has signatures: it calls `tools[i](*values)`, and reports only what tools gave, as `log(value)`.
+    `source` defines `run(inputs, tools, budget, log)`. It calls `tools[i](args)` for the i-th name of `tools`, and
+    reports each step as `log((node, args, value))`, where `node` is an index into `labels`. A *brief* program has
+    signatures: it calls `tools[i](*values)`, and reports only the results of tools, as `log(value)`.
     """
 
     source: str
@@ -26,20 +26,20 @@ class Program(NamedTuple):
     tools: tuple[str, ...]
     labels: tuple[str, ...]
     signatures: tuple[tuple[str, ...], ...] = ()
-    """Of a brief program: for each tool the names of the arguments that it is given, in their order."""
+    """Only of a brief program: the names of the arguments of each tool, in the order in which they are passed."""
 
 
 class Outcome(NamedTuple):
-    """What a program did with one case: an answer or an error, and what it reported, in order."""
+    """The result of running a program on a case: an answer or an error, and the reported steps in order."""
 
     answer: Any
     error: tuple[str, str] | None
     """The error's type and message."""
     steps: list[Any]
-    """`[node, args, value]`; of a failing step the value is None, and the error is the outcome's. Of a brief program
-    what its tools gave."""
+    """Each step is `[node, args, value]`; the value of the failing step is None. Of a brief program: the results of its
+    tools."""
     at: int = -1
-    """The node that failed, an index into the program's labels; -1 if none did."""
+    """The index of the failing node in the labels of the program; -1 if there is none."""
     cause: BaseException | None = None
     """The exception behind the error, if it was raised in this process."""
 
@@ -48,7 +48,7 @@ Run = Callable[[dict[str, Any], Sequence[Tool], int, Callable[[Any], None]], Any
 
 
 class StepError(Exception):
-    """Carries an error of a case out of a program, with the node it happened at."""
+    """An error of a case, with the node at which it happened."""
 
     def __init__(self, at: int, args: dict[str, Any] | None, error: CaseError) -> None:
         super().__init__(error.message)
@@ -58,7 +58,7 @@ class StepError(Exception):
 
 
 def load(source: str, constants: list[Any]) -> Any:
-    """Turns a program's source into its `run` function (a coroutine function if it was generated as one)."""
+    """Compiles the source of a program to its `run` function, or to a coroutine function if it is asynchronous."""
     scope: dict[str, Any] = {
         "__builtins__": {},
         "K": constants,
@@ -72,17 +72,20 @@ def load(source: str, constants: list[Any]) -> Any:
         "Exception": Exception,
         "type": type,
         "list": list,
-        **expressions.HELPERS,
+        **HELPERS,
     }
     exec(compile(source, "<workflow>", "exec"), scope)
     return scope["run"]
 
 
 def fail(at: int, args: dict[str, Any] | None, error: Exception) -> StepError:
-    """The error of a node, typed.
+    """The typed error of a node.
 
-    `at` is the node's number while its tool runs, and the number's complement while its bindings and
-    expressions are evaluated; `args` belong to the node only in the first case.
+    Args:
+        at: The number of the node if its tool was running. The complement of the number if its bindings or expressions
+            were being evaluated; `args` are not those of the node then.
+        args: The arguments of the latest call.
+        error: The exception.
     """
     calling = at >= 0
     if not isinstance(error, CaseError):
@@ -93,7 +96,7 @@ def fail(at: int, args: dict[str, Any] | None, error: Exception) -> StepError:
 
 
 def run_case(run: Run, inputs: dict[str, Any], tools: Sequence[Tool], budget: int) -> Outcome:
-    """Runs one case of a loaded program; an error of the case is part of the outcome, never raised."""
+    """Runs a loaded program on a case. An error of the case is part of the outcome and is not raised."""
     steps: list[Any] = []
     try:
         return Outcome(run(inputs, tools, budget, steps.append), None, steps)
@@ -102,7 +105,7 @@ def run_case(run: Run, inputs: dict[str, Any], tools: Sequence[Tool], budget: in
 
 
 def run_brief(run: Run, inputs: dict[str, Any], tools: Sequence[Tool], budget: int) -> Outcome:
-    """As `run_case`, for a brief program."""
+    """Runs a loaded brief program on a case, as `run_case` does."""
     values: list[Any] = []
     try:
         return Outcome(run(inputs, tools, budget, values.append), None, values)
@@ -115,8 +118,8 @@ def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budge
 
     Args:
         run: The full program of the same workflow.
-        tools: How many tools it has; they answer with what the tools have given before.
-        inputs, outcome, budget: Of the brief run. One that was ended from outside (`at` is -1) has no steps.
+        tools: The number of its tools. They answer with the recorded results.
+        inputs, outcome, budget: Those of the brief run. A run that was ended from outside (`at` is -1) has no steps.
     """
     if outcome.error is not None and outcome.at < 0:
         return []
@@ -128,7 +131,7 @@ def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budge
         raise CaseError(*(outcome.error or ("crash", "the run has no such call")))
 
     again = run_case(run, inputs, [answer] * tools, budget)
-    if again.at != outcome.at:  # an expression that failed there for want of memory need not fail here
+    if again.at != outcome.at:  # an expression that ran out of memory in the worker may succeed here
         return [*again.steps[: len(outcome.steps)], [outcome.at, None, None]]
     return again.steps
 

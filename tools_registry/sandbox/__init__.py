@@ -1,1 +1,1 @@
-"""Where tools run: worker processes, and one's own functions."""
+"""Environments for tools: worker processes for untrusted source, the host process for your own functions."""

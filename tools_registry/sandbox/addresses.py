@@ -1,4 +1,4 @@
-"""Processes without randomized addresses, where the system offers that."""
+"""Processes without randomized addresses, on systems that support this."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import ctypes
 import sys
 from collections.abc import Callable, Generator
 
-_ASK, _FIXED = 0xFFFFFFFF, 0x0040000
+_QUERY, _NO_RANDOMIZE = 0xFFFFFFFF, 0x0040000
 _personality: Callable[[int], int] | None = ctypes.CDLL(None).personality if sys.platform == "linux" else None
 
 
 @contextlib.contextmanager
 def same_addresses() -> Generator[None]:
-    """Processes that this thread starts have the same addresses, where the system allows that.
+    """Turns address randomization off for the processes that this thread starts, if the system allows it.
 
-    Functions and `None` are hashed by address: the order of a set of them would differ from worker to worker.
+    Functions and `None` are hashed by address, so the order of a set of them would differ between workers.
     """
-    persona = -1 if _personality is None else _personality(_ASK)
+    persona = -1 if _personality is None else _personality(_QUERY)
     if _personality is None or persona == -1:
         yield
         return
-    _personality(persona | _FIXED)
+    _personality(persona | _NO_RANDOMIZE)
     try:
         yield
     finally:
@@ -29,6 +29,6 @@ def same_addresses() -> Generator[None]:
 
 
 def addresses() -> dict[str, str]:
-    """Whether this process has the same addresses as other processes of its kind."""
-    on = _personality is not None and _personality(_ASK) & _FIXED
+    """The layer `same addresses` of this process: `on`, or `off: ` and the reason."""
+    on = _personality is not None and _personality(_QUERY) & _NO_RANDOMIZE
     return {"same addresses": "on" if on else "off: the system randomizes them"}

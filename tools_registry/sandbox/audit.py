@@ -1,13 +1,13 @@
-"""The audit of the sandbox: a file of attacks and of ordinary code, run for real, and what came of each row.
+"""The audit of the sandbox: runs a file of attacks and ordinary code, and reports the outcome of each row.
 
     python -m tools_registry.sandbox.audit ROWS.jsonl [--json] [--only KIND_OR_ID] [--without language|process]
 
 A row is an object with `id`, `surface` (`tool`: `source` defines a function `tool`; `expr`: `source` is a condition),
-`kind`, `severity`, `source`, `args` and `accept`, the outcomes that count. A benign row has `want`; a row may have a
-`check`. The text `$CANARY` in the arguments becomes the path of a file with a secret. An attack has worked if a value
-that begins with PWNED or contains the secret comes back, or if its check fails.
+`kind`, `severity`, `source`, `args`, and `accept`, the outcomes that pass. A benign row has `want`; a row may have a
+`check`. The text `$CANARY` in the arguments becomes the path of a file with a secret. An attack has succeeded if the
+result begins with PWNED or contains the secret, or if the check fails.
 
-Exit status: 0 if every row did as it must and nothing leaked, 1 if not, 2 if the file cannot be used.
+Exit status: 0 if every row passed and nothing leaked, 1 if not, 2 if the file cannot be used.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from tools_registry.specs.values import CaseError, clean
 Outcome = Literal["blocked-at-compile", "blocked-at-run", "killed-by-limit", "allowed"]
 Check = Literal["second-case", "args-unchanged", "same-across-workers", "result-must-be-strict-json", "must-not-hang"]
 SYSTEM_KINDS = ("file", "network", "subprocess", "fork", "signal", "thread")
-"""Kinds that the process layer stops without help of the language."""
+"""Kinds that the process layer stops without the language layer."""
 MAX_GROWTH_MB = 20.0
 _ANY = {"type": "object"}
 _KILLED = {"timeout", "memory", "crash"}
 _SLACK = 3.0
-"""Seconds beyond the limit, in which a row that must not hang has ended."""
+"""Seconds beyond the limit within which a row with the check `must-not-hang` must end."""
 
 
 class AuditError(ValueError):
-    """The file of rows cannot be used; the message says where and why."""
+    """The file of rows cannot be used. The message says where and why."""
 
 
 class Row(Record):
-    """An attack, or ordinary code with the value that it must give."""
+    """An attack, or ordinary code with the value that it must return."""
 
     id: str
     surface: Literal["tool", "expr"]
@@ -70,7 +70,7 @@ class Row(Record):
 
 
 class Result(Record):
-    """What came of a row."""
+    """The result of a row."""
 
     id: str
     surface: str
@@ -79,31 +79,31 @@ class Result(Record):
     outcome: Outcome
     passed: bool
     why: str
-    """Empty for a row that did as it must."""
+    """The reason of a failure; empty for a row that passed."""
     worked: bool
-    """Whether a value came back that begins with PWNED, or the secret did."""
+    """Whether the result begins with PWNED or contains the secret."""
     canary: bool
-    """Whether the secret came back."""
+    """Whether the result contains the secret."""
     seconds: float
 
 
 class Report(Record):
-    """What came of a file."""
+    """The results of a file."""
 
     file: str
     without: tuple[str, ...]
     isolation: dict[str, str]
-    """The layers that held the workers in, as they report them."""
+    """The layers that the workers reported."""
     results: tuple[Result, ...]
     leaks: tuple[str, ...]
     growth_mb: float | None
-    """Of this process's memory over the rows; None where it cannot be measured."""
+    """Growth of this process's memory in megabytes; None if it cannot be measured."""
 
     @property
     def passed(self) -> bool:
-        """Whether every row did as it must, and nothing was left behind.
+        """Whether every row passed and nothing leaked.
 
-        Without the language layer the others answer for what is theirs: the secret, and rows of `SYSTEM_KINDS`.
+        Without the language layer, only the secret and the rows of `SYSTEM_KINDS` count.
         """
         if "language" in self.without:
             broken = [result for result in attacks_of(self) if result.canary or (result.worked and _is_system(result))]
@@ -112,12 +112,12 @@ class Report(Record):
 
 
 def attacks_of(report: Report) -> list[Result]:
-    """The results of the rows that are attacks."""
+    """The results of the attacks."""
     return [result for result in report.results if result.severity != "benign"]
 
 
 def benign_of(report: Report) -> list[Result]:
-    """The results of the others."""
+    """The results of the ordinary rows."""
     return [result for result in report.results if result.severity == "benign"]
 
 
@@ -126,10 +126,10 @@ def _is_system(result: Result) -> bool:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file.
+    """Reads the rows of a file.
 
     Raises:
-        AuditError: If the file is missing, or a line is no row; with the number of the line.
+        AuditError: If the file is missing or a line is not a row, with the number of the line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -143,13 +143,13 @@ def read(path: Path) -> list[Row]:
 
 def _row(line: str, where: str) -> Row:
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except ValueError as error:
-        raise AuditError(f"{where}: is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise AuditError(f"{where}: a row is an object")
+        raise AuditError(f"{where}: not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise AuditError(f"{where}: a row must be an object")
     try:
-        known = {name: value for name, value in cast(dict[str, Any], found).items() if name in Row.model_fields}
+        known = {name: value for name, value in cast(dict[str, Any], fields).items() if name in Row.model_fields}
         return Row.model_validate(known)
     except ValidationError as error:
         first = error.errors()[0]
@@ -161,16 +161,16 @@ def _problem(place: str, error: Any) -> str:
     if error["type"] == "missing":
         return "the field is missing"
     known = {"surface": ("tool", "expr"), "check": get_args(Check)}.get(place.partition(".")[0])
-    return f"{error['input']!r} is none of {', '.join(known)}" if known else str(error["msg"])
+    return f"{error['input']!r} is not one of {', '.join(known)}" if known else str(error["msg"])
 
 
 class Auditor:
-    """Runs rows, one lane of work per worker; each lane keeps its pool over all rows.
+    """Runs rows on several pools of one worker each, which are used for all rows.
 
     Args:
-        limits: For each call.
-        lanes: How many rows run at once.
-        without: Layers to leave out.
+        limits: The limits of each call.
+        lanes: The number of pools, and of rows that run at the same time.
+        without: Layers to disable.
     """
 
     def __init__(self, limits: Limits, lanes: int = 2, without: frozenset[str] = frozenset()) -> None:
@@ -187,13 +187,13 @@ class Auditor:
         self._canary.parent.chmod(0o755)
 
     def close(self) -> None:
-        """Ends the workers and removes the secret."""
+        """Ends the workers and removes the file with the secret."""
         for lane in self.lanes:
             lane.close()
         self._folder.cleanup()
 
     def run(self, row: Row) -> Result:
-        """Runs a row on a free lane."""
+        """Runs a row on the next free pool."""
         lane = self._free.get()
         begun = time.monotonic()
         try:
@@ -206,34 +206,34 @@ class Auditor:
         )  # fmt: skip
 
     def answers(self) -> bool:
-        """Whether every lane still works."""
+        """Whether every pool still works."""
         source = "def tool(n):\n    return n + 1"
         return all(self._call(lane, source, {"n": 1}).value == 2 for lane in self.lanes)
 
     def _judge(self, row: Row, lane: WorkerPool) -> tuple[Outcome, str, bool, bool]:
         args = self._with_canary(row.args)
-        given = copy.deepcopy(args)
+        original = copy.deepcopy(args)
         begun = time.monotonic()
-        seen = self._observe(row, lane, args)
+        observation = self._observe(row, lane, args)
         seconds = time.monotonic() - begun
-        outcome = _outcome(seen)
-        canary = self.secret in json.dumps(seen.value, ensure_ascii=False)
+        outcome = _outcome(observation)
+        canary = self.secret in json.dumps(observation.value, ensure_ascii=False)
         if row.severity == "benign":
-            return outcome, _unwanted(row.want, seen), False, canary
-        worked = why = self._worked(seen)
+            return outcome, _unwanted(row.want, observation), False, canary
+        worked = why = self._worked(observation)
         if not why and outcome not in row.accept:
-            why = f"outcome {outcome}, gave {_short(seen.value)}"
+            why = f"outcome {outcome}, gave {_short(observation.value)}"
         match row.check:
             case _ if why:
                 pass
             case "second-case":
                 why = self._second(row, lane, args)
-            case "args-unchanged" if args != given:
+            case "args-unchanged" if args != original:
                 why = "the caller's arguments were changed"
             case "same-across-workers":
                 why = self._differs(row.source, args)
             case "result-must-be-strict-json":
-                why = self._not_strict(seen)
+                why = self._not_strict(observation)
             case "must-not-hang" if seconds > self.limits.seconds + _SLACK:
                 why = f"ended after {seconds:.1f} s"
             case _:
@@ -252,17 +252,17 @@ class Auditor:
         return LocalSandbox([tool], lane).calls([ToolCall(tool="tool", args=args)])[0]
 
     def _condition(self, lane: WorkerPool, text: str, values: dict[str, Any]) -> Observation:
-        """A condition as a workflow contains it: translated on this side, evaluated by the worker."""
+        """Evaluates a condition as in a workflow: translated in this process, evaluated by the worker."""
         try:
-            written = expressions.translate(text, {name: f"inputs[{name!r}]" for name in values})
+            expression = expressions.translate(text, {name: f"inputs[{name!r}]" for name in values})
         except expressions.ExpressionError as error:
             return Observation.failed("refused", str(error))
         source = (
             "def run(inputs, tools, budget, log):\n    try:\n"
-            f"        return clean({written})\n    except Exception as error:\n        raise fail(~0, None, error)"
+            f"        return clean({expression})\n    except Exception as error:\n        raise fail(~0, None, error)"
         )
-        done = LocalSandbox([], lane).run(Program(source, [], (), ("condition",)), [values])[0]
-        return Observation(value=done.answer) if done.error is None else Observation.failed(*done.error)
+        outcome = LocalSandbox([], lane).run(Program(source, [], (), ("condition",)), [values])[0]
+        return Observation(value=outcome.answer) if outcome.error is None else Observation.failed(*outcome.error)
 
     def _with_canary(self, value: Any) -> Any:
         match value:
@@ -275,15 +275,15 @@ class Auditor:
             case _:
                 return value
 
-    def _worked(self, seen: Observation) -> str:
-        if isinstance(seen.value, str) and seen.value.startswith("PWNED"):
-            return f"gave {_short(seen.value)}"
-        if self.secret in json.dumps(seen.value, ensure_ascii=False):
+    def _worked(self, observation: Observation) -> str:
+        if isinstance(observation.value, str) and observation.value.startswith("PWNED"):
+            return f"gave {_short(observation.value)}"
+        if self.secret in json.dumps(observation.value, ensure_ascii=False):
             return "gave the secret of the canary file"
         return ""
 
     def _second(self, row: Row, lane: WorkerPool, args: dict[str, Any]) -> str:
-        """What a later case of the same worker shows of the first; a worker without a first case is the measure."""
+        """Compares a second case of this worker with the same case in a new worker."""
         source = row.source2 or row.source
         later = self._call(lane, source, args)
         if why := self._worked(later):
@@ -293,42 +293,42 @@ class Auditor:
         return "" if later == alone else f"the second case gave {_short(later.value)}, alone {_short(alone.value)}"
 
     def _differs(self, source: str, args: dict[str, Any]) -> str:
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         for _ in range(2):
             with WorkerPool(1, self.limits, self.without) as fresh:
-                seen.append(self._call(fresh, source, args))
-        if seen[0] == seen[1]:
-            return ""
-        return f"two workers gave {_short(seen[0].value)} and {_short(seen[1].value)}"
+                observations.append(self._call(fresh, source, args))
+        first, second = observations
+        return "" if first == second else f"two workers gave {_short(first.value)} and {_short(second.value)}"
 
-    def _not_strict(self, seen: Observation) -> str:
+    def _not_strict(self, observation: Observation) -> str:
         try:
-            size = len(json.dumps(clean(seen.value), allow_nan=False))
+            size = len(json.dumps(clean(observation.value), allow_nan=False))
         except (CaseError, ValueError) as error:
-            return f"the result is no strict JSON: {error}"
+            return f"the result is not strict JSON: {error}"
         return "" if size <= self.limits.value_bytes + 2 else f"the result has {size} characters"
 
 
-def _outcome(seen: Observation) -> Outcome:
-    if seen.error is None:
+def _outcome(observation: Observation) -> Outcome:
+    error = observation.error
+    if error is None:
         return "allowed"
-    if seen.error.type in _KILLED or seen.error.message.startswith("RecursionError"):
+    if error.type in _KILLED or error.message.startswith("RecursionError"):
         return "killed-by-limit"
-    if seen.error.type == "refused" and "while it is defined" not in seen.error.message:
+    if error.type == "refused" and "while it is defined" not in error.message:
         return "blocked-at-compile"
     return "blocked-at-run"
 
 
-def _unwanted(want: Any, seen: Observation) -> str:
-    if seen.error is not None:
-        return f"{seen.error.type}: {seen.error.message}"
-    if _same(want, seen.value):
+def _unwanted(want: Any, observation: Observation) -> str:
+    if observation.error is not None:
+        return f"{observation.error.type}: {observation.error.message}"
+    if _same(want, observation.value):
         return ""
-    return f"gave {_short(seen.value)}, wanted {_short(want)}"
+    return f"gave {_short(observation.value)}, expected {_short(want)}"
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equal in value and in type, all the way down."""
+    """Whether two JSON values are equal in value and type, recursively."""
     if type_of(left) is not type_of(right):
         return False
     if type_of(left) is list:
@@ -343,11 +343,11 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# What is left behind.
+# Leaks.
 
 
-class Traces:
-    """Open files, ended children that nobody reaped, and memory of this process; where /proc shows them."""
+class Resources:
+    """Open files, zombie processes, and memory of this process, where /proc shows them."""
 
     def __init__(self) -> None:
         self.known = Path("/proc/self/statm").exists()
@@ -364,23 +364,23 @@ class Traces:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def growth(self) -> float | None:
-        """Megabytes since the beginning."""
+        """Growth of memory in megabytes."""
         return round(self._memory() - self.memory, 1) if self.known else None
 
     def leaks(self) -> Iterator[str]:
-        """What there is more of than at the beginning."""
+        """The leaks since the beginning, one line each."""
         if not self.known:
             return
         if (more := self._files() - self.files) > 0:
             yield f"{more} file descriptors are still open"
         if zombies := _zombies():
             yield f"{zombies} ended processes were not reaped"
-        if (grown := self.growth() or 0.0) > MAX_GROWTH_MB:
-            yield f"this process grew by {grown:.1f} MB, at most {MAX_GROWTH_MB:.0f} are allowed"
+        if (growth := self.growth() or 0.0) > MAX_GROWTH_MB:
+            yield f"this process grew by {growth:.1f} MB, at most {MAX_GROWTH_MB:.0f} are allowed"
 
 
 def _zombies() -> int:
-    """Ended processes below this one that nobody has reaped."""
+    """The number of zombie processes among the descendants of this process."""
     parents: dict[int, int] = {}
     ended: set[int] = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -406,29 +406,29 @@ def _is_below(pid: int, top: int, parents: dict[int, int]) -> bool:
 
 
 def audit(path: Path, rows: Sequence[Row], auditor: Auditor, quiet: bool = False) -> Report:
-    """Runs rows on all lanes and looks at what they leave behind.
+    """Runs rows on all pools and checks for leaks.
 
     Raises:
-        SandboxUnavailable: If no worker can be started here.
+        SandboxUnavailable: If no worker can be started.
     """
     if not auditor.answers():
-        raise SandboxUnavailable("the sandbox does not run a plain tool")
+        raise SandboxUnavailable("the sandbox does not run a simple tool")
     layers = isolation.measure(auditor.lanes[0]).layers
-    traces = Traces()
+    resources = Resources()
     with ThreadPoolExecutor(len(auditor.lanes)) as threads:
         work = threads.map(auditor.run, rows)
         bar = tqdm.tqdm(work, total=len(rows), desc="audit", unit="row", disable=quiet or None)
         results = tuple(bar)
-    leaks = ["a worker does not answer any more"] if not auditor.answers() else []
-    leaks += traces.leaks()
+    leaks = ["a worker no longer answers"] if not auditor.answers() else []
+    leaks += resources.leaks()
     return Report(
         file=str(path), without=tuple(sorted(auditor.without)), isolation=layers, results=results,
-        leaks=tuple(leaks), growth_mb=traces.growth(),
+        leaks=tuple(leaks), growth_mb=resources.growth(),
     )  # fmt: skip
 
 
 def table(report: Report) -> str:
-    """The report for a reader."""
+    """The report as text."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
         groups.setdefault((result.severity, result.kind), []).append(result)
@@ -452,12 +452,12 @@ def table(report: Report) -> str:
 
 
 def _without(report: Report) -> Iterator[str]:
-    """What the layers that are left do on their own."""
+    """The results of the remaining layers."""
     for name, state in report.isolation.items():
         yield f"layer {name}: {state}"
     if "language" in report.without:
         came_back = [result.id for result in report.results if result.canary]
-        yield f"the secret came back from {', '.join(came_back) or 'no row'}"
+        yield f"the secret was returned by {', '.join(came_back) or 'no row'}"
         for kind in SYSTEM_KINDS:
             rows = [result for result in attacks_of(report) if result.kind == kind]
             stopped = sum(not result.worked for result in rows)
@@ -467,11 +467,11 @@ def _without(report: Report) -> Iterator[str]:
             )
     if "process" in report.without:
         open_ = [name for name, state in report.isolation.items() if state.startswith("off")]
-        yield f"the language alone stands before: {', '.join(open_) or 'nothing'}"
+        yield f"only the language layer protects: {', '.join(open_) or 'nothing'}"
 
 
 def as_json(report: Report) -> str:
-    """The report for machines, one document."""
+    """The report as a JSON document."""
     attacks, benign = attacks_of(report), benign_of(report)
     summary = {
         "passed": report.passed,
@@ -491,16 +491,16 @@ def _chosen(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None, show: Callable[[str], None] = print) -> int:
-    """The command; gives its exit status."""
+    """Runs the command; returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tools_registry.sandbox.audit", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("file", type=Path, help="rows, one JSON object a line")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
-    parser.add_argument("--only", action="append", default=[], metavar="KIND_OR_ID", help="these rows only")
-    parser.add_argument("--without", action="append", default=[], choices=sorted(LAYERS), help="leave a layer out")
-    parser.add_argument("--seconds", type=float, default=1.0, help="limit of a call (default: 1)")
-    parser.add_argument("--pool", type=int, default=2, metavar="N", help="workers that run rows at once (default: 2)")
+    parser.add_argument("file", type=Path, help="file with rows, one JSON object per line")
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    parser.add_argument("--only", action="append", default=[], metavar="KIND_OR_ID", help="run only these rows")
+    parser.add_argument("--without", action="append", default=[], choices=sorted(LAYERS), help="disable a layer")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time limit of a call (default: 1)")
+    parser.add_argument("--pool", type=int, default=2, metavar="N", help="rows that run at the same time (default: 2)")
     options = parser.parse_args(arguments)
     try:
         rows = _chosen(read(options.file), options.only)

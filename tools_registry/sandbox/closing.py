@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` block."""
+"""A base class for objects that a `with` block closes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Self
 
 
 class Closing:
-    """For whatever has a `close`: the end of a `with` block calls it."""
+    """Calls `close` at the end of a `with` block."""
 
     def close(self) -> None:
-        """Lets go of what is held."""
+        """Releases all resources."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""What a process on Linux can do to itself so that code in it can do little: namespaces, an empty root, Landlock,
-seccomp, limits. Each piece is used where the system offers it, and says so.
+"""Isolation of a Linux process by itself: namespaces, an empty root, Landlock, seccomp, limits.
 
-`enter` is for a parent of workers, once all its modules are loaded; `lock` for each worker. Both need a process with
-one thread. Standard library only, by ctypes: the process that calls it starts in milliseconds.
+Each layer is used if the system supports it, and reported. `enter` is for the parent of the workers, after all its
+modules are loaded; `lock` is for each worker. Both need a process with one thread. The module uses ctypes and the
+standard library only, so that workers start within milliseconds.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 
 from tools_registry.sandbox import seccomp
 
-Found = dict[str, str]
-"""For each layer `on`, with a detail behind it perhaps, or `off: ` and the reason."""
+Layers = dict[str, str]
+"""For each layer `on`, optionally with a detail, or `off: ` and the reason."""
 
 NOBODY = 65_534
 
@@ -43,72 +43,77 @@ LINUX = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def enter() -> Found:
-    """Leaves the user, the network, the files and the rights of this process behind, for good.
+def enter() -> Layers:
+    """Gives up the user, the network, the files and the capabilities of this process permanently.
 
-    A superuser becomes nobody. Open descriptors stay open; files can no longer be opened, so that whatever may be
-    imported has to be imported before.
+    Root becomes nobody. Open descriptors stay open. Files can no longer be opened, so all modules must be imported
+    before.
     """
     if not LINUX:
         return dict.fromkeys(("user", *_NAMESPACES, "empty root"), f"off: {sys.platform} has none")
-    found: Found = {}
+    layers: Layers = {}
     root = os.geteuid() == 0
-    mine = root and _try(found, _NAMESPACES, lambda: _unshare(sum(_NAMESPACES.values())))
-    if mine:
-        _try(found, ["empty root"], _empty_root)
+    separate = root and _separate(layers)
     if root:
-        _try(found, ["user"], _become_nobody)
-    if _try(found, ["user namespace"], _new_user) and not mine:
-        mine = _try(found, _NAMESPACES, lambda: _unshare(sum(_NAMESPACES.values())))
-        if mine:
-            _try(found, ["empty root"], _empty_root)
-    if not mine:
-        found.setdefault("empty root", "off: needs a mount namespace")
-    found.setdefault("user", "on")
-    _try(found, ["no capabilities"], _drop_capabilities)
-    return found
+        _try(layers, ["user"], _become_nobody)
+    if _try(layers, ["user namespace"], _new_user) and not separate:
+        separate = _separate(layers)
+    if not separate:
+        layers.setdefault("empty root", "off: needs a mount namespace")
+    layers.setdefault("user", "on")
+    _try(layers, ["no capabilities"], _drop_capabilities)
+    return layers
 
 
-def lock(memory_mb: int, seconds: int, parent: int) -> Found:
-    """Limits this process, ties its life to its parent's, and takes away all calls to the system but a few.
+def _separate(layers: Layers) -> bool:
+    """Enters new namespaces and an empty root; whether the namespaces are new."""
+    separate = _try(layers, _NAMESPACES, lambda: _unshare(sum(_NAMESPACES.values())))
+    if separate:
+        _try(layers, ["empty root"], _empty_root)
+    return separate
+
+
+def lock(memory_mb: int, seconds: int, parent: int) -> Layers:
+    """Limits this process, binds its life to its parent's, and denies itself all but a few system calls.
 
     Args:
-        memory_mb: Address space, megabytes.
+        memory_mb: Address space in megabytes.
         seconds: Processor time of its whole life.
-        parent: The process that must still be the parent; otherwise this one ends at once.
+        parent: The process id of the parent. If the parent has ended already, this process exits.
     """
-    found = limit(memory_mb, seconds)
+    layers = limit(memory_mb, seconds)
     if not LINUX:
-        return {**found, **dict.fromkeys(("dies with its parent", "landlock", "seccomp"), "off: needs Linux")}
-    _try(found, ["dies with its parent"], lambda: _control(_DEATH_SIGNAL, signal.SIGKILL))
+        return {**layers, **dict.fromkeys(("dies with its parent", "landlock", "seccomp"), "off: needs Linux")}
+    _try(layers, ["dies with its parent"], lambda: _control(_DEATH_SIGNAL, signal.SIGKILL))
     if os.getppid() != parent:
         os._exit(1)
-    _try(found, ["no new privileges"], lambda: _control(_NO_NEW_PRIVILEGES, 1))
-    _landlock(found)
-    _filter(found)
-    return found
+    _try(layers, ["no new privileges"], lambda: _control(_NO_NEW_PRIVILEGES, 1))
+    _landlock(layers)
+    _filter(layers)
+    return layers
 
 
-def limit(memory_mb: int, seconds: int) -> Found:
+def limit(memory_mb: int, seconds: int) -> Layers:
     """Sets the limits of this process: memory, processor time of its life, files, core dumps, processes."""
     size = memory_mb * 1_000_000
-    wanted = [("AS", size), ("CPU", seconds), ("FSIZE", 0), ("CORE", 0), ("NOFILE", 16), ("NPROC", 0)]
+    limits = [("AS", size), ("CPU", seconds), ("FSIZE", 0), ("CORE", 0), ("NOFILE", 16), ("NPROC", 0)]
     refused: list[str] = []
-    for name, most in wanted:
+    for name, maximum in limits:
         try:
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (maximum, maximum))
         except (AttributeError, ValueError, OSError):
             refused.append(name)
     return {"limits": f"off: the system refuses RLIMIT_{', RLIMIT_'.join(refused)}" if refused else "on"}
 
 
-def _try(found: Found, layers: list[str] | dict[str, int], step: Callable[[], None]) -> bool:
+def _try(layers: Layers, names: list[str] | dict[str, int], step: Callable[[], None]) -> bool:
+    """Performs a step and records whether its layers are on."""
     try:
         step()
     except (OSError, AttributeError, KeyError) as error:
-        found.update(dict.fromkeys(layers, f"off: {error}"))
+        layers.update(dict.fromkeys(names, f"off: {error}"))
         return False
-    found.update(dict.fromkeys(layers, "on"))
+    layers.update(dict.fromkeys(names, "on"))
     return True
 
 
@@ -135,20 +140,20 @@ def _become_nobody() -> None:
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    _control(_DUMPABLE, 1)  # a change of user hides /proc/self, where the maps of a new user namespace are written
+    _control(_DUMPABLE, 1)  # after a change of user, /proc/self with the maps of a new user namespace is not writable
 
 
 def _new_user() -> None:
     user, group = os.geteuid(), os.getegid()
     _unshare(_NEW_USER)
-    with contextlib.suppress(OSError):  # an empty root has no /proc; the namespace needs no map
+    with contextlib.suppress(OSError):  # an empty root has no /proc; the namespace works without a map
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{NOBODY} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{NOBODY} {group} 1")
 
 
 def _empty_root() -> None:
-    """Makes an empty, read-only file system the root, and lets go of the old one."""
+    """Makes an empty, read-only file system the root, and unmounts the old one."""
     place = next(path for path in ("/tmp", "/var", "/usr", "/etc", "/dev") if Path(path).is_dir()).encode()
     flags = _NO_SUID | _NO_DEVICES | _NO_PROGRAMS
     _checked(_libc.mount(None, b"/", None, ctypes.c_ulong(_RECURSIVE | _PRIVATE), None), "mount")
@@ -168,11 +173,11 @@ def _drop_capabilities() -> None:
     _system(_NUMBERS[platform.machine()]["capset"], "capset", header, data)
 
 
-def _landlock(found: Found) -> None:
-    """Denies all that Landlock of this kernel can deny: files, TCP, signals and abstract sockets to outside."""
+def _landlock(layers: Layers) -> None:
+    """Denies everything that this kernel's Landlock can deny: files, TCP, signals and abstract sockets."""
     version = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint(1))
     if version < 1:
-        found["landlock"] = f"off: {os.strerror(ctypes.get_errno())}"
+        layers["landlock"] = f"off: {os.strerror(ctypes.get_errno())}"
         return
     rights = 13 + (version >= 2) + (version >= 3) + (version >= 5)
     attributes = [(1 << rights) - 1]
@@ -183,24 +188,24 @@ def _landlock(found: Found) -> None:
     rules = struct.pack(f"={len(attributes)}Q", *attributes)
 
     def restrict() -> None:
-        made = _system(_LANDLOCK_CREATE, "landlock", rules, ctypes.c_size_t(len(rules)), ctypes.c_uint(0))
+        ruleset = _system(_LANDLOCK_CREATE, "landlock", rules, ctypes.c_size_t(len(rules)), ctypes.c_uint(0))
         try:
-            _system(_LANDLOCK_RESTRICT, "landlock", ctypes.c_int(made), ctypes.c_uint(0))
+            _system(_LANDLOCK_RESTRICT, "landlock", ctypes.c_int(ruleset), ctypes.c_uint(0))
         finally:
-            os.close(made)
+            os.close(ruleset)
 
-    if _try(found, ["landlock"], restrict):
-        found["landlock"] = f"on: ABI {version}"
+    if _try(layers, ["landlock"], restrict):
+        layers["landlock"] = f"on: ABI {version}"
 
 
-def _filter(found: Found) -> None:
+def _filter(layers: Layers) -> None:
     instructions = seccomp.program(platform.machine()) if sys.byteorder == "little" else None
     if instructions is None:
-        found["seccomp"] = f"off: no table for {platform.machine()}"
+        layers["seccomp"] = f"off: no table for {platform.machine()}"
         return
-    held = ctypes.create_string_buffer(instructions, len(instructions))
-    program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(held))
-    _try(found, ["seccomp"], lambda: _install(program))
+    buffer = ctypes.create_string_buffer(instructions, len(instructions))
+    program = struct.pack("@HP", len(instructions) // 8, ctypes.addressof(buffer))
+    _try(layers, ["seccomp"], lambda: _install(program))
 
 
 def _install(program: bytes) -> None:

@@ -1,7 +1,7 @@
-"""Two sandboxes side by side: every call is made in both, and what differs is written down.
+"""A sandbox that makes every call in two interpreters and reports differences.
 
-Two interpreters that were written apart seldom share a fault. The answers are the first sandbox's: a run that is
-cross-checked leaves the same records as one that is not.
+Interpreters that were written independently rarely share a defect. The results are those of the first sandbox, so a
+cross-checked run writes the same records as a run without the check.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tools_registry.specs.spec import Observation, Record, ToolCall
 from tools_registry.specs.values import CaseError, copy_json
 
 PER_TOOL = 5
-"""Differences of a tool that are kept, the shortest ones; all are counted."""
+"""The number of differences that are kept for each tool, the shortest first. All are counted."""
 WORKFLOW = "(workflow)"
-"""Stands for the tool where a case was ended as a whole; its inputs are the arguments then."""
+"""The name of the tool if a whole case was ended; its inputs are the arguments."""
 
 Verdict = Literal["agree", "value differs", "one failed", "both failed", "not runnable"]
 
 
 class Trier(Environment, Protocol):
-    """A sandbox that tries calls in bulk."""
+    """A sandbox that makes calls in bulk."""
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """(value, None) or (None, (type, message)) for each."""
+        """(value, None) or (None, (type, message)) for each call."""
         ...
 
 
@@ -39,7 +39,7 @@ _NOT_COMPARED = {"local": {"refused_by"}, "monty": {"refused_by"}}
 
 
 class Difference(Record):
-    """A call that went one way here and another way there."""
+    """A call with different results in the two sandboxes."""
 
     tool: str
     args: dict[str, Any]
@@ -54,10 +54,10 @@ class Difference(Record):
 
 
 def verdict(local: Observation, monty: Observation) -> Verdict:
-    """What two answers to one call say about each other.
+    """Compares the results of one call.
 
-    Values agree if their JSON texts do, the order of an object's keys apart: 1 and 1.0 differ. Which error it was
-    does not count.
+    Values agree if their JSON texts are equal, except for the order of keys: 1 and 1.0 differ. The types of errors are
+    not compared.
     """
     if monty.error is not None and monty.error.type == "refused":
         return "not runnable"
@@ -68,17 +68,17 @@ def verdict(local: Observation, monty: Observation) -> Verdict:
 
 
 class CrossCheck:
-    """What was compared, and what was found. Any number of sandboxes, in any thread, may report to it."""
+    """Counts of comparisons, and the differences. Thread-safe; several sandboxes may share one."""
 
     def __init__(self) -> None:
         self.counts: Counter[Verdict] = Counter()
         self.lacking: dict[str, str] = {}
-        """Why monty cannot run a tool, by the tool's name."""
+        """By the name of a tool: the reason why monty cannot run it."""
         self._kept: dict[str, dict[str, Difference]] = {}
         self._lock = threading.Lock()
 
     def compare(self, tool: str, args: dict[str, Any], local: Observation, monty: Observation) -> None:
-        """Counts a call that was made in both sandboxes."""
+        """Records a call that was made in both sandboxes."""
         kind = verdict(local, monty)
         with self._lock:
             self.counts[kind] += 1
@@ -87,16 +87,16 @@ class CrossCheck:
             if kind in ("value differs", "one failed"):
                 self.keep(Difference(tool=tool, args=args, kind=kind, local=local, monty=monty))
 
-    def keep(self, found: Difference) -> None:
-        """Keeps a difference if it is among the shortest of its tool, so that no order of the calls matters."""
-        kept = self._kept.setdefault(found.tool, {})
-        kept[found.line] = found
+    def keep(self, difference: Difference) -> None:
+        """Keeps a difference if it is among the shortest of its tool; the order of the calls does not matter."""
+        kept = self._kept.setdefault(difference.tool, {})
+        kept[difference.line] = difference
         if len(kept) > PER_TOOL:
             del kept[max(kept, key=lambda line: (len(line), line))]
 
     @property
     def differences(self) -> list[Difference]:
-        """The kept differences, by tool, the shortest first."""
+        """The kept differences, sorted by tool and length."""
         return [
             self._kept[tool][line]
             for tool in sorted(self._kept)
@@ -104,71 +104,71 @@ class CrossCheck:
         ]
 
     def summary(self) -> str:
-        """One line."""
+        """The counts in one line."""
         counts = self.counts
         compared = counts.total() - counts["not runnable"]
-        told = (
+        summary = (
             f"{compared} calls compared: {counts['agree']} agree, {counts['value differs']} with another value, "
             f"{counts['one failed']} failed on one side, {counts['both failed']} on both"
         )
         if counts["not runnable"]:
-            told += f"; {counts['not runnable']} of {len(self.lacking)} tools not runnable on monty"
-        return told
+            summary += f"; {counts['not runnable']} of {len(self.lacking)} tools not runnable on monty"
+        return summary
 
 
 class CrossCheckSandbox:
-    """Runs everything in a local sandbox and then in monty; what it answers is the local sandbox's.
+    """Makes every call in a local sandbox and in monty; returns the results of the local sandbox.
 
     Args:
-        local, monty: Sandboxes with the same tools. Whoever made them closes them.
-        found: Where differences are reported.
+        local, monty: Sandboxes with the same tools. The caller closes them.
+        crosscheck: Receives the comparisons.
     """
 
     awaited: Collection[str] = ()
 
-    def __init__(self, local: Trier, monty: MontySandbox, found: CrossCheck | None = None) -> None:
+    def __init__(self, local: Trier, monty: MontySandbox, crosscheck: CrossCheck | None = None) -> None:
         self.specs = local.specs
-        self.found = found or CrossCheck()
+        self.crosscheck = crosscheck or CrossCheck()
         self._local = local
         self._monty = monty
 
     async def call(self, call: ToolCall) -> Observation:
-        """Calls a tool in both."""
+        """Calls a tool in both sandboxes."""
         local, monty = await asyncio.gather(self._local.call(call), self._monty.call(call))
-        self.found.compare(call.tool, call.args, local, monty)
+        self.crosscheck.compare(call.tool, call.args, local, monty)
         return local
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """Independent calls in both."""
-        ours, theirs = self._local.values(calls), self._monty.values(calls)
-        for (name, args), mine, other in zip(calls, ours, theirs, strict=True):
-            self.found.compare(name, args, _observation(*mine), _observation(*other))
-        return ours
+        """Makes independent calls in both sandboxes."""
+        local_results, monty_results = self._local.values(calls), self._monty.values(calls)
+        for (name, args), local, monty in zip(calls, local_results, monty_results, strict=True):
+            self.crosscheck.compare(name, args, _observation(*local), _observation(*monty))
+        return local_results
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Runs a workflow locally, then makes the calls of each case once more in monty, as one case there.
+        """Runs a workflow locally, then repeats the calls of each case in monty, as one case.
 
-        A case that was ended from outside, by a limit, has told nothing of its calls: it is run as a whole.
+        The calls of a case that was ended by a limit are unknown; such a case is repeated as a whole.
         """
         outcomes = self._local.run(program, cases, budget)
         run = load(program.source, program.constants)
         for inputs, outcome in zip(cases, outcomes, strict=True):
             if outcome.error is not None and outcome.at < 0:
                 (other,) = self._monty.run(program, [inputs], budget)
-                self.found.compare(WORKFLOW, inputs, _observation(*outcome[:2]), _observation(*other[:2]))
+                self.crosscheck.compare(WORKFLOW, inputs, _observation(*outcome[:2]), _observation(*other[:2]))
             else:
-                self._again(calls_of(run, program, inputs, outcome, budget))
+                self._repeat(calls_of(run, program, inputs, outcome, budget))
         return outcomes
 
-    def _again(self, calls: Sequence[tuple[str, dict[str, Any], Observation]]) -> None:
-        """The calls of one case; where one ends the session, nothing can be said of those behind it."""
+    def _repeat(self, calls: Sequence[tuple[str, dict[str, Any], Observation]]) -> None:
+        """Repeats the calls of one case in monty, until one of them ends the session."""
         with self._monty.case() as case:
             for name, args, local in calls:
                 try:
                     monty = Observation(value=case.call(name, args))
                 except CaseError as error:
                     monty = Observation.failed(error.type, error.message)
-                self.found.compare(name, args, local, monty)
+                self.crosscheck.compare(name, args, local, monty)
                 if case.ended:
                     return
 
@@ -176,29 +176,29 @@ class CrossCheckSandbox:
 def calls_of(
     run: Run, program: Program, inputs: dict[str, Any], outcome: Outcome, budget: int
 ) -> list[tuple[str, dict[str, Any], Observation]]:
-    """The calls of a case that was run: names, arguments and answers, in their order.
+    """The calls of a case that was run: names, arguments and results, in order.
 
     Args:
         run: The loaded program.
         program: The program, brief or full.
-        inputs, outcome, budget: Of the case.
+        inputs, outcome, budget: Those of the case.
     """
     steps = outcome.steps if program.signatures else [step[2] for step in outcome.steps if step[1] is not None]
     failing = outcome.error is not None and not program.signatures and outcome.steps[-1][1] is not None
-    given = iter(steps[:-1] if failing else steps)
+    results = iter(steps[:-1] if failing else steps)
     calls: list[tuple[str, dict[str, Any], Observation]] = []
 
     def answer(name: str, args: dict[str, Any]) -> Any:
-        held = copy_json(args)
-        for value in given:
-            calls.append((name, held, Observation(value=value)))
+        arguments = copy_json(args)
+        for value in results:
+            calls.append((name, arguments, Observation(value=value)))
             return copy_json(value)
         error = outcome.error or ("crash", "the run has no such call")
-        calls.append((name, held, Observation.failed(*error)))
+        calls.append((name, arguments, Observation.failed(*error)))
         raise CaseError(*error)
 
-    go = run_brief if program.signatures else run_case
-    go(run, inputs, bound(answer, program), budget)
+    execute = run_brief if program.signatures else run_case
+    execute(run, inputs, bound(answer, program), budget)
     return calls
 
 

@@ -1,7 +1,7 @@
-"""Equal calls give equal results: in any worker, in any order of work, whatever the hash seed of the process.
+"""Checks that equal calls give equal results, in any worker and order of work and for any hash seed of the process.
 
-`python -m tools_registry.sandbox.determinism` makes calls of the catalog's tools out of their examples, runs them
-twice, on one worker and on two, under three hash seeds, and compares.
+`python -m tools_registry.sandbox.determinism` derives calls of the catalog's tools from their examples, makes them
+twice on one worker and once on two, for three hash seeds, and compares the results.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _SEEDS = ("0", "1", "4294967295")
 
 
 def calls(count: int) -> list[Call]:
-    """That many calls: the examples of the catalog's tools, and variations of them; always the same."""
+    """`count` calls: the examples of the catalog's tools, and variations of them. Always the same."""
     examples = [(name, example.args) for name, tool in catalog.load().items() for example in tool.examples]
     rng = random.Random(20)
-    made: list[Call] = list(examples[:count])
-    while len(made) < count:
+    chosen: list[Call] = list(examples[:count])
+    while len(chosen) < count:
         name, args = rng.choice(examples)
-        made.append((name, _varied(args, rng)))
-    return made
+        chosen.append((name, _varied(args, rng)))
+    return chosen
 
 
 def _varied(value: Any, rng: random.Random) -> Any:
@@ -52,22 +52,22 @@ def _varied(value: Any, rng: random.Random) -> Any:
     return value
 
 
-def results(todo: Sequence[Call], workers: int) -> list[str]:
-    """What each call gives, value or error, as text; a batch goes to whichever worker is free."""
-    batches = [todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH)]
+def results(made: Sequence[Call], workers: int) -> list[str]:
+    """The value or error of each call, as JSON. Each batch goes to the next free worker."""
+    batches = [made[start : start + _BATCH] for start in range(0, len(made), _BATCH)]
     with WorkerPool(workers) as pool, ThreadPoolExecutor(workers) as threads:
         sandbox = LocalSandbox(list(catalog.load().values()), pool)
-        return [json.dumps(one) for batch in threads.map(sandbox.values, batches) for one in batch]
+        return [json.dumps(result) for batch in threads.map(sandbox.values, batches) for result in batch]
 
 
 def _runs(count: int) -> Iterator[tuple[str, list[str]]]:
-    todo = calls(count)
+    made = calls(count)
     for label, workers in (("one worker", 1), ("one worker, again", 1), ("two workers", 2)):
-        yield label, results(todo, workers)
+        yield label, results(made, workers)
 
 
 def _in_a_process(count: int, seed: str) -> dict[str, list[str]]:
-    """The runs of a process of its own, which has that hash seed."""
+    """The runs of a new process with this hash seed."""
     done = subprocess.run(
         [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", str(count), "--inner"],
         env={**os.environ, "PYTHONHASHSEED": seed},
@@ -79,7 +79,7 @@ def _in_a_process(count: int, seed: str) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """The command; 0 if all runs are equal, else 1."""
+    """Runs the command; returns 0 if all runs are equal, otherwise 1."""
     parser = argparse.ArgumentParser(prog="python -m tools_registry.sandbox.determinism", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, metavar="N", help="calls of a run (default 10000)")
     parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
@@ -87,19 +87,20 @@ def main() -> int:
     if options.inner:
         json.dump(dict(_runs(options.cases)), sys.stdout)
         return 0
-    todo = calls(options.cases)
-    first: list[str] | None = None
-    differ = 0
+    made = calls(options.cases)
+    expected: list[str] | None = None
+    differences = 0
     for seed in _SEEDS:
-        for label, found in _in_a_process(options.cases, seed).items():
-            first = first or found
-            wrong = [place for place, pair in enumerate(zip(first, found, strict=True)) if pair[0] != pair[1]]
-            digest = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
-            print(f"hash seed {seed:>10}  {label:<17}  {len(found)} calls  {digest}  {len(wrong)} differ")
+        for label, values in _in_a_process(options.cases, seed).items():
+            expected = expected or values
+            pairs = enumerate(zip(expected, values, strict=True))
+            wrong = [place for place, (first, value) in pairs if first != value]
+            digest = hashlib.sha256("\n".join(values).encode()).hexdigest()[:16]
+            print(f"hash seed {seed:>10}  {label:<17}  {len(values)} calls  {digest}  {len(wrong)} differ")
             for place in wrong[:3]:
-                print(f"  {todo[place][0]} {json.dumps(todo[place][1])}: {first[place]} and {found[place]}")
-            differ += len(wrong)
-    return 1 if differ else 0
+                print(f"  {made[place][0]} {json.dumps(made[place][1])}: {expected[place]} and {values[place]}")
+            differences += len(wrong)
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

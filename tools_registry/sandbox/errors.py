@@ -1,7 +1,7 @@
-"""What stands against tools running at all. Light: command lines import it to say it in one line."""
+"""The error of a sandbox that cannot start. Imports nothing, because the commands import it to catch the error."""
 
 from __future__ import annotations
 
 
 class SandboxUnavailable(Exception):
-    """No worker can be started here; the message says what stands against it."""
+    """No worker can be started on this machine; the message says why."""

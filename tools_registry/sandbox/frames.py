@@ -1,6 +1,6 @@
 """Messages between a process and its workers: four bytes of length, big-endian, and that many bytes of strict JSON.
 
-Nothing is ever unpickled. What a worker sends is read as if an attacker had written it.
+Replies of a worker are decoded as untrusted input. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from tools_registry.specs.values import MAX_DEPTH, MAX_INT_BITS
 MAX_FRAME = 256_000_000
 HEADER = 4
 _DEPTH = MAX_DEPTH + 10
-"""Of a frame: a value stands in a case, a case in a batch."""
+"""The maximum depth of a frame, in which a value is part of a case and a case part of a batch."""
 _BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _SHAPE = bytes.maketrans(b"123456789ED", b"000000000ed")
 _UNUSUAL = (b"0" * 300, b"e000", b"\\ud")
-"""What, in the shape of a body, can stand for a number beyond the bounds, or for half a character."""
+"""Byte sequences of a translated body that may belong to a number beyond the bounds or to a lone surrogate."""
 
 
 class FrameError(ValueError):
-    """Bytes that no well-behaved worker sends; the message says what is wrong with them."""
+    """An invalid frame; the message says what is wrong."""
 
 
 def encode(message: Any) -> bytes:
-    """A message as a frame.
+    """Encodes a message as a frame.
 
     Raises:
-        ValueError: If it is not JSON.
+        ValueError: If the message is not JSON.
     """
     body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     return len(body).to_bytes(HEADER, "big") + body
 
 
 def size_of(header: bytes) -> int:
-    """The length that a frame's first bytes announce.
+    """The length of a body in bytes, from the header.
 
     Raises:
-        FrameError: If it is more than any worker may send.
+        FrameError: If it exceeds `MAX_FRAME`.
     """
     if (size := int.from_bytes(header, "big")) > MAX_FRAME:
         raise FrameError(f"a frame of {size} bytes, at most {MAX_FRAME} are allowed")
@@ -48,10 +48,11 @@ def size_of(header: bytes) -> int:
 
 
 def decode(body: bytes) -> Any:
-    """The message of a frame: no NaN, no key twice, bounded depth and integers, text that can be encoded.
+    """Decodes the body of a frame.
 
     Raises:
-        FrameError: If the bytes are anything else.
+        FrameError: If it is not strict JSON: NaN, a repeated key, a lone surrogate, a number or a depth beyond the
+            bounds.
     """
     try:
         message = _DECODER.decode(body.decode())
@@ -70,23 +71,23 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise FrameError("an object has a key twice")
-    return made
+    return members
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_object)
 
 
 def _may_be_deep(body: bytes) -> bool:
-    """Whether brackets may nest beyond the bound; brackets in texts count too, so that a yes is only a doubt."""
-    left = body.translate(None, _BRACKETS)
+    """Whether brackets may be nested too deeply. Those in strings count too, so only False is certain."""
+    brackets = body.translate(None, _BRACKETS)
     for _ in range(_DEPTH // 2):
-        if not left:
+        if not brackets:
             return False
-        left = left.replace(b"[]", b"").replace(b"{}", b"")
-    return bool(left)
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
 
 
 def _verify(message: Any) -> None:

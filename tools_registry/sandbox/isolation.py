@@ -1,4 +1,4 @@
-"""What locks untrusted tools in on this machine, layer by layer, and how strong that is taken together."""
+"""The layers that isolate untrusted tools on this machine, and the resulting level."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from tools_registry.sandbox.workers import Worker, WorkerPool
 from tools_registry.specs.spec import Record
 
 Level = Literal["limits", "kernel", "full"]
-"""From the weakest: the language's policy in a process with limits; the kernel denies files, network and processes
-besides; every layer that this project knows is on."""
+"""From weak to strong. `limits`: language policy, process with limits. `kernel`: the kernel also denies files, network
+and processes. `full`: every layer is on."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 _POLICY = "language policy"
 
 
 class Isolation(Record):
-    """What a worker reported of itself when it started."""
+    """The layers that a worker reported when it started."""
 
     level: Level
     platform: str
     """System, release and machine."""
     layers: dict[str, str]
-    """`on`, perhaps with a detail, or `off: ` and the reason."""
+    """For each layer `on`, optionally with a detail, or `off: ` and the reason."""
 
     def reaches(self, level: Level) -> bool:
-        """Whether it is as strong as a level, or stronger."""
+        """Whether the isolation is at least as strong as `level`."""
         return LEVELS.index(self.level) >= LEVELS.index(level)
 
     def missing(self) -> list[str]:
-        """The layers that are off, each with its reason."""
+        """The layers that are off, each with its reason in parentheses."""
         return [f"{name} ({state.removeprefix('off: ')})" for name, state in self.layers.items() if not _on(state)]
 
 
 def measure(pool: WorkerPool) -> Isolation:
-    """What the workers of a pool are locked in by; starts one where none is running.
+    """The isolation of a pool's workers. Starts a worker if none is running.
 
     Raises:
-        SandboxUnavailable: If none can be started.
+        SandboxUnavailable: If no worker can be started.
     """
     with pool.borrow() as worker:
         return of(worker)
 
 
 def of(worker: Worker) -> Isolation:
-    """What a worker is locked in by."""
+    """The isolation of a worker. Starts it if it is not running."""
     if not worker.layers:
         worker.start()
-    policy = "off: left out" if "language" in worker.without else "on"
+    policy = "off: disabled" if "language" in worker.without else "on"
     layers = {_POLICY: policy, **worker.layers}
     return Isolation(level=_level(layers), platform=f"{platform.system()} {platform.release()} {platform.machine()}",
                      layers=layers)  # fmt: skip

@@ -1,10 +1,10 @@
-"""Where tools can run instead: `MontySandbox`, on monty, an interpreter of a part of Python written in Rust.
+"""`MontySandbox`: untrusted tools in monty, an interpreter of a subset of Python written in Rust.
 
-Monty has no file, no network, no process and no CPython object to hand out, so nothing in it can be walked to. Its
-workers are processes of their own: one that dies is replaced, and the call that it died on fails as `crash`. It knows
-less of Python than `LocalSandbox`: what it lacks is an error of the type `refused` that names it.
+Monty has no files, network, processes or CPython objects that a tool could reach. Its workers are separate processes;
+one that dies is replaced, and its call fails with `crash`. Monty supports less of Python than `LocalSandbox`. A
+construct that it lacks is an error of the type `refused` that names the construct.
 
-It comes with the extra `monty`. Facts about it are those of pydantic-monty 1.4.0.
+The package is the extra `monty`; this module describes pydantic-monty 1.4.0.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, admitted
 from tools_registry.specs.values import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, clean
 
 CHUNK = 500
-"""Independent calls that go in one round trip, each in a namespace of its own."""
+"""Independent calls in one round trip, each in its own namespace."""
 _GRACE = 0.5
-"""Seconds that a worker gets beyond its limit to say so, before it is killed."""
+"""Seconds beyond the limit after which a worker is killed that has not reported the timeout itself."""
 _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -44,9 +44,9 @@ _STATEFUL = {"decimal", "random"}
 _BEYOND = ("eval", "exec", "open", "input", "dir", "id", "vars", "globals", "locals", "help")
 _HIDDEN = [name for name in _BEYOND if name not in policy.BUILTINS]
 
-# Runs inside monty. A tool's names are in a scope of their own, which cannot reach these; the builtins that its
-# policy keeps from it are hidden there. A limit that is exceeded passes by every `except`. A value is measured before
-# it leaves: on its way out monty would turn functions, ranges and iterators into text.
+# This code runs inside monty. A tool has its own scope, which cannot reach these names and hides the builtins that the
+# policy does not allow. Exceeded limits are not caught by `except`. Values are checked here because monty converts
+# functions, ranges and iterators to text when it returns them.
 _GLUE = f"""
 from collections import Counter, defaultdict
 
@@ -120,11 +120,11 @@ _serve()
 _INTERNAL = "Internal error in monty"
 _CLOCK = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _POLICY: dict[str, Any] = {"datetime": _CLOCK, "sleep": "zero", "random_start": {"seed": 0}}
-"""What a tool could tell one run from another by: the clock stands still, and no sleep waits."""
+"""Removes differences between runs: the clock stands still, and `sleep` returns at once."""
 
 
 class MontyPool(Closing):
-    """Monty's worker processes, started at the first use: at most `size` sessions at once, others wait.
+    """Monty's worker processes, started at the first use. At most `size` sessions exist at a time; others wait.
 
     Raises:
         SandboxUnavailable: If the extra `monty` is not installed.
@@ -138,10 +138,10 @@ class MontyPool(Closing):
         self._pool: Any = None
 
     def checkout(self) -> AbstractContextManager[Any]:
-        """A session that nothing has run in.
+        """A new session.
 
         Raises:
-            SandboxUnavailable: If monty's program is not found.
+            SandboxUnavailable: If monty's program cannot be started.
         """
         limits = {
             "max_feed_duration_secs": self.limits.seconds,
@@ -151,10 +151,10 @@ class MontyPool(Closing):
         return self.start().checkout(limits=limits, os_policy=_POLICY, assert_message_annotations=False)
 
     def start(self) -> Any:
-        """Starts a worker, if none has been started yet.
+        """Starts a worker if none is running; returns monty's pool.
 
         Raises:
-            SandboxUnavailable: If monty's program is not found.
+            SandboxUnavailable: If monty's program cannot be started.
         """
         with self._lock:
             if self._pool is None:
@@ -171,7 +171,7 @@ class MontyPool(Closing):
             return self._pool
 
     def failure(self, error: Exception) -> CaseError:
-        """What ended a session, as the error of a case."""
+        """The error of a case whose session ended with this exception."""
         if isinstance(error, self.library.MontyCrashedError):
             crash = cast(Any, error)
             if crash.timed_out:
@@ -187,7 +187,7 @@ class MontyPool(Closing):
         return CaseError("crash", f"the tool worker broke off: {error}")
 
     def timeout(self) -> CaseError:
-        """The error of a case that took too long."""
+        """The error of a case that exceeded its time limit."""
         return CaseError("timeout", f"no result within {self.limits.seconds:g} s")
 
     def close(self) -> None:
@@ -206,14 +206,14 @@ def _library() -> Any:
 
 
 class MontySandbox(Closing):
-    """Untrusted tools, run by monty: the same sources, limits and errors as in `LocalSandbox`.
+    """Untrusted tools in monty, with the sources, limits and errors of `LocalSandbox`.
 
     Conditions and bindings of a workflow are evaluated in this process; only its tools run in monty.
 
     Args:
-        tools: The tools' sources.
-        limits: What one call or one case may use; a pool brings its own.
-        pool: Workers to use; without one, the sandbox has a worker of its own, ended by `close`.
+        tools: The sources of the tools.
+        limits: The limits of a call or case; ignored if a pool is given, which has its own.
+        pool: The workers to use. By default the sandbox has its own worker, which `close` ends.
 
     Raises:
         SandboxUnavailable: If the extra `monty` is not installed.
@@ -230,40 +230,40 @@ class MontySandbox(Closing):
         self._own_pool = pool is None
 
     async def call(self, call: ToolCall) -> Observation:
-        """Calls one tool in a fresh case; errors are typed and part of the observation."""
+        """Calls a tool in a new case. Errors are part of the observation."""
         return (await asyncio.to_thread(self.calls, [call]))[0]
 
     def calls(self, calls: Sequence[ToolCall]) -> list[Observation]:
-        """Independent calls, each a case of its own."""
+        """Makes independent calls, each in its own case."""
         replies = self.values([(call.tool, call.args) for call in calls])
         return [Observation(value=value) if error is None else Observation.failed(*error) for value, error in replies]
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """`calls` without records: (value, None) or (None, (type, message)) for each."""
+        """Makes independent calls; returns (value, None) or (None, (type, message)) for each."""
         results: list[tuple[Any, Any]] = [(None, None)] * len(calls)
-        todo: list[tuple[int, str, dict[str, Any]]] = []
+        admissible: list[tuple[int, str, dict[str, Any]]] = []
         for index, (name, args) in enumerate(calls):
             try:
-                todo.append((index, name, self._admitted(name, args)))
+                admissible.append((index, name, self._admitted(name, args)))
             except CaseError as error:
                 results[index] = None, (error.type, error.message)
-        lonely = [_reading(self._sources[name]).stateful for _, name, _ in todo]
-        others = [item for item, alone in zip(todo, lonely, strict=True) if not alone]
-        parts = [others[start : start + CHUNK] for start in range(0, len(others), CHUNK)]
-        parts += [[item] for item, alone in zip(todo, lonely, strict=True) if alone]
-        for part in parts:
-            for (index, _, _), result in zip(part, self._batch([item[1:] for item in part]), strict=True):
+        stateful = [item for item in admissible if _reading(self._sources[item[1]]).stateful]
+        others = [item for item in admissible if not _reading(self._sources[item[1]]).stateful]
+        batches = [others[start : start + CHUNK] for start in range(0, len(others), CHUNK)]
+        batches += [[item] for item in stateful]
+        for batch in batches:
+            for (index, _, _), result in zip(batch, self._batch([item[1:] for item in batch]), strict=True):
                 results[index] = result
         return results
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Runs a compiled workflow on cases; each has its own session and its own deadline."""
+        """Runs a compiled workflow on cases, each with its own session and deadline."""
         run = load(program.source, program.constants)
-        go = run_brief if program.signatures else run_case
+        execute = run_brief if program.signatures else run_case
         outcomes: list[Outcome] = []
         for inputs in cases:
             with self.case() as case:
-                outcome = go(run, inputs, bound(case.call, program), budget)
+                outcome = execute(run, inputs, bound(case.call, program), budget)
             if len(_dumps(outcome)) > 4 * self._pool.limits.value_bytes:
                 outcome = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])
             outcomes.append(outcome)
@@ -271,28 +271,28 @@ class MontySandbox(Closing):
 
     @contextmanager
     def case(self) -> Generator[MontyCase]:
-        """A case: calls in it share what the tools keep, and its time."""
+        """A new case. Its calls share the state of the tools and the deadline."""
         with self._pool.checkout() as session:
             yield MontyCase(self._admitted, self._sources, self._pool, session)
 
     def close(self) -> None:
-        """Ends the sandbox's own worker."""
+        """Ends the sandbox's own worker, if it has one."""
         if self._own_pool:
             self._pool.close()
 
     def _admitted(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, if it may be made.
+        """The arguments of a call, with defaults.
 
         Raises:
             CaseError: `unknown_tool`, `invalid_arguments` or `refused`.
         """
-        given = admitted(self.specs, name, args)
+        arguments = admitted(self.specs, name, args)
         if (reason := _reading(self._sources[name]).refusal) is not None:
             raise CaseError("refused", f"tool {name!r}: {reason}")
-        return given
+        return arguments
 
     def _batch(self, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """Calls in one session, each in a namespace of its own; if one ends it, all again, each in its own."""
+        """Makes calls in one session, each in its own namespace; if one ends the session, each in its own session."""
         if not calls:
             return []
         names = list(dict.fromkeys(name for name, _ in calls))
@@ -321,7 +321,7 @@ class MontySandbox(Closing):
 
 
 class MontyCase:
-    """One case: a session in which the tools' namespaces stay, and an end to its time."""
+    """A case: a session that keeps the namespaces of the tools, and a deadline."""
 
     def __init__(
         self,
@@ -340,33 +340,33 @@ class MontyCase:
 
     @property
     def ended(self) -> bool:
-        """Whether a limit or a crash has ended it."""
+        """Whether a limit or a crash has ended the case."""
         return self._ended is not None
 
     def call(self, name: str, args: dict[str, Any]) -> Any:
-        """The value that a tool gives.
+        """Calls a tool; returns its value.
 
         Raises:
-            CaseError: As the types of errors say. After `timeout`, `memory` and `crash` every further call fails too.
+            CaseError: If the call fails. After `timeout`, `memory` and `crash` every further call fails too.
         """
         if self._ended is not None:
             raise self._ended
-        given = self._admit(name, args)
+        arguments = self._admit(name, args)
         room = self._pool.limits.value_bytes
         try:
             if self._asks is None:
                 self._asks = self._until_asked(
                     self._session.feed_start(_CASE, inputs={"ask": ask}, print_callback=_silent)
                 )
-            asked = {"return_value": [name, self._sources[name], given, room]}
-            self._asks = self._until_asked(self._asks.resume(asked))
+            request = {"return_value": [name, self._sources[name], arguments, room]}
+            self._asks = self._until_asked(self._asks.resume(request))
         except self._pool.library.MontyError as error:
             self._ended = self._pool.failure(error)
             raise self._ended from None
         return _value(name, self._sources[name], self._asks.args[0], room)
 
     def _until_asked(self, snapshot: Any) -> Any:
-        """The session when it asks for the next call; whatever else it asks for is refused by monty."""
+        """Resumes the session until it asks for the next call. Monty refuses all other requests."""
         while getattr(snapshot, "function_name", None) != ask.__name__:
             if time.monotonic() > self._deadline or isinstance(snapshot, self._pool.library.MontyComplete):
                 self._ended = self._pool.timeout()
@@ -379,15 +379,15 @@ class MontyCase:
 
 
 def ask(*_: Any) -> None:
-    """Stands for the host in a session, by its name; its calls are answered one by one, and never made."""
+    """Names the function by which a session asks the host for its next call. It is never executed."""
 
 
 def _silent(stream: str, text: str) -> None:
-    """Swallows what a tool prints."""
+    """Discards the output of `print`."""
 
 
 def bound(call: Callable[[str, dict[str, Any]], Any], program: Program) -> list[Tool]:
-    """The tools of a program, each of which makes its calls by `call(name, arguments)`."""
+    """The tools of a program; each calls `call(name, arguments)`."""
     if not program.signatures:
         return [partial(call, name) for name in program.tools]
     return [_by_position(call, name, names) for name, names in zip(program.tools, program.signatures, strict=True)]
@@ -398,10 +398,10 @@ def _by_position(call: Callable[[str, dict[str, Any]], Any], name: str, names: S
 
 
 def _value(name: str, source: str, reply: Any, room: int) -> Any:
-    """The value in what monty answered about a call; nothing about the reply is taken for granted.
+    """The value in monty's reply to a call. The reply is untrusted.
 
     Raises:
-        CaseError: Of the type that belongs to the stage at which the call failed.
+        CaseError: If the call failed or the reply is invalid.
     """
     match reply:
         case [value]:
@@ -417,12 +417,12 @@ def _value(name: str, source: str, reply: Any, room: int) -> Any:
                 lack = f"{kind} while it is defined: {text}"
             if lack is not None:
                 raise CaseError("refused", f"tool {name!r}: {lack}")
-            raise CaseError("tool_error", _told(kind, text))
+            raise CaseError("tool_error", _message(kind, text))
         case _:
-            raise CaseError("crash", "the tool worker sent an answer that is none")
+            raise CaseError("crash", "the tool worker sent an invalid reply")
 
 
-def _told(kind: str, text: str) -> str:
+def _message(kind: str, text: str) -> str:
     if kind == "RecursionError":
         return "RecursionError: the call nests too deeply"
     if kind == "KeyError":
@@ -431,12 +431,12 @@ def _told(kind: str, text: str) -> str:
 
 
 class _Reading(NamedTuple):
-    """What is known of a source before anything of it runs."""
+    """Properties of a source, found by reading its syntax."""
 
     refusal: str | None = None
-    """Why it is not even given to monty: it is none, or it uses what no tool may use."""
+    """The reason why the source is not run: it does not parse, or uses what tools may not use."""
     stateful: bool = False
-    """It imports what keeps something in a session: its calls get a session each."""
+    """Whether it imports a module with state, so that each call needs its own session."""
 
 
 @lru_cache(maxsize=4_096)
@@ -452,13 +452,13 @@ def _reading(source: str) -> _Reading:
     imported: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in ("eval", "exec"):
-            return _Reading(f"line {node.lineno}: {node.id} is not for tools")
+            return _Reading(f"line {node.lineno}: {node.id} is not allowed in tools")
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add("." * node.level + (node.module or ""))
-    if strange := sorted(imported - policy.FACADES.keys() - _STATEFUL - {"__future__"}):
-        return _Reading(f"tools cannot import {strange[0]!r}")
+    if unknown := sorted(imported - policy.FACADES.keys() - _STATEFUL - {"__future__"}):
+        return _Reading(f"tools cannot import {unknown[0]!r}")
     return _Reading(stateful=bool(imported & _STATEFUL))
 
 
@@ -473,31 +473,31 @@ _TOO_MANY = re.compile(r"(?P<owner>[\w.]+)\.(?P<name>\w+)\(\) takes .+ \((?P<giv
 
 
 def _lack(kind: str, text: str, source: str) -> str | None:
-    """What monty lacks, if that is what an exception says: Python has it, and tools may use it."""
-    if kind in ("NotImplementedError", "TypeError") and (found := _NO_SUPPORT.fullmatch(text)):
-        return f"monty does not support {found[1]}" if found[1] else f"monty: {text}"
-    if kind == "ModuleNotFoundError" and (found := _NO_MODULE.match(text)):
-        return f"monty has no module {found[1]!r}"
-    if kind in ("ImportError", "AttributeError") and (found := _NO_IMPORT.match(text) or _NO_ATTRIBUTE.match(text)):
-        owner, name = found["owner"], found["name"]
+    """The construct that monty lacks, if an exception reports one that Python has and tools may use."""
+    if kind in ("NotImplementedError", "TypeError") and (match := _NO_SUPPORT.fullmatch(text)):
+        return f"monty does not support {match[1]}" if match[1] else f"monty: {text}"
+    if kind == "ModuleNotFoundError" and (match := _NO_MODULE.match(text)):
+        return f"monty has no module {match[1]!r}"
+    if kind in ("ImportError", "AttributeError") and (match := _NO_IMPORT.match(text) or _NO_ATTRIBUTE.match(text)):
+        owner, name = match["owner"], match["name"]
         known = policy.FACADES.get(owner) or _KINDS.get(owner)
         if known is not None and hasattr(known, name):
             return f"monty has no {owner}.{name}"
-    if kind == "NameError" and (found := _NO_NAME.match(text)) and found[1] in policy.BUILTINS:
-        return f"monty has no builtin {found[1]!r}"
+    if kind == "NameError" and (match := _NO_NAME.match(text)) and match[1] in policy.BUILTINS:
+        return f"monty has no builtin {match[1]!r}"
     if kind == "TypeError" and text == "'list' object is not an iterator" and _has_generator(source):
         return "monty has no generators: a generator expression is a list there"
-    if kind == "TypeError" and (found := _TOO_MANY.match(text)):
-        method = getattr(_KINDS.get(found["owner"]), found["name"], None)
-        if method is not None and _takes(method, int(found["given"])):
+    if kind == "TypeError" and (match := _TOO_MANY.match(text)):
+        method = getattr(_KINDS.get(match["owner"]), match["name"], None)
+        if method is not None and _takes(method, int(match["given"])):
             return f"monty's {text}"
     return None
 
 
-def _takes(method: Any, given: int) -> bool:
-    """Whether a method of Python's own takes so many arguments."""
+def _takes(method: Any, count: int) -> bool:
+    """Whether a builtin method takes this number of arguments."""
     try:
-        inspect.signature(method).bind(None, *[None] * given)
+        inspect.signature(method).bind(None, *[None] * count)
     except (TypeError, ValueError):
         return False
     return True

@@ -1,8 +1,8 @@
-"""A seccomp allow-list for a process that has nothing left to do but compute and talk over one open socket.
+"""A seccomp allow-list for a process that only computes and uses one open socket.
 
-The filter is written as classic BPF (kernel documentation, userspace-api/seccomp_filter). Everything outside the
-list fails with EPERM; memory cannot be made executable. There is a table each for x86-64 and for aarch64, and the
-first instructions refuse any other calling convention, the x32 one included.
+The filter is a classic BPF program (kernel documentation, userspace-api/seccomp_filter). All other system calls fail
+with EPERM, and memory cannot be made executable. There are tables for x86-64 and aarch64; the first instructions kill
+the process for any other calling convention, including x32.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | errno.EPERM
 _NUMBER, _ARCHITECTURE, _THIRD_ARGUMENT = 0, 4, 32
-"""Offsets in `struct seccomp_data`; of the argument its low word, on little-endian machines."""
+"""Offsets in `struct seccomp_data`. For the argument: of its low word, on little-endian machines."""
 _PROT_EXEC = 4
 
 
 class Architecture(NamedTuple):
-    """One calling convention: its audit number, and the numbers of the calls that are allowed."""
+    """A calling convention: its audit number, and the allowed system calls with their numbers."""
 
     audit: int
     calls: dict[str, int]
     first_foreign: int | None = None
-    """Numbers from here on belong to another convention."""
+    """The first number that belongs to another convention."""
 
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -85,10 +85,10 @@ def program(machine: str) -> bytes | None:
 
 
 def _jumps(memory: Sequence[int], plain: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """A comparison for each call; the tail's first instruction follows, its second allows, its third looks closer."""
-    wanted = [*((number, 2) for number in memory), *((number, 1) for number in plain)]
-    left = len(wanted)
-    return [(_JUMP_EQUAL, left - 1 - place + target, 0, number) for place, (number, target) in enumerate(wanted)]
+    """A comparison for each call. Behind them, the tail refuses (0), allows (1), or checks the third argument (2)."""
+    targets = [*((number, 2) for number in memory), *((number, 1) for number in plain)]
+    last = len(targets) - 1
+    return [(_JUMP_EQUAL, last - place + target, 0, number) for place, (number, target) in enumerate(targets)]
 
 
 def _packed(instructions: Sequence[tuple[int, int, int, int]]) -> bytes:

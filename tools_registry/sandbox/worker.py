@@ -1,8 +1,8 @@
-"""The worker process: runs tool code and compiled workflows for `LocalSandbox`, one framed request at a time.
+"""The worker process: runs tools and compiled workflows for `LocalSandbox`, one request at a time.
 
-Frames are those of `tools_registry.sandbox.frames`. Requests: `tools` (sources and parameter schemas of a named tool
-set), `calls` (independent calls), `run` (a program and its cases). Forked by `tools_registry.sandbox.zygote`; imports
-nothing heavy.
+Requests and replies are frames of `tools_registry.sandbox.frames`. The operations are `tools` (sources and parameter
+schemas of a named tool set), `calls` (independent calls) and `run` (a program and its cases). The worker is forked by
+`tools_registry.sandbox.zygote` and imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", 
 
 
 class ToolSet:
-    """The tools of one sandbox; each is compiled at its first use."""
+    """The tools of one sandbox. Each tool is compiled at its first use."""
 
     def __init__(self, tools: dict[str, dict[str, Any]], language: bool) -> None:
         self._tools = tools
@@ -36,7 +36,7 @@ class ToolSet:
         self._scopes: dict[str, list[Callable[..., Any]]] = {}
 
     def tool(self, name: str) -> Callable[[dict[str, Any]], Any]:
-        """A tool for one case: in a fresh namespace, unless its source has nowhere to keep anything.
+        """A tool for one case, in a fresh namespace unless its source cannot keep state.
 
         Raises:
             CaseError: `unknown_tool`, or `refused` by the policy.
@@ -44,7 +44,7 @@ class ToolSet:
         return self._checked(name, self._function(name))
 
     def scope(self, names: Sequence[str], signatures: Sequence[Sequence[str]]) -> list[Callable[..., Any]]:
-        """The tools of a program for one case; with signatures, each takes its arguments by position.
+        """The tools of a program for one case. With signatures, each takes its arguments by position.
 
         Raises:
             CaseError: As `tool`.
@@ -54,20 +54,20 @@ class ToolSet:
             return self._scopes[key]
         functions = {name: self._function(name) for name in names}
         if signatures:
-            made = [
+            tools = [
                 by_position(
-                    functions[name], self._checked(name, functions[name]), self._tools[name]["parameters"], taken
+                    functions[name], self._checked(name, functions[name]), self._tools[name]["parameters"], signature
                 )
-                for name, taken in zip(names, signatures, strict=True)
+                for name, signature in zip(names, signatures, strict=True)
             ]
         else:
-            made = [self._checked(name, functions[name]) for name in names]
-        if self.keeps(names):
-            self._scopes[key] = made
-        return made
+            tools = [self._checked(name, functions[name]) for name in names]
+        if self.are_shared(names):
+            self._scopes[key] = tools
+        return tools
 
-    def keeps(self, names: Sequence[str]) -> bool:
-        """Whether the tools of a program serve any number of cases, once they have been asked for."""
+    def are_shared(self, names: Sequence[str]) -> bool:
+        """Whether all these tools have been defined and can be shared by any number of cases."""
         return all(name in self._shared for name in names)
 
     def _checked(self, name: str, function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
@@ -80,13 +80,13 @@ class ToolSet:
         return self._shared.get(name) or self._define(name)
 
     def _define(self, name: str) -> Callable[..., Any]:
-        about = self._tools[name]
+        tool = self._tools[name]
         if name not in self._compiled:
             try:
-                self._compiled[name] = self._compile(about["source"], name)
+                self._compiled[name] = self._compile(tool["source"], name)
             except policy.RefusedSource as error:
                 raise CaseError("refused", f"tool {name!r}: {error}") from None
-            self._checks[name] = validator(about["parameters"])
+            self._checks[name] = validator(tool["parameters"])
         code, stateless = self._compiled[name]
         scope = self._namespace()
         try:
@@ -100,7 +100,7 @@ class ToolSet:
 
 
 class Server:
-    """Answers the requests of one owner."""
+    """Answers the requests of the owner."""
 
     def __init__(self, value_bytes: int, language: bool) -> None:
         self.value_bytes = value_bytes
@@ -109,7 +109,7 @@ class Server:
         self.programs: dict[str, Any] = {}
 
     def answer(self, request: dict[str, Any]) -> str:
-        """The reply to one request, as JSON text."""
+        """The reply to a request, as JSON text."""
         match request["op"]:
             case "tools":
                 self.sets[request["set"]] = ToolSet(request["tools"], self.language)
@@ -118,8 +118,8 @@ class Server:
                 return self._calls(request)
             case "run":
                 return self._run(request)
-            case other:
-                raise ValueError(f"unknown operation {other!r}")
+            case operation:
+                raise ValueError(f"unknown operation {operation!r}")
 
     def _calls(self, request: dict[str, Any]) -> str:
         tools = self.sets[request["set"]]
@@ -136,26 +136,26 @@ class Server:
         if key not in self.programs:
             self.programs[key] = load(request["source"], request["constants"])
         run, names, signatures = self.programs[key], request["tools"], request["signatures"]
-        go = run_brief if signatures else run_case
+        execute = run_brief if signatures else run_case
         outcomes: list[tuple[Any, ...]] = []
-        held: list[Callable[..., Any]] | None = None
+        shared: list[Callable[..., Any]] | None = None
         for inputs in request["cases"]:
             _tidy()
             try:
-                scope = held or tools.scope(names, signatures)
-                held = scope if tools.keeps(names) else None
-                outcomes.append(go(run, inputs, scope, request["budget"])[:4])
+                scope = shared or tools.scope(names, signatures)
+                shared = scope if tools.are_shared(names) else None
+                outcomes.append(execute(run, inputs, scope, request["budget"])[:4])
             except CaseError as error:
                 outcomes.append(Outcome(None, (error.type, error.message), [])[:4])
-        text, most = _dumps(outcomes), 4 * self.value_bytes
-        if len(text) <= most:
+        text, maximum = _dumps(outcomes), 4 * self.value_bytes
+        if len(text) <= maximum:
             return text
         refusal = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])[:4]
-        return _dumps([outcome if len(_dumps(outcome)) <= most else refusal for outcome in outcomes])
+        return _dumps([outcome if len(_dumps(outcome)) <= maximum else refusal for outcome in outcomes])
 
 
 def _call(tools: ToolSet, name: str, args: dict[str, Any]) -> list[Any]:
-    """The value and no error, or no value and the error's type and message."""
+    """`[value, None]`, or `[None, [type, message]]` of an error."""
     _tidy()
     try:
         return [tools.tool(name)(args), None]
@@ -164,11 +164,11 @@ def _call(tools: ToolSet, name: str, args: dict[str, Any]) -> list[Any]:
 
 
 _GARBAGE = 20_000
-"""Objects made and not yet freed, after which it is time to look for cycles among them."""
+"""Number of new objects after which garbage is collected."""
 
 
 def _tidy() -> None:
-    """Collects garbage between two cases, never during one: what ends there could be code of the case before."""
+    """Collects garbage between two cases. During a case, a finalizer could be code of an earlier case."""
     if gc.get_count()[0] > _GARBAGE:
         gc.collect()
 
@@ -194,15 +194,15 @@ def _write(body: bytes) -> None:
 
 
 def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
-    """Serves requests from the socket that is standard input until the owner closes it.
+    """Serves requests from the socket at standard input until the owner closes it.
 
-    Garbage is collected between cases. The alarm ends the process if a request outlives its deadline and no owner is
-    left to kill it; its default action works inside C loops, where a Python handler would never run.
+    Garbage is collected between cases only. The alarm ends the process if a request exceeds its deadline and the owner
+    no longer exists. Its default action also works inside loops in C, where a Python handler would not run.
 
     Args:
-        value_bytes: The most characters of a result.
+        value_bytes: The maximum number of characters of a result.
         language: Whether the policy is on; it is off for audits only.
-        layers: What locks this process, told to the owner first.
+        layers: The isolation of this process, sent to the owner first.
     """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     gc.disable()

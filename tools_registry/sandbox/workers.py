@@ -1,4 +1,4 @@
-"""Worker processes, as their owner sees them: started by a zygote, lent by a pool, killed by the clock."""
+"""The owner's side of the worker processes: the zygote that starts them, workers with deadlines, and pools."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import Record
 
 LAYERS = frozenset({"language", "process"})
-"""What an audit can leave out: the policy of the language, the locks of the process."""
+"""The layers that an audit can disable: the language policy, and the isolation of the process."""
 
 
 class Limits(Record):
-    """What one call or one case may use."""
+    """The limits of a call or case."""
 
     seconds: float = 5.0
-    """Wall-clock seconds of a call, or of one case of a workflow."""
+    """Wall-clock seconds of a call, or of a case of a workflow."""
     memory_mb: int = 512
     """Address space of the worker process, megabytes."""
     value_bytes: int = 1_000_000
-    """Characters of a result as JSON; a whole case with its trace may have four times as many."""
+    """Maximum characters of a result as JSON. A whole case with its trace may have four times as many."""
 
 
 class WorkerFailure(Exception):
-    """The worker gave no reply: `timeout`, `memory` or `crash`."""
+    """The worker gave no valid reply. `type` is `timeout`, `memory` or `crash`."""
 
     def __init__(self, type: str, message: str, lost: bool = False) -> None:
         super().__init__(message)
         self.type = type
         self.lost = lost
-        """The process was killed from outside, or with its parent: not by what it worked on, as far as one can see."""
+        """Whether the process was apparently killed from outside or with its parent, and not by its own work."""
 
 
 _PATIENCE = 30.0
-"""Seconds for a zygote or a worker to come up."""
+"""Seconds for a zygote or a worker to start."""
 _BUSY_SECONDS = 300.0
-"""Of work, after which a worker is replaced: a worker's processor time is limited over its whole life."""
+"""Seconds of work after which a worker is replaced, because its processor time is limited over its whole life."""
 _BOOT = (
     "import sys; sys.path[:0] = sys.argv[2:]; from tools_registry.sandbox.zygote import main; "
     "main(sys.argv[1] == 'bare')"
@@ -68,10 +68,10 @@ def _paths() -> list[str]:
 
 
 def _require_fork() -> None:
-    """Refuses a system on which no worker can be forked (Windows).
+    """Checks that this system can fork workers; Windows cannot.
 
     Raises:
-        SandboxUnavailable: With what is missing.
+        SandboxUnavailable: With the missing function.
     """
     missing = [f"os.{name}" for name in ("fork", "register_at_fork") if not hasattr(os, name)]
     missing += [f"socket.{name}" for name in ("send_fds", "socketpair") if not hasattr(socket, name)]
@@ -81,7 +81,7 @@ def _require_fork() -> None:
 
 
 class _Zygote:
-    """The process that forks workers; one for each process that uses workers, and one more for audits."""
+    """The process that forks workers. A process has at most two: one for work and a bare one for audits."""
 
     def __init__(self, bare: bool) -> None:
         _require_fork()
@@ -109,10 +109,10 @@ class _Zygote:
         self._process.stderr.close()
 
     def start(self, options: dict[str, int]) -> tuple[int, socket.socket]:
-        """A new worker's process id, and the socket to it.
+        """Starts a worker; returns its process id and the socket to it.
 
         Raises:
-            OSError, ValueError: If the zygote is gone.
+            OSError, ValueError: If the zygote has ended.
         """
         ours, theirs = socket.socketpair()
         try:
@@ -124,17 +124,17 @@ class _Zygote:
             raise
 
     def stop(self, pid: int) -> int:
-        """Kills and reaps a worker; gives its exit status, negative for a signal."""
+        """Kills and reaps a worker; returns its exit status, negative for a signal."""
         with self._lock:
             self._control.sendall(json.dumps({"stop": pid}).encode())
             return self._answer()
 
     def close(self) -> None:
-        """Ends the zygote, and with it all of its workers."""
+        """Ends the zygote and all its workers."""
         self._finalizer()
 
     def forget(self) -> None:
-        """In a forked process: lets go of what belongs to the parent."""
+        """Releases the parent's zygote in a forked process, without ending it."""
         self._finalizer.detach()
         self._control.close()
 
@@ -149,8 +149,8 @@ class _Zygote:
     def _last_words(self) -> str:
         assert self._process.stderr is not None
         with self._process.stderr as pipe:
-            said = pipe.read().decode(errors="replace").strip().splitlines()
-        return said[-1] if said else f"its process ended with status {self._process.returncode}"
+            lines = pipe.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"its process ended with status {self._process.returncode}"
 
 
 def _end_zygote(process: subprocess.Popen[bytes], control: socket.socket, owner: int) -> None:
@@ -176,16 +176,16 @@ def _zygote(bare: bool) -> _Zygote:
 
 
 def _replace_zygote(zygote: _Zygote) -> None:
-    """After it has died: the next worker needs another."""
+    """Forgets a zygote that has ended, so that the next worker starts another."""
     with _starting:
-        for bare, held in tuple(_zygotes.items()):
-            if held is zygote:
+        for bare, known in tuple(_zygotes.items()):
+            if known is zygote:
                 del _zygotes[bare]
     zygote.close()
 
 
 def close_all() -> None:
-    """Ends everything that was started for workers in this process; the next one starts anew."""
+    """Ends all zygotes of this process with their workers. The next request starts new ones."""
     with _starting:
         for zygote in _zygotes.values():
             zygote.close()
@@ -205,11 +205,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class Worker:
-    """One worker process and the socket to it. Not thread-safe: a pool lends it to one user at a time.
+    """A worker process and the socket to it. Not thread-safe: a pool lends it to one user at a time.
 
     Args:
-        limits: For each request.
-        without: Layers to leave out, of `LAYERS`; for audits.
+        limits: The limits of each request.
+        without: Layers to disable, from `LAYERS`; for audits.
     """
 
     def __init__(self, limits: Limits, without: frozenset[str] = frozenset()) -> None:
@@ -217,9 +217,9 @@ class Worker:
         self.without = without
         self.loaded: set[str] = set()
         self.layers: dict[str, str] = {}
-        """What the process reported of itself when it started."""
+        """The isolation that the process reported when it started."""
         self.pid: int | None = None
-        """Of the process, while one is running."""
+        """The process id, while the process runs."""
         self._socket: socket.socket | None = None
         self._finalizer: weakref.finalize[[_Zygote, int, socket.socket], Worker] | None = None
         self._busy = 0.0
@@ -228,8 +228,8 @@ class Worker:
         """Sends a request and waits for its reply, at most `seconds`.
 
         Raises:
-            WorkerFailure: If no valid reply came; the process is then gone, and the next request starts another.
-            SandboxUnavailable: If no process can be started at all.
+            WorkerFailure: If no valid reply arrived. The process has then ended, and the next request starts another.
+            SandboxUnavailable: If no process can be started.
         """
         connection = self._socket or self.start()
         data = frames.encode({**message, "seconds": seconds})
@@ -246,10 +246,10 @@ class Worker:
         return reply
 
     def start(self) -> socket.socket:
-        """Starts the process, where none is running.
+        """Starts the process and returns the socket to it.
 
         Raises:
-            SandboxUnavailable: If that is not possible.
+            SandboxUnavailable: If the process cannot be started.
         """
         options = {"memory_mb": self.limits.memory_mb, "value_bytes": self.limits.value_bytes}
         for again in (True, False):
@@ -317,15 +317,15 @@ class Worker:
             raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
 
     def refresh(self) -> None:
-        """Between two users: ends a process that has worked for long."""
+        """Ends a process that has worked for long; called between two users."""
         if self._busy > _BUSY_SECONDS:
             self.stop()
 
     def stop(self) -> int | None:
-        """Kills and reaps the process; a later request starts another.
+        """Kills and reaps the process. A later request starts another.
 
         Returns:
-            The exit status, negative for a signal; None where no process was running.
+            The exit status, negative for a signal; None if no process was running.
         """
         status = None if self._finalizer is None else self._finalizer()
         self.pid, self._socket, self._finalizer = None, None, None
@@ -337,7 +337,7 @@ def _end_worker(zygote: _Zygote, pid: int, connection: socket.socket) -> int | N
     connection.close()
     if os.getpid() != zygote.owner:
         return None
-    with contextlib.suppress(OSError, ValueError):  # a zygote that is gone has taken its workers along
+    with contextlib.suppress(OSError, ValueError):  # the workers of a zygote that has ended have ended too
         return zygote.stop(pid)
     return None
 
@@ -353,12 +353,12 @@ def _cause(status: int | None) -> str:
 
 
 class WorkerPool(Closing):
-    """Workers to borrow: at most `size` requests run at once, each on a worker of its own.
+    """A pool of workers: at most `size` requests run at the same time, each on its own worker.
 
     Args:
-        size: How many.
-        limits: For each request.
-        without: Layers to leave out, of `LAYERS`; for audits, never for work.
+        size: The number of workers.
+        limits: The limits of each request.
+        without: Layers to disable, from `LAYERS`; for audits only.
     """
 
     def __init__(self, size: int = 1, limits: Limits | None = None, without: frozenset[str] = frozenset()) -> None:
@@ -372,7 +372,7 @@ class WorkerPool(Closing):
 
     @contextlib.contextmanager
     def borrow(self) -> Generator[Worker]:
-        """Lends a worker; waits while all are busy."""
+        """Lends a worker. Waits while all are busy."""
         worker = self._free.get()
         try:
             worker.refresh()

@@ -1,9 +1,9 @@
-"""The parent of the workers: a small process that has everything loaded, and forks a worker in about a millisecond.
+"""The parent of the workers: a small process that has all modules loaded and forks workers in a few milliseconds.
 
-It is started by `tools_registry.sandbox.workers` with one end of a socket pair as standard input, locks itself in, and
-then answers requests, a line of JSON each: `{"start": {...}}`, which carries the socket of the new worker, with its
-process id; `{"stop": PID}` with the status that the worker ended with. It runs no tool. When the socket closes, its
-owner is gone: it kills the workers and ends. Imports nothing heavy.
+`tools_registry.sandbox.workers` starts it with one end of a socket pair as standard input. It isolates itself and then
+answers requests of one line of JSON each. `{"start": {...}}` carries the socket of the new worker and returns its
+process id. `{"stop": PID}` returns the exit status of the worker. The zygote runs no tools. When the socket closes, the
+owner has ended, and the zygote kills the workers and ends too. It imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from tools_registry.sandbox.addresses import addresses
 from tools_registry.sandbox.language import policy
 
 CPU_SECONDS = 600
-"""Processor time of a worker's whole life; its owner replaces it long before."""
+"""Processor time of a worker over its whole life. The owner replaces the worker earlier."""
 _PRELOADED = (encodings.ascii, encodings.cp1252, encodings.latin_1, encodings.utf_8_sig, encodings.utf_16)
-"""Once the files are gone, `"text".encode("latin-1")` could not load its codec."""
+"""Loaded early, because codecs such as that of `"text".encode("latin-1")` cannot be loaded without files."""
 
 
 def main(bare: bool) -> None:
-    """Serves the owner until it is gone.
+    """Serves requests until the owner ends.
 
     Args:
-        bare: Leave out all that the kernel offers; workers then have limits only. For audits.
+        bare: Skip isolation by the kernel, so that workers have limits only. For audits.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
-    del sys.breakpointhook  # it would be no one's way out, but is no tool's business
+    del sys.breakpointhook  # not an escape, but tools do not need it
     policy.self_test()
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)
-    found = addresses() | ({"kernel": "off: left out"} if bare else confine.enter())
+    layers = addresses() | ({"kernel": "off: disabled"} if bare else confine.enter())
     if not bare:
-        sys.path.clear()  # there is nothing to be found there any more
+        sys.path.clear()  # the files cannot be read any more
     gc.collect()
     gc.freeze()
-    _Zygote(control, bare, found).serve()
+    _Zygote(control, bare, layers).serve()
 
 
 class _Zygote:
-    def __init__(self, control: socket.socket, bare: bool, found: confine.Found) -> None:
+    def __init__(self, control: socket.socket, bare: bool, layers: confine.Layers) -> None:
         self._control = control
         self._bare = bare
-        self._found = found
+        self._layers = layers
         self._children: set[int] = set()
 
     def serve(self) -> None:
@@ -73,22 +73,22 @@ class _Zygote:
     def _answer(self, answer: int) -> None:
         self._control.sendall(b"%s\n" % json.dumps(answer).encode())
 
-    def _start(self, options: dict[str, int], given: int) -> int:
-        mine = os.getpid()
+    def _start(self, options: dict[str, int], connection: int) -> int:
+        parent = os.getpid()
         child = os.fork()
         if child:
-            os.close(given)
+            os.close(connection)
             self._children.add(child)
             return child
         try:
             self._control.close()
-            os.dup2(given, 0)
+            os.dup2(connection, 0)
             os.closerange(3, 1 << 10)
             if self._bare:
-                found = confine.limit(options["memory_mb"], CPU_SECONDS)
+                layers = confine.limit(options["memory_mb"], CPU_SECONDS)
             else:
-                found = confine.lock(options["memory_mb"], CPU_SECONDS, mine)
-            worker.main(options["value_bytes"], bool(options["language"]), {**self._found, **found})
+                layers = confine.lock(options["memory_mb"], CPU_SECONDS, parent)
+            worker.main(options["value_bytes"], bool(options["language"]), {**self._layers, **layers})
             os._exit(0)
         finally:
             os._exit(1)

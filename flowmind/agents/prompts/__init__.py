@@ -1,6 +1,6 @@
-"""The prompts: one text file each, in our own words, and the worked examples as conversations.
+"""The prompts, one text file each, with worked examples as conversations.
 
-A conversation file holds the system prompt and worked examples as real user and assistant turns:
+A conversation file holds the system prompt and the worked examples as user and assistant messages:
 
     === system
     …
@@ -16,16 +16,10 @@ import re
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Literal, NamedTuple
+
+from flowmind.protocols import Message
 
 _HERE = Path(__file__).parent
-
-
-class Part(NamedTuple):
-    """One message of a conversation file."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 def render(name: str, **values: object) -> str:
@@ -38,14 +32,12 @@ def render(name: str, **values: object) -> str:
 
 
 @cache
-def conversation(name: str) -> tuple[Part, ...]:
-    """A conversation file: its system prompt, then the worked examples."""
+def conversation(name: str) -> tuple[Message, ...]:
+    """The messages of a conversation file, with the list of graph tools in the place of `$graph_tools`."""
     parts = re.split(r"^=== (system|user|assistant)\n", _text(name), flags=re.MULTILINE)[1:]
-    found: list[Part] = []
-    for role, content in zip(parts[::2], parts[1::2], strict=True):
-        assert role in ("system", "user", "assistant")
-        found.append(Part(role, content.strip()))
-    return tuple(found)
+    contents = (content.strip().replace("$graph_tools", _text("graph_tools")) for content in parts[1::2])
+    messages = zip(parts[::2], contents, strict=True)
+    return tuple(Message.model_validate({"role": role, "content": content}) for role, content in messages)
 
 
 @cache

@@ -1,23 +1,23 @@
-"""Searches conditions that separate the visits of a place that went one way from those that went another.
+"""Conditions that separate the visits of a place that took one way from those that took another.
 
 Atoms are comparisons of terms with constants and with each other, truth values, and membership. Candidates are atoms
 and pairs of atoms that agree with every visit. They are ranked by size, by what the task's text says about their
 constants, and by whether they read a result that nothing else reads, which probably serves a decision.
+
+Finds the conditions of a plan, also those that decide in several places.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
 
-from flowmind.build.induction.pool import Pool
-from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.terms import Term, is_number, key_of
-from flowmind.build.induction.walking import ROUND, VISITS
+from flowmind.build.induction.control_flow import ROUND, UNSET, VISITS
+from flowmind.build.induction.terms import Pool, Term, is_number, key_of
 
 MOST = 24
 """Candidates returned at most."""
@@ -31,9 +31,6 @@ SIMPLE = 4.0
 """If a comparison costs at most this, no multiples are tried."""
 WAITING = 0.5
 """Maximum cost of a term that reads a result which nothing else reads."""
-
-Agreement = Callable[[str, Any, Iterable[str]], float]
-"""The degree, 0 to 1, to which the text states this comparison with this value for these variables."""
 
 
 @dataclass(frozen=True)
@@ -83,50 +80,50 @@ def _closes(expr: str, opening: int) -> int:
     return -1
 
 
-def separate(
-    pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any] = ()
-) -> list[Candidate]:
+def separate(pool: Pool, labels: Sequence[bool]) -> list[Candidate]:
     """The conditions that hold at exactly the visits with a true label, the likeliest first.
 
     Args:
         pool: The terms at the visits.
         labels: For each visit whether it went the way of the condition.
-        agreement: The comparisons that the text makes.
-        constants: The constants that the text names.
     """
     wanted = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
     atoms: dict[str, _Atom] = {}
-    for atom in _atoms(pool, labels, agreement, constants):
-        # of use are what holds at all wanted visits, to be narrowed, and what holds at wanted ones only, to be widened
+    for atom in _atoms(pool, labels):
+        # an atom that holds at all wanted visits can be narrowed, and one that holds at wanted visits only widened
         if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
     candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
-    if min((one.cost for one in candidates.values()), default=99.0) > SIMPLE:
-        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool, constants) if atom.holds == wanted}
+    if min((candidate.cost for candidate in candidates.values()), default=99.0) > SIMPLE:
+        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool) if atom.holds == wanted}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
     both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
     either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
-    cheapest = min((one.cost for one in candidates.values()), default=99.0)
+    cheapest = min((candidate.cost for candidate in candidates.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
-        for one, other, cost in _pairs(halves, cheapest + 4):
-            holds = one.holds & other.holds if word == "and" else one.holds | other.holds
-            if holds == wanted and wanted not in (one.holds, other.holds):
-                first, second = _ordered(one, other)
-                expr = f"{first.expr} {word} {second.expr}"
-                candidates.setdefault(expr, Candidate(expr, cost, one.uses | other.uses))
-    return sorted(candidates.values(), key=lambda one: (one.cost, len(one.expr), one.expr))[:MOST]
+        for first, second, cost in _pairs(halves, cheapest + 4):
+            holds = first.holds & second.holds if word == "and" else first.holds | second.holds
+            if holds == wanted and wanted not in (first.holds, second.holds):
+                # a test that guards an index comes first
+                guarded = " < len(" in second.expr and " < len(" not in first.expr
+                parts = (second, first) if guarded else (first, second)
+                expr = f" {word} ".join(atom.expr for atom in parts)
+                candidates.setdefault(expr, Candidate(expr, cost, first.uses | second.uses))
+    return sorted(candidates.values(), key=lambda candidate: (candidate.cost, len(candidate.expr), candidate.expr))[
+        :MOST
+    ]
 
 
 def _unlike(atoms: Iterable[_Atom]) -> list[_Atom]:
     """The cheapest atoms, with few of each set of truth values."""
-    kept: list[_Atom] = []
+    unlike: list[_Atom] = []
     counts: dict[int, int] = {}
     for atom in atoms:
         counts[atom.holds] = counts.get(atom.holds, 0) + 1
         if counts[atom.holds] <= ALIKE:
-            kept.append(atom)
-    return kept[:HALVES]
+            unlike.append(atom)
+    return unlike[:HALVES]
 
 
 def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom, float]]:
@@ -139,24 +136,16 @@ def _pairs(halves: Sequence[_Atom], most: float) -> Iterator[tuple[_Atom, _Atom,
             yield first, second, cost
 
 
-def _ordered(first_atom: _Atom, second_atom: _Atom) -> tuple[_Atom, _Atom]:
-    """The pair in order of evaluation: a test that guards an index first."""
-    guards = [atom for atom in (first_atom, second_atom) if " < len(" in atom.expr]
-    first = guards[0] if guards else first_atom
-    return (first, second_atom) if first is first_atom else (first, first_atom)
-
-
-def _atoms(pool: Pool, labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]) -> Iterator[_Atom]:
+def _atoms(pool: Pool, labels: Sequence[bool]) -> Iterator[_Atom]:
     terms = _terms(pool)
     numbers = _numbers(terms)
-    numbers_named = [value for value in constants if is_number(value)]
     yield from _truths(terms)
     for term in numbers:
-        yield from _cuts(term, labels, agreement, numbers_named)
+        yield from _cuts(pool, term, labels)
     yield from _compared(numbers[:30], labels)
     for term in _sums(numbers[:14]):
-        yield from _cuts(term, labels, agreement, numbers_named, bare=False)
-    yield from _texts(terms, labels, agreement, constants)
+        yield from _cuts(pool, term, labels, bare=False)
+    yield from _texts(pool, terms)
     yield from _members(terms)
 
 
@@ -180,14 +169,13 @@ def _truths(terms: Sequence[Term]) -> Iterator[_Atom]:
             yield _Atom(f"not {term.expr}", term.cost + 0.2, term.uses, _mask([not value for value in term.values]))
 
 
-def _cuts(
-    term: Term, labels: Sequence[bool], agreement: Agreement, named: Sequence[Any], bare: bool = True
-) -> Iterator[_Atom]:
+def _cuts(pool: Pool, term: Term, labels: Sequence[bool], bare: bool = True) -> Iterator[_Atom]:
     """Comparisons of a term with its own values and with the constants that the text names.
 
     All constants between two neighbouring values separate the visits in the same way.
     """
     values = cast(tuple[float, ...], term.values)
+    named = [value for value in pool.constants if is_number(value)]
     odd = 0.9 if term.spelled else 0.0
     wanted, everything = _mask(labels), (1 << len(labels)) - 1
     seen = sorted(set(values))
@@ -207,7 +195,7 @@ def _cuts(
         holds = _holds(op, *masks[value], everything)
         if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
             continue
-        agreed = agreement(op, value, term.uses)
+        agreed = pool.reading.agreement(op, value, term.uses)
         if value in named:
             price = 2.1 - 1.7 * agreed
         elif value in (0, 1) and term.expr.startswith("len("):
@@ -222,11 +210,7 @@ def _cuts(
             price += 0.5 + odd
         if op == "!=" and value != 0:
             price += 0.5
-        yield _Atom(f"{term.expr} {op} {_shown(value)}", term.cost + price, term.uses, holds)
-
-
-def _shown(value: float) -> str:
-    return repr(value)
+        yield _Atom(f"{term.expr} {op} {value!r}", term.cost + price, term.uses, holds)
 
 
 def _edges(values: Sequence[float], labels: Sequence[bool]) -> list[float]:
@@ -265,31 +249,31 @@ def _compared(numbers: Sequence[Term], labels: Sequence[bool]) -> Iterator[_Atom
 def _beside(left: Sequence[Any], right: Sequence[Any], everything: int) -> tuple[tuple[str, int], ...]:
     """For each operator the visits at which it holds between two lists of values."""
     pairs = list(zip(left, right, strict=True))
-    less, equal = _mask([one < other for one, other in pairs]), _mask([one == other for one, other in pairs])
+    less, equal = _mask([a < b for a, b in pairs]), _mask([a == b for a, b in pairs])
     above = everything ^ less ^ equal
     return (("<", less), ("<=", less | equal), (">", above), (">=", above | equal), ("==", equal))
 
 
-def _scaled(pool: Pool, constants: Sequence[Any]) -> Iterator[_Atom]:
+def _scaled(pool: Pool) -> Iterator[_Atom]:
     """Comparisons of a multiple of a term with another term, or with the larger of two lengths."""
     numbers = _numbers(_terms(pool))
-    named = [value for value in constants if is_number(value) and value not in (0, 1)][:6]
+    named = [value for value in pool.constants if is_number(value) and value not in (0, 1)][:6]
     lengths = [term for term in numbers if term.expr.startswith("len(")][:8]
     longer = [
         Term(
-            tuple(map(max, one.values, other.values)), one.cost + other.cost + 0.3, None,
-            f"max({one.expr}, {other.expr})", one.uses | other.uses,
+            tuple(map(max, first.values, second.values)), first.cost + second.cost + 0.3, None,
+            f"max({first.expr}, {second.expr})", first.uses | second.uses,
         )
-        for one, other in combinations(lengths, 2)
+        for first, second in combinations(lengths, 2)
     ]  # fmt: skip
-    for one in numbers[:10]:
+    for term in numbers[:10]:
         for value in named:
-            scaled = [value * number for number in one.values]
+            scaled = [value * number for number in term.values]
             for other in (*numbers[:14], *longer):
-                if other.expr != one.expr and not other.expr.startswith((ROUND, VISITS)):
-                    cost = one.cost + other.cost + 2.4
+                if other.expr != term.expr and not other.expr.startswith((ROUND, VISITS)):
+                    cost = term.cost + other.cost + 2.4
                     for op, holds in _beside(scaled, other.values, (1 << len(scaled)) - 1)[:4]:
-                        yield _Atom(f"{value} * {one.expr} {op} {other.expr}", cost, one.uses | other.uses, holds)
+                        yield _Atom(f"{value} * {term.expr} {op} {other.expr}", cost, term.uses | other.uses, holds)
 
 
 def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
@@ -301,27 +285,25 @@ def _sums(numbers: Sequence[Term]) -> Iterator[Term]:
         yield Term(tuple(a - b for a, b in pairs), cost, None, f"{first.expr} - {second.expr}", uses)
 
 
-def _texts(
-    terms: Sequence[Term], labels: Sequence[bool], agreement: Agreement, constants: Sequence[Any]
-) -> Iterator[_Atom]:
+def _texts(pool: Pool, terms: Sequence[Term]) -> Iterator[_Atom]:
     """Tests whether a text equals a constant or another text, or contains a text that the task names."""
     texts = [term for term in terms if all(isinstance(value, str) for value in term.values)][:TEXTS]
-    everything = (1 << len(labels)) - 1
+    everything = (1 << len(pool.envs)) - 1
     yield from _dates([term for term in texts if all(map(_DATE.fullmatch, term.values))], everything)
-    named = [value for value in constants if isinstance(value, str) and value]
+    named = [value for value in pool.constants if isinstance(value, str) and value]
     for term in texts:
         values = cast(tuple[str, ...], term.values)
         for value in dict.fromkeys([*values, *named, ""]):
-            holds = _mask([one == value for one in values])
+            holds = _mask([text == value for text in values])
             if holds in (0, everything):
                 continue
-            # a text that nothing else reads is there to be told apart
-            agreed, base = agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
+            # a text that nothing else reads most likely serves a condition
+            agreed, base = pool.reading.agreement("==", value, term.uses), 1.4 if term.cost < WAITING else 2.6
             price = 0.5 if value == "" else base - (base - 0.4) * agreed
             yield _Atom(f"{term.expr} == {value!r}", term.cost + price, term.uses, holds)
             yield _Atom(f"{term.expr} != {value!r}", term.cost + price + 0.3, term.uses, holds ^ everything)
         for value in [*named, " "]:
-            holds = _mask([value in one for one in values])
+            holds = _mask([value in text for text in values])
             if holds not in (0, everything):
                 price = 1.8 if value == " " else 1.2
                 yield _Atom(f"{value!r} in {term.expr}", term.cost + price, term.uses, holds)
@@ -332,12 +314,12 @@ def _texts(
     for first, second in combinations(range(len(others)), 2):
         if numeric[first] and numeric[second]:
             continue
-        one, other = others[first], others[second]
+        left, right = others[first], others[second]
         holds = _mask(map(operator.eq, keys[first], keys[second]))
         if holds not in (0, everything):
-            cost = one.cost + other.cost + 0.3
-            yield _Atom(f"{one.expr} == {other.expr}", cost, one.uses | other.uses, holds)
-            yield _Atom(f"{one.expr} != {other.expr}", cost + 0.2, one.uses | other.uses, holds ^ everything)
+            cost, uses = left.cost + right.cost + 0.3, left.uses | right.uses
+            yield _Atom(f"{left.expr} == {right.expr}", cost, uses, holds)
+            yield _Atom(f"{left.expr} != {right.expr}", cost + 0.2, uses, holds ^ everything)
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.]+Z?)?|\d\d:\d\d(:\d\d)?")

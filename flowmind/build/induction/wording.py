@@ -2,6 +2,8 @@
 
 "At least 5" and its opposite, "fewer than 5", cut the numbers at the same place, and a program may test either. The
 text determines the cut: whether 5 itself belongs above or below.
+
+Reads a task's text for induction: the constants that it names, and the comparisons that it makes.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any
 
 from flowmind.trace.constants import NUMBER_WORDS, Text, read_text
 
@@ -354,3 +357,68 @@ def _context(words: Sequence[tuple[int, str]], value: _Value, low: int, high: in
 
 def _equal(first: int | float | str, second: int | float | str) -> bool:
     return first == second and not isinstance(second, bool)
+
+
+NAMED = 0.9
+"""The degree from which on a text names a constant (`Reading.said`)."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The constants, comparisons and word stems of a text."""
+
+    text: str = ""
+    named: tuple[Mention, ...] = ()
+    spoken: frozenset[str] = frozenset()
+    _said: dict[str, float] = field(default_factory=dict[str, float], compare=False)
+    _agreed: dict[tuple[str, str, frozenset[str]], float] = field(
+        default_factory=dict[tuple[str, str, frozenset[str]], float], compare=False
+    )
+
+    @cached_property
+    def constants(self) -> Sequence[Any]:
+        """The numbers and quoted texts in it."""
+        return list(dict.fromkeys(mention.value for mention in self.named))
+
+    def said(self, value: Any) -> float:
+        """The degree to which it names a constant: 1, 0, or in between for a text that may be a keyword."""
+        key = repr(value)
+        if key not in self._said:
+            self._said[key] = self._look(value)
+        return self._said[key]
+
+    def _look(self, value: Any) -> float:
+        if value is None or isinstance(value, bool):
+            return 0.0
+        if isinstance(value, int | float):
+            return (
+                1.0
+                if any(value == mention.value for mention in self.named if not isinstance(mention.value, str))
+                else 0.0
+            )
+        if isinstance(value, str) and value:
+            if any(value == mention.value for mention in self.named):
+                return 1.0
+            if value.lower() in self.text.lower() and len(value) > 2:
+                return 0.9
+            return 0.4 if len(value) <= 12 and value.replace("_", "").isalnum() else 0.1
+        return 0.0
+
+    def agreement(self, op: str, value: Any, names: Iterable[str]) -> float:
+        """The degree to which it makes this comparison with this value, for variables with these names."""
+        key = (op, repr(value), frozenset(names))
+        if key not in self._agreed:
+            self._agreed[key] = self._weigh(op, value, key[2])
+        return self._agreed[key]
+
+    def _weigh(self, op: str, value: Any, names: frozenset[str]) -> float:
+        agreed = agreement(self.named, op, value)
+        if not agreed:
+            return 0.0
+        around = {stem for mention in self.named if mention.value == value for stem in mention.context}
+        return agreed * (0.6 + 0.4 * word_overlap(names, frozenset(around) or self.spoken))
+
+
+def read(text: str) -> Reading:
+    """Reads a task's text."""
+    return Reading(text, mentions(text), stems(text))

@@ -1,8 +1,7 @@
-"""Verified summarization: a workflow is derived from traces, run on the task's examples, and mended where it fails.
+"""Verification: candidate workflows are run on the task's examples, never on tests, and mended where they fail.
 
-What the traces determine is derived (`flowmind.build.induction`); a model is asked only for conditions that they leave
-open. The draft is run on the examples, never on tests. What fails is a counter-example, and is mended in the order of
-what it costs: another candidate for a condition, another execution, a question, an edit by the graph tools.
+`trials` runs candidates and chooses the best one. `repair` asks a model for what the traces leave open, or lets an
+agent edit the graph. `probes` executes generated inputs on which candidates disagree.
 
 Sources: FlowMind, table 8 (115 right executions, 44 right workflows); counter-examples as in inductive synthesis
 (Solar-Lezama et al., Combinatorial Sketching, 2006).

@@ -1,5 +1,5 @@
-"""The embedded model `search`: no language model, no weights, no network, deterministic.
+"""The embedded model `search`. It is no language model, and it is deterministic and offline.
 
-It gets what a language model gets, the conversation and the tool specs, and answers in the same protocol. Its
-thinking is a search for a sequence of tool calls that reproduces the examples, tried in a sandbox of its own.
+It gets the requests of a language model and answers in the same form. It searches for a sequence of tool calls that
+reproduces the examples, and tries the calls in a sandbox of its own.
 """

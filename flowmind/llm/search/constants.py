@@ -1,4 +1,4 @@
-"""The constants that a program may use: numbers, quoted texts, field names, entries of the data, lists of them."""
+"""The constants that a program may use: numbers, quoted texts, field names, texts of the inputs, and lists of these."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from flowmind.llm.search.matching import words
-from flowmind.trace.constants import Constant as Spoken
+from flowmind.trace.constants import Constant as TextConstant
 from flowmind.trace.constants import Text, read_text
 
 _SMALL = (0, 0.5, 1)
-"""Numbers whose words often mean something else, such as "one" and "once"."""
+"""Numbers whose words often have another meaning, such as "one" and "once"."""
 _ILLUSTRATIVE = {"third": 3, "last": -1, "final": -1, "whole": 0}
 """Other words that sometimes stand for a number."""
 _SIGNS = {
@@ -24,7 +24,7 @@ _SIGNS = {
 }  # fmt: skip
 _USUAL: tuple[Any, ...] = (0, 1, 2, 10, 100, "", " ", ", ", ",", "-")
 NEW_FIELDS = ("new_1", "new_2")
-"""Names for fields that a call adds, if the task does not name them."""
+"""Names of fields that a call adds and the task does not name."""
 HOLE = "part"
 """The placeholder in a template made of a quoted text."""
 _BRACKETED = re.compile(r"\[(-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+)\]")
@@ -35,7 +35,7 @@ _AROUND = 40
 
 @dataclass(frozen=True)
 class Constant:
-    """A value that a program may use, with what the task says about it."""
+    """A value that a program may use."""
 
     value: Any
     cost: float
@@ -43,9 +43,9 @@ class Constant:
     kind: str
     """`number`, `text`, `entry`, `field`, `sign`, `list` or `usual`."""
     names: tuple[str, ...] = ()
-    """The named constants in it, each by its `repr`."""
+    """The `repr` of each named constant in it."""
     context: tuple[str, ...] = ()
-    """Stems of the words around it."""
+    """The stems of the words around it in the text."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,22 @@ class Named:
 
     value: Any
     weight: float
-    """The penalty of a program that does not use it; near 0 for illustrations."""
+    """The penalty for a program that does not use it; it is small for an illustration."""
     context: tuple[str, ...]
     unit: str
     """The word after a number."""
     spelled: bool = False
-    """Whether it is a number written as a word."""
+    """Whether it is a number in words."""
 
 
 def named(text: str, entries: Sequence[str]) -> list[Named]:
-    """The numbers, quoted texts and entries of the data in a task's text, in order, each once."""
-    found: dict[str, Named] = {}
+    """The numbers, quoted texts and given entries in a task's text, each once.
+
+    Args:
+        text: The text.
+        entries: Texts of the inputs that the task may name.
+    """
+    constants: dict[str, Named] = {}
 
     def add(value: Any, start: int, end: int) -> None:
         sentence = text[max(text.rfind(". ", 0, start), text.rfind("(", 0, start), 0) : end]
@@ -81,9 +86,9 @@ def named(text: str, entries: Sequence[str]) -> list[Named]:
             re.split(r"[.;:](?:\s|$)", after)[0],
         )
         unit = re.match(r"[ -]?(%|[A-Za-z]+)", after)
-        old = found.get(repr(value))
+        old = constants.get(repr(value))
         context = tuple(words(" ".join(around).replace("%", " percent ")))
-        found[repr(value)] = Named(
+        constants[repr(value)] = Named(
             value,
             max(weight, old.weight) if old else weight,
             (*old.context, *context) if old else context,
@@ -101,13 +106,13 @@ def named(text: str, entries: Sequence[str]) -> list[Named]:
     for constant in _of_kind(read, "digits"):
         add(constant.value, constant.start, constant.end)
     for constant in spelled:
-        if repr(constant.value) not in found:
+        if repr(constant.value) not in constants:
             add(constant.value, constant.start, constant.end)
-            found[repr(constant.value)] = replace(found[repr(constant.value)], weight=0.2, spelled=True)
-    return list(found.values())
+            constants[repr(constant.value)] = replace(constants[repr(constant.value)], weight=0.2, spelled=True)
+    return list(constants.values())
 
 
-def _of_kind(text: Text, kind: str) -> list[Spoken]:
+def _of_kind(text: Text, kind: str) -> list[TextConstant]:
     return [constant for constant in text.constants if constant.kind == kind]
 
 
@@ -120,7 +125,7 @@ def _without_quotes(text: Text) -> str:
 
 
 def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
-    """Numbers that are sometimes meant by words of the text, with the places of the words."""
+    """The words of the text that may stand for a number: start, end and number."""
     small = [
         (constant.start, constant.end, constant.value)
         for constant in _of_kind(text, "words")
@@ -134,7 +139,7 @@ def _illustrative(text: Text) -> list[tuple[int, int, Any]]:
 def constants(
     text: str, cases: Sequence[dict[str, Any]], outputs: Sequence[Any], names: Sequence[Named]
 ) -> list[Constant]:
-    """The constants for a task, each once, with its likeliest reading."""
+    """The constants for a task, each value once, with its likeliest kind."""
     by_key: dict[str, Constant] = {}
 
     def add(value: Any, cost: float, kind: str, of: Sequence[Named] = (), context: Sequence[str] = ()) -> None:
@@ -159,8 +164,8 @@ def constants(
     for value, of in _lists(text, names):
         add(value, 0.15, "list", of)
     for name in fields:
-        spoken = set(re.findall(r"[a-z]+", name.lower())) & (lower | {word + "s" for word in lower})
-        add(name, 0.05 if spoken else 0.15, "field")
+        in_text = set(re.findall(r"[a-z]+", name.lower())) & (lower | {word + "s" for word in lower})
+        add(name, 0.05 if in_text else 0.15, "field")
     for start, end, value in _illustrative(read_text(text)):
         add(value, 0.2, "number", context=words(text[max(0, start - _AROUND) : end + _AROUND]))
     for name in names:
@@ -181,10 +186,10 @@ def constants(
 
 
 def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]]]:
-    """Lists and objects that a task may mean, with the named constants in them.
+    """Lists and objects of the constants in a text, with the named constants in them.
 
-    These are written lists; the quoted texts; the numbers of one unit, also with 0 before them; two to four consecutive
-    numbers, also sorted; pairs of quoted texts as an object.
+    These are lists in brackets; the quoted texts; the numbers of one unit, also with 0 before them; two to four
+    consecutive numbers, also sorted; pairs of quoted texts as an object.
     """
     numbers = [name for name in names if not isinstance(name.value, str) and not name.spelled][:8]
     texts = [name for name in names if isinstance(name.value, str)]
@@ -216,7 +221,7 @@ def _lists(text: str, names: Sequence[Named]) -> Iterator[tuple[Any, list[Named]
 
 
 def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple[str, Named]]:
-    """Quoted texts that begin and end like all answers, with a placeholder for the words in between."""
+    """Quoted texts that begin and end as all answers do, with a placeholder for the word in between."""
     answers = [output.split(" ") for output in outputs if isinstance(output, str)]
     for name in names:
         if isinstance(name.value, str) and answers and len(answers) == len(outputs):
@@ -228,12 +233,12 @@ def _templates(names: Sequence[Named], outputs: Sequence[Any]) -> Iterator[tuple
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """The number of common words at the beginning of two texts."""
+    """The length of the common prefix of two lists of words."""
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
-    """The keys of objects in the inputs, and the entries of a list of texts that the task quotes: a header."""
+    """The keys of objects in the inputs, and the texts of each list that the task quotes in full, such as a header."""
     names: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, dict):
@@ -244,7 +249,7 @@ def field_names(cases: Sequence[dict[str, Any]], text: str) -> list[str]:
 
 
 def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
-    """The texts in the inputs that may be names: one to four words, and capitalised keys of objects."""
+    """The texts in the inputs that may be names: texts of one to four words, and capitalised keys."""
     texts: dict[str, None] = {}
     for value in _inside(cases):
         if isinstance(value, str) and 2 < len(value) < 40 and value.count(" ") < 4:
@@ -255,7 +260,7 @@ def entries(cases: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _inside(cases: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """The values of the inputs and all their parts."""
+    """The values of the inputs and their parts; of a list the first twelve items."""
     stack: list[Any] = [value for case in reversed(cases) for value in reversed(case.values())]
     while stack:
         value = stack.pop()

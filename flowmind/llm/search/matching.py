@@ -1,4 +1,4 @@
-"""How well tools and their parameters fit the words of a task: stems, plain near-synonyms, and rare words first."""
+"""The fit of tools and their parameters to the words of a task, by stems and near-synonyms. Rare words count more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PHRASES = {
     r"one after the other|in a row": "consecutive",
     r"midway|half way|halfway between the": "midpoint",
 }
-"""Phrases that mean one word."""
+"""Phrases that are replaced by one word."""
 _ALIKE = """
 above over exceed exceeding past beyond
 below under
@@ -100,7 +100,7 @@ hex hexadecimal
 initial
 email mail
 """
-"""Words of near meaning, a line each."""
+"""Groups of words with a similar meaning, one a line."""
 _STOP = frozenset(
     re.findall(
         r"\S+",
@@ -115,7 +115,7 @@ _STOP = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """The stems of the words that carry meaning, phrases first."""
+    """The stems of the words of a text, after phrases are replaced and stop words removed."""
     lower = text.lower().replace("_", " ")
     for phrase, word in _COMPILED:
         lower = phrase.sub(f" {word} ", lower)
@@ -141,23 +141,23 @@ for _number, _line in enumerate(_ALIKE.strip().splitlines()):
 
 
 def alike(word: str, others: Iterable[str]) -> float:
-    """1 if a stem is among others, 0.6 if one of near meaning is."""
+    """1 if a stem is among others, 0.6 if a stem of a similar meaning is, else 0."""
     pool, groups = _meaning(tuple(others))
     return 1.0 if word in pool else 0.0 if groups.isdisjoint(_GROUPS.get(word, ())) else 0.6
 
 
 @lru_cache(maxsize=4_000)
 def _meaning(stems: tuple[str, ...]) -> tuple[frozenset[str], frozenset[int]]:
-    """Some stems, and the lines of near meaning that they stand in."""
+    """The stems as a set, and the numbers of their groups in `_ALIKE`."""
     return frozenset(stems), frozenset(number for stem in stems for number in _GROUPS.get(stem, ()))
 
 
 class Fit:
-    """How tools and their parameters fit a task's text.
+    """The fit of tools and their parameters to a task's text.
 
     Args:
-        text: The task's own words.
-        specs: The tools that are offered. A word that all their documentation shares says nothing.
+        text: The task's text.
+        specs: The tools. A word counts less if the documentation of more tools contains it.
     """
 
     def __init__(self, text: str, specs: Mapping[str, ToolSpec]) -> None:
@@ -179,17 +179,17 @@ class Fit:
         }
 
     def _best(self, doc: frozenset[str], clauses: Sequence[Sequence[str]]) -> float:
-        """The share of a documentation's words, rare ones first, that the best clause contains."""
+        """The largest share of the words of a documentation, weighted by rarity, that a clause of the text contains."""
         total = math.fsum(self._rare[word] for word in doc)
         best = max(math.fsum(self._rare[word] * alike(word, clause) for word in doc) for clause in clauses)
         return best / max(total, 1e-9)
 
     def alike(self, one: str, other: str) -> float:
-        """The share of the words of two tools' documentation that both have."""
+        """The share of the words in two tools' documentation that both contain (Jaccard index)."""
         return len(self._said[one] & self._said[other]) / max(1, len(self._said[one] | self._said[other]))
 
     def tie(self, context: Sequence[str], tool: str, parameter: str) -> float:
-        """How well the words around a constant fit a parameter, 0 to 1."""
+        """The fit of the words around a constant to a parameter, from 0 to 1."""
         key = (tuple(context), tool, parameter)
         known = self._ties.get(key)
         if known is None:
@@ -199,25 +199,25 @@ class Fit:
         return known
 
     def says(self, name: str) -> bool:
-        """Whether the text has a name as a word."""
+        """Whether the text contains a name as a word."""
         return re.search(rf"\b{re.escape(name.lower())}\b", self._text) is not None
 
     def unsaid(self, option: Any) -> float:
-        """What it costs to choose an option of a parameter that the text does not speak of."""
+        """The penalty for an option of a parameter; 0 if the text names it."""
         if isinstance(option, bool):
             return 0.1
-        spoken = _UNITS.get(option, option) if isinstance(option, str) else option
-        return 0.0 if re.search(rf"\b{re.escape(str(spoken).lower())}", self._text) else 0.6
+        word = _UNITS.get(option, option) if isinstance(option, str) else option
+        return 0.0 if re.search(rf"\b{re.escape(str(word).lower())}", self._text) else 0.6
 
 
 _UNITS = {
     "mm": "millimet", "cm": "centimet", "m": "met", "km": "kilomet", "foot": "feet", "mg": "milligram", "g": "gram",
     "kg": "kilogram", "l": "lit", "ml": "millilit", "s": "second", "min": "minute", "h": "hour", "lb": "pound",
 }  # fmt: skip
-"""How a text writes what a unit's sign means."""
+"""The beginning of the word for each unit sign."""
 
 
 def _document(spec: ToolSpec) -> frozenset[str]:
-    """What a tool's name and the first sentence of its description say."""
+    """The stems in a tool's name and the first sentence of its description."""
     first = re.split(r"(?<=[.;])\s", spec.description.replace("\n", " "))[0]
     return frozenset(words(f"{spec.name} {first}"))

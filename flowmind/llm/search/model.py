@@ -1,4 +1,4 @@
-"""`SearchModel`: the `ChatModel` whose thinking is a search, and whose words are the protocol's."""
+"""`SearchModel`: the `ChatModel` that finds its answers by search."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Any, Protocol
 
 from flowmind.base.files import dump_json
 from flowmind.llm.search.program import Program, Source, resolve
-from flowmind.llm.search.reading import Reading, read
-from flowmind.protocols import ChatRequest, Reply
+from flowmind.protocols import Brief, ChatRequest, Episode, Reply
+from flowmind.trace.events import Called
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.specs.spec import ToolSpec
 
-Said = tuple[str, str, dict[str, Any]]
+ActionFields = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""
 
 
 class Thinks(Protocol):
-    """Where the thinking is done: `Thinker` or `Thinkers`. It is called from several threads."""
+    """Finds programs: `Thinker` or `Thinkers`. It is called from several threads."""
 
-    def program(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        """The program for what a conversation says, with the tools that it offers; None if none was found."""
+    def program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        """The program for a brief, with the business tools of the request; None if none was found."""
         ...
 
 
 class SearchModel:
-    """The embedded default. It is no language model, and every table says so.
+    """The embedded default model. It is no language model, and every table says so.
+
+    It reads the `episode` of a request and never its messages.
 
     Args:
-        thinker: Thinks, in a sandbox of its own.
+        thinker: Finds programs, in a sandbox of its own.
     """
 
     name = "search"
@@ -39,28 +41,33 @@ class SearchModel:
         self._known: dict[str, Program | None] = {}
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Answers a conversation in the protocol that it asks for; plain text questions have no answer."""
-        if request.reply == "text":
+        """Answers in the form that the request asks for; a request without an episode gets one line of text."""
+        episode = request.episode
+        if episode is None or request.reply == "text":
             return Reply(text="The search model answers tasks with examples only.", input_tokens=0, output_tokens=0)
-        reading = read(request.messages)
         business = {spec.name: spec for spec in request.tools if spec.name not in GRAPH_TOOLS}
         graph = {spec.name: spec for spec in request.tools if spec.name in GRAPH_TOOLS}
-        program = await asyncio.to_thread(self._program, reading, business)
+        program = await asyncio.to_thread(self._program, episode.brief, business)
         if request.reply == "plan":
             text = _plan(program, bool(business), bool(graph))
         else:
-            reasoning, action, given = _act(reading, program, business, graph)
-            text = dump_json({"reasoning": reasoning, "action": action, "action_input": given})
+            reasoning, action, args = _act(episode, program, business, graph)
+            text = dump_json({"reasoning": reasoning, "action": action, "action_input": args})
         return Reply(text=text, input_tokens=0, output_tokens=0)
 
-    def _program(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        key = f"{','.join(business)}\n{reading.opening}"
+    async def aclose(self) -> None:
+        """Does nothing: there is no connection."""
+
+    def _program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        question = brief.model_dump_json(exclude={"stage", "task", "must_build"})
+        key = "\n".join([question, *(spec.model_dump_json() for spec in business.values())])
         if key not in self._known:
-            self._known[key] = self._thinker.program(reading, business)
+            self._known[key] = self._thinker.program(brief, business)
         return self._known[key]
 
 
 def _plan(program: Program | None, acts: bool, builds: bool) -> str:
+    """A plan with a step for each call to make (`acts`), or for each node to add (`builds`)."""
     if program is None:
         return dump_json({"analysis": "No sequence of calls was found.", "steps": ["Give up."]})
     steps = [f"Call {call.tool} on {', '.join(_words(source) for _, source in call.args)}." for call in program.calls]
@@ -85,53 +92,46 @@ def _tool(source: Source) -> str:
 
 
 def _act(
-    reading: Reading, program: Program | None, business: Mapping[str, ToolSpec], graph: Mapping[str, ToolSpec]
-) -> Said:
+    episode: Episode, program: Program | None, business: Mapping[str, ToolSpec], graph: Mapping[str, ToolSpec]
+) -> ActionFields:
     """The next action: the business calls first, then the graph, then the end."""
-    done = [exchange for exchange in reading.exchanges if exchange.ok]
-    results = [exchange.value for exchange in done if exchange.tool in business]
-    built = sum(1 for exchange in done if exchange.tool in graph)
     if program is None:
-        return _give_up(reading, business, graph)
+        return _give_up(business)
+    done = [event for event in episode.events if isinstance(event, Called) and event.observation.ok]
+    results = [event.observation.value for event in done if event.call.tool in business]
+    built = sum(1 for event in done if event.call.tool in graph)
     if business and len(results) < len(program.calls):
-        if reading.phase and reading.phase[0] <= len(results):
+        if episode.plan and episode.phase < len(results):
             return "This step is done.", FINISH, {"answer": results[-1]}
         call = program.calls[len(results)]
-        args = {name: resolve(source, program, reading.working or {}, results) for name, source in call.args}
-        return (
-            f"Step {len(results) + 1} of {len(program.calls)} of the sequence that was found.",
-            call.tool,
-            args,
-        )
-    if business and reading.phase and reading.phase[0] < reading.phase[1]:
+        args = {name: resolve(source, program, episode.brief.inputs, results) for name, source in call.args}
+        return f"Step {len(results) + 1} of {len(program.calls)} of the sequence that was found.", call.tool, args
+    if business and episode.phase + 1 < len(episode.plan):
         return "This step is done.", FINISH, {"answer": results[-1]}
     if graph and built < len(program.calls) + 1:
         return _edit(program, built)
     if not business:
         return "The graph is complete.", FINISH, {}
-    return (
-        "All calls are done.",
-        FINISH,
-        {"answer": resolve(program.answer, program, reading.working or {}, results)},
-    )
+    answer = resolve(program.answer, program, episode.brief.inputs, results)
+    return "All calls are done.", FINISH, {"answer": answer}
 
 
-def _give_up(reading: Reading, business: Mapping[str, ToolSpec], graph: Mapping[str, ToolSpec]) -> Said:
+def _give_up(business: Mapping[str, ToolSpec]) -> ActionFields:
     if business:
         return "No sequence of calls was found that gives the examples.", FINISH, {"answer": None}
     return "There is no finished trace to build from.", FINISH, {}
 
 
-def _edit(program: Program, built: int) -> Said:
-    """The graph tool call that adds the next node."""
+def _edit(program: Program, built: int) -> ActionFields:
+    """The graph tool call that adds the next node, after `built` successful ones."""
     if built == len(program.calls):
-        given = {"output": _binding(program.answer, program), "after": f"n{built}"}
-        return "The last result is the answer.", "add_end_node", given
+        args = {"output": _binding(program.answer, program), "after": f"n{built}"}
+        return "The last result is the answer.", "add_end_node", args
     call = program.calls[built]
     args = {name: _binding(source, program) for name, source in call.args}
     after = f"n{built}" if built else "start"
-    given = {"tool": call.tool, "args": args, "output": f"r{built + 1}", "after": after}
-    return f"Call {built + 1} of the trace.", "add_function_node", given
+    node = {"tool": call.tool, "args": args, "output": f"r{built + 1}", "after": after}
+    return f"Call {built + 1} of the trace.", "add_function_node", node
 
 
 def _binding(source: Source, program: Program) -> dict[str, Any]:

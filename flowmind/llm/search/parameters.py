@@ -1,4 +1,4 @@
-"""Parameters of tools, as `search` reads their schemas and descriptions: what they take, and what it is for."""
+"""Parameters of tools: their types and roles, read from schemas and descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
-"""The types that values of a JSON type can have: most terms are told apart by it at once."""
+"""The Python types of each JSON type. They exclude most values before the schema is checked."""
 _FIELD = re.compile(r"\bnames? of .*\b(?:fields?|columns?)\b|\b(?:field|column) names?\b|^the key (?:to|whose|of)\b")
 _NEW = re.compile(r"\bfield for\b|\bnew\b|\bfield to (?:add|write|hold)\b")
 
@@ -31,25 +31,26 @@ class Parameter:
     tool: str
     name: str
     role: Role
-    """`field`: the name of a field that is there; `new field`: of one that the call makes; `options`: listed values."""
+    """`field`: the name of an existing field; `new field`: the name of a field that the call adds; `options`: an enum
+    or a boolean."""
     options: tuple[Any, ...]
     takes_texts: bool
     fills: bool
-    """Whether it takes an object, and another parameter of the tool placeholders for its fields."""
+    """Whether it takes an object whose fields replace placeholders of another parameter."""
     types: tuple[type, ...] | None
     check: Validator
     shape: str
-    """Its schema: parameters of one shape take the same values."""
+    """Its schema as JSON; parameters with equal shapes take the same values."""
 
     def takes(self, value: Any) -> bool:
-        """Whether a value is of the parameter's schema."""
+        """Whether a value fits the schema."""
         return (self.types is None or type_of(value) in self.types) and self.check(value) is None
 
 
 def parameters(spec: ToolSpec) -> list[Parameter]:
     """The required parameters of a tool."""
     definitions = spec.parameters.get("$defs")
-    found: list[Parameter] = []
+    result: list[Parameter] = []
     properties = cast(dict[str, dict[str, Any]], spec.parameters.get("properties", {}))
     holes = any("placeholder" in str(schema.get("description", "")) for schema in properties.values())
     for name in spec.required:
@@ -61,8 +62,8 @@ def parameters(spec: ToolSpec) -> list[Parameter]:
         shape = dump_json({key: part for key, part in full.items() if key != "description"})
         role = _role(schema, options, texts)
         fills = holes and schema.get("type") == "object"
-        found.append(Parameter(spec.name, name, role, options, texts, fills, types, validator(full), shape))
-    return found
+        result.append(Parameter(spec.name, name, role, options, texts, fills, types, validator(full), shape))
+    return result
 
 
 def _role(schema: dict[str, Any], options: tuple[Any, ...], texts: bool) -> Role:

@@ -1,4 +1,4 @@
-"""Programs of `search`: straight sequences of tool calls, as trees of sources."""
+"""Programs of `search`: sequences of tool calls without branches. Arguments are trees of sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 @dataclass(frozen=True)
 class Source:
-    """Where a value comes from: an input, a constant, the result of a call, or an object or list of sources."""
+    """The origin of a value: an input, a constant, the result of a call, or an object or a list of sources."""
 
     kind: str
     """`input`, `constant`, `call`, `object` or `list`."""
@@ -18,12 +18,12 @@ class Source:
     call: Call | None = None
     path: tuple[str | int, ...] = ()
     fields: tuple[tuple[str, Source], ...] = ()
-    """Of an object by name, of a list by position."""
+    """The parts of an object by name, or of a list by position."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call over sources."""
+    """A tool call with a source for each argument."""
 
     tool: str
     args: tuple[tuple[str, Source], ...]
@@ -31,14 +31,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Program:
-    """Calls in order, each reading inputs, constants and results of earlier ones."""
+    """Calls in order. Each may use inputs, constants and results of earlier calls."""
 
     calls: tuple[Call, ...]
     answer: Source
 
 
 def program_of(answer: Source) -> Program:
-    """The calls of a source in the order in which they are needed, equal calls once."""
+    """The program of an answer: its calls in the order of their dependencies, equal calls once."""
     calls: list[Call] = []
 
     def visit(source: Source) -> None:
@@ -55,7 +55,7 @@ def program_of(answer: Source) -> Program:
 
 
 def leaves(program: Program) -> list[Source]:
-    """The inputs and constants that a program reads, each time it reads them."""
+    """The inputs and constants of a program, one source for each use."""
     sources = [source for call in program.calls for _, source in call.args]
     return [leaf for source in (*sources, program.answer) for leaf in _ends(source)]
 
@@ -72,27 +72,27 @@ def parts_of(value: Any) -> list[Any]:
     return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]
 
 
-def resolve(source: Source, program: Program, given: dict[str, Any], results: Sequence[Any]) -> Any:
+def resolve(source: Source, program: Program, inputs: dict[str, Any], results: Sequence[Any]) -> Any:
     """The value of a source.
 
     Args:
-        source: One of the program's.
-        program: Whose calls gave the results.
-        given: The inputs.
-        results: What the first calls of the program gave.
+        source: A source of the program.
+        program: The program.
+        inputs: The inputs of the case.
+        results: The results of the first calls of the program.
 
     Raises:
-        KeyError, TypeError: If a value has nothing at the source's path.
+        KeyError, TypeError: If there is no value at the path of the source.
     """
     match source.kind:
         case "constant":
             return source.value
         case "input":
-            value = given[source.name]
+            value = inputs[source.name]
         case "object":
-            return {name: resolve(part, program, given, results) for name, part in source.fields}
+            return {name: resolve(part, program, inputs, results) for name, part in source.fields}
         case "list":
-            return [resolve(part, program, given, results) for _, part in source.fields]
+            return [resolve(part, program, inputs, results) for _, part in source.fields]
         case _:
             assert source.call is not None
             value = results[program.calls.index(source.call)]

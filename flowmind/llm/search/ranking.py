@@ -1,4 +1,4 @@
-"""Which of the programs that give the examples is likeliest meant."""
+"""Ranking of the programs that give the examples."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from flowmind.llm.search.synthesis import Question, Search
 from flowmind.llm.search.terms import Term
 
 MOST = 1_500
-"""Programs that are compared."""
-# Fitted: a softmax over the programs that were found for each easy task of the benchmark's seeds 0 and 7, against those
-# that pass its tests; terms chosen by cross-validation over task families, weights rounded, the first set by hand.
+"""The number of programs that are compared."""
+# The weights were fitted with a softmax over the programs for each easy task of the benchmark's seeds 0 and 7, so that
+# the programs that pass the tests rank first. The features were chosen by cross-validation over task families. The
+# weights are rounded, and the first one was set by hand.
 _CALL = 0.3
-"""What a call costs."""
+"""The cost of a call."""
 _UNUSED = 1.2
-"""What an input or named constant costs that a program leaves unused, by its weight."""
+"""The cost of an unused input or named constant, by its weight."""
 _GUESSED = 2.4
-"""What the constants of a program cost, by how unlikely each is at first sight."""
+"""The cost of constants, by their prior costs."""
 _FITTING = 1.15
-"""What the tools of a program gain by how well they fit the text."""
+"""The gain of tools, by their fit to the text."""
 _TIED = 0.5
-"""What a constant gains for the words that the text has around it and its parameter's description has too."""
+"""The gain of a constant whose context in the text has the words of the parameter's description."""
 _REPEATED = 1.9
-"""What it costs to call a tool once more."""
+"""The cost of another call of the same tool."""
 _ALIKE = 1.0
-"""What it costs to use two tools whose documentation says the same: they are rather alternatives."""
+"""The cost of two tools with similar documentation, which are probably alternatives."""
 _STILL = 0.8
-"""What a call costs that gives the same in all cases."""
+"""The cost of a call with the same result in all cases."""
 _IDLE = 1.4
-"""What a call costs that gives one of its arguments back in all cases."""
+"""The cost of a call that returns one of its arguments in all cases."""
 _DISORDER = 0.5
-"""What two constants cost that are used in another order than the text names them."""
+"""The cost of two constants that the program uses in another order than the text."""
 _SHARED = 1.1
-"""What an answer's fields gain for each call that two of them have in common."""
+"""The gain for each call that two fields of the answer share."""
 
 
 def best(search: Search) -> Program | None:
@@ -47,17 +48,17 @@ def best(search: Search) -> Program | None:
 def rank(search: Search) -> list[Program]:
     """The programs that were found, the likeliest first."""
     question = search.question
-    found = [(cost(question, program, terms), program) for program, terms in _programs(search)]
-    return [program for _, program in sorted(found, key=lambda pair: pair[0])]
+    programs = [(cost(question, program, terms), program) for program, terms in _programs(search)]
+    return [program for _, program in sorted(programs, key=lambda pair: pair[0])]
 
 
 def cost(question: Question, program: Program, terms: Sequence[Term]) -> float:
-    """How unlikely a program is meant.
+    """The cost of a program; the program with the least cost is the likeliest.
 
     Args:
-        question: What was searched for.
+        question: The problem.
         program: A program that gives the known answers.
-        terms: What its answer is made of.
+        terms: The terms of its answer.
     """
     known = question.known
     used = [repr(leaf.value) for leaf in leaves(program) if leaf.kind == "constant"]
@@ -86,7 +87,7 @@ def cost(question: Question, program: Program, terms: Sequence[Term]) -> float:
 
 
 def unused(question: Question, program: Program) -> float:
-    """How much of the inputs and named constants a program leaves unused, by their weights."""
+    """The weight of the inputs and named constants that a program does not use."""
     ends = leaves(program)
     used = {repr(part) for leaf in ends if leaf.kind == "constant" for part in parts_of(leaf.value)}
     named = {name for value in used if value in question.known for name in question.known[value].names}
@@ -95,13 +96,13 @@ def unused(question: Question, program: Program) -> float:
 
 
 def _programs(search: Search) -> Iterator[tuple[Program, Sequence[Term]]]:
-    """What the terms that were found make: a program for each that gives the answer, or one term for each field.
+    """The programs of the terms: one for each term that gives the answer, and for each choice of a term for each field.
 
-    A record that is put together without a call is no program: executing means calling tools.
+    An answer without a call is left out, because an execution must call a tool.
     """
 
     def promise(term: Term) -> float:
-        return term.size - search.weight(term.uses) - term.score
+        return term.size - search.uses.weight(term.uses) - term.score
 
     for term in sorted(search.solutions[""], key=promise)[:MOST]:
         yield program_of(term.source), [term]
@@ -117,7 +118,7 @@ def _programs(search: Search) -> Iterator[tuple[Program, Sequence[Term]]]:
 
 
 def _of_one_call(search: Search, names: Sequence[str]) -> Iterator[Sequence[Term]]:
-    """For each call whose result holds all the fields of the answer, the terms of these."""
+    """The terms of the fields of the answer, for each call whose result has all of them."""
     places = [{id(term.source.call): term for term in search.solutions[name] if term.source.path} for name in names]
     for call in places[0]:
         if all(call in place for place in places):
@@ -125,13 +126,13 @@ def _of_one_call(search: Search, names: Sequence[str]) -> Iterator[Sequence[Term
 
 
 def _results(terms: Sequence[Term]) -> list[Term]:
-    """The results of all calls in some terms, each once."""
+    """The results of all calls in the terms, each once."""
     every = (term for one in terms for term in (one, *one.inside))
     return list({id(term.source.call): term for term in every if term.source.call and not term.source.path}.values())
 
 
 def _disorder(question: Question, used: Sequence[str]) -> int:
-    """How many pairs of named constants are used in another order than the text names them."""
+    """The number of pairs of named constants that the program uses in another order than the text."""
     places = {repr(part.value): place for place, part in enumerate(question.named)}
     order = [places[value] for value in used if value in places]
     return sum(1 for one, other in itertools.combinations(order, 2) if one > other)

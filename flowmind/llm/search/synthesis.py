@@ -1,10 +1,10 @@
-"""Searches a straight sequence of tool calls that reproduces examples: bottom-up enumeration of terms.
+"""Search for a sequence of tool calls that reproduces the examples, by bottom-up enumeration of terms.
 
-A term is a value for each case at once: an input, a field of one, a constant of the task text, or a call over
-terms. Terms are built by the number of their calls; of terms with equal values in all cases the first is kept
-(observational equivalence: Albarghouthi, Gulwani and Kincaid, CAV 2013), unless the later one uses more of what
-the task names: a few examples often do not show what a constant is for. What it cannot find within its budget
-it does not find.
+A term is an input, a field of an input, a constant of the task's text, or a call over terms, with its values in all
+cases. Terms are enumerated by the number of their calls. Of the terms with equal values in all cases and equal uses of
+inputs and named constants, the first is kept (observational equivalence: Albarghouthi, Gulwani and Kincaid, CAV 2013).
+Terms with other uses are kept, too, because a few examples often do not show the purpose of a constant. The search is
+incomplete: it tries a limited number of calls.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from flowmind.llm.search.terms import (
     Filling,
     Groups,
     Term,
+    Uses,
     Values,
     gives,
     grouped,
@@ -37,54 +38,50 @@ from tools_registry.specs.schema import json_equal, validator
 from tools_registry.specs.spec import ToolSpec
 
 Probe = Callable[[Sequence[tuple[str, dict[str, Any]]]], Sequence[tuple[Any, Any]]]
-"""Runs independent calls; gives (value, None) or (None, error) for each."""
+"""Runs independent calls and returns a pair (value, None) or (None, error) for each."""
 MAX_CALLS = 4
 _CHUNK = 1_000
-"""Calls that are tried in one round trip."""
+"""Calls in one round trip to the sandbox."""
 _SHALLOW = 200
-"""Ways to fill the parameters of a call that hold no calls."""
+"""Fillings of the parameters of a call that hold no calls."""
 _DEEP = 1_500
 """Pairs of terms for two parameters that both hold calls, and terms whose inner calls are shared."""
 _PAIRS = 40
-"""Lists of two texts that are built upon, of those that use the same."""
+"""Lists of two texts with the same uses that are kept as terms."""
 _TRIED = {1: 2_000, 2: 6_000, 3: 11_000, 4: 21_000}
-"""Candidates that are tried, the best first, by the calls in them: the next size is built on them."""
+"""The number of candidates that are tried, by the number of calls in them."""
 _RELEVANCE = 0.5
-"""What a candidate gains for a tool whose documentation the text has in full."""
+"""The factor for the fit of a candidate's tool to the text."""
 _TIE = 0.4
-"""What it gains for a constant whose surroundings are words of the parameter's description."""
+"""The bonus for a constant whose context in the text has the words of the parameter's description."""
 _IDLE = 0.4
-"""What a call loses that gives back one of its arguments in every case."""
+"""The penalty for a call that returns one of its arguments in every case."""
 _USE = {1: 0.2, 2: 0.5, 3: 1.0, 4: 1.6}
-"""What a candidate gains for each named thing that it uses, by the calls in it: a whole program should use all."""
-_AGAIN = 0.7
-"""What it loses for each named constant that it uses twice."""
-_AGAIN_INPUT = 0.25
-"""What it loses for each input that it uses twice."""
+"""The factor for the weight of a candidate's uses, by the number of calls; a whole program should use everything."""
 _SHARED = 0.2
-"""What it loses for two arguments that share calls."""
+"""The penalty for two arguments that share calls."""
 _ANYTHING = 0.5
-"""What a list or an object loses where a parameter takes anything."""
+"""The penalty for a list or an object in a parameter that takes any value."""
 _GROUPED = {1: 0.3, 2: 0.3, 3: 0.3, 4: 0.2}
-"""What a candidate loses for each doubling of its rank among those of the same tool and the same uses."""
+"""The penalty for each doubling of a candidate's place among those with the same tool and the same uses."""
 
 
 @dataclass
 class Question:
-    """What is searched for."""
+    """The problem of a search."""
 
     specs: Mapping[str, ToolSpec]
     cases: Sequence[dict[str, Any]]
     outputs: Sequence[Any]
-    """The answers of the first cases; the others have none."""
+    """The answers of the first cases; the other cases have none."""
     constants: Sequence[Constant]
-    """Values that the text names."""
+    """Values that a program may use."""
     named: Sequence[Named]
-    """The constants among them that the task is likely to be about: its numbers and quoted texts."""
+    """The numbers and texts that the task names."""
     fit: Fit
-    """How well tools and parameters fit the text."""
+    """The fit of tools and parameters to the text."""
     effort: float = 1.0
-    """The share of the usual number of candidates that is tried."""
+    """The number of candidates that are tried, as a share of the usual number."""
 
     @cached_property
     def known(self) -> dict[str, Constant]:
@@ -93,7 +90,7 @@ class Question:
 
 
 class Search:
-    """One search: `run` fills `solutions` with the terms that give the answers, or a field of them."""
+    """A search. `run` fills `solutions` with the terms whose values are the answers, or one field of the answers."""
 
     def __init__(self, question: Question, probe: Probe) -> None:
         self.question = question
@@ -102,20 +99,13 @@ class Search:
         self.tried: dict[tuple[Any, ...], int | None] = {}
         self.answering: dict[tuple[int, int], bool] = {}
         self.seen: set[tuple[int, tuple[int, ...]]] = set()
-        self.bits: dict[str, int] = {}
-        self.weights: list[float] = []
-        self.weighed: dict[int, float] = {}
-        self.repeated: dict[int, float] = {}
+        self.uses = Uses(question.cases[0], {repr(part.value): part.weight for part in question.named})
         self.goals = _goals(question)
         self.solutions: dict[str, list[Term]] = {name: [] for name in self.goals}
         self.parameters = {
             (name, parameter.name): parameter for name, spec in question.specs.items() for parameter in parameters(spec)
         }
         self.names = {name: spec.required for name, spec in question.specs.items()}
-        for name in question.cases[0]:
-            self.bit(f"input {name}", 1.5)
-        for part in question.named:
-            self.bit(repr(part.value), part.weight)
         self.levels: list[list[Term]] = [self.inputs()]
         self.remember(self.levels[0])
         self.solutions[""] = []
@@ -126,47 +116,23 @@ class Search:
         self.constants = [self.constant_term(constant) for constant in question.constants]
 
     def run(self) -> None:
-        """Searches size by size."""
+        """Enumerates terms by the number of their calls."""
         for size in range(1, MAX_CALLS + 1):
             level: list[Term] = []
             last = size == MAX_CALLS
             candidates = itertools.islice(self.candidates(size), round(_TRIED[size] * self.question.effort))
             for batch in _chunks(candidates, _CHUNK):
                 level += self.evaluate(batch, size, only_answers=last)
-            level.sort(key=lambda term: -term.score - _USE[size] * self.weight(term.uses))
+            level.sort(key=lambda term: -term.score - _USE[size] * self.uses.weight(term.uses))
             self.levels.append(level)
             for pair in self.pairs(size, level):
                 self.paired[pair.size].append(pair)
             level += [*self.paired[size], *self.filled(level)]
 
     def remember(self, level: list[Term]) -> None:
-        """Keeps the terms that give the answers, or one field of them where the answers are objects."""
+        """Keeps the terms whose values are the answers, or one field of answers that are objects."""
         for name, wanted in self.goals.items():
             self.solutions[name] += [term for term in level if gives(term, wanted)]
-
-    def bit(self, name: str, weight: float = 0.0) -> int:
-        """The bit that stands for an input or a named constant."""
-        if name not in self.bits:
-            self.bits[name] = len(self.bits)
-            self.weights.append(weight)
-        return 1 << self.bits[name]
-
-    def weight(self, uses: int) -> float:
-        """What the inputs and named constants of a term weigh together."""
-        known = self.weighed.get(uses)
-        if known is None:
-            known = math.fsum(weight for at, weight in enumerate(self.weights) if uses >> at & 1)
-            self.weighed[uses] = known
-        return known
-
-    def again(self, uses: int) -> float:
-        """What it costs to use inputs and named constants twice."""
-        known = self.repeated.get(uses)
-        if known is None:
-            inputs = (1 << len(self.question.cases[0])) - 1
-            known = _AGAIN * self.weight(uses & ~inputs) + _AGAIN_INPUT * (uses & inputs).bit_count()
-            self.repeated[uses] = known
-        return known
 
     def inputs(self) -> list[Term]:
         cases = self.question.cases
@@ -175,29 +141,22 @@ class Search:
             if not all(name in case for case in cases):  # an optional input
                 continue
             source = Source("input", name)
-            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.bit(f"input {name}")))
+            terms += self.with_fields(Term(source, [case[name] for case in cases], 0, 0.0, self.uses.of_input(name)))
         self.seen |= {(term.uses, self.values.numbers(term)) for term in terms}
         return terms
 
     def constant_term(self, constant: Constant) -> Term:
-        uses = 0
-        for name in constant.names:
-            uses |= self.bit(name)
-        return Term(
-            Source("constant", value=constant.value),
-            [constant.value] * len(self.question.cases),
-            0,
-            -constant.cost,
-            uses,
-        )
+        values = [constant.value] * len(self.question.cases)
+        uses = self.uses.of_constants(constant.names)
+        return Term(Source("constant", value=constant.value), values, 0, -constant.cost, uses)
 
     def pairs(self, size: int, level: list[Term]) -> list[Term]:
-        """Lists of two texts, the newer of `size` calls: what tools that join texts take."""
+        """Lists of two texts, one of which has `size` calls. Tools that join texts take such lists."""
         if not any(parameter.takes_texts for parameter in self.parameters.values()):
             return []
-        said = [term for term in self.constants if term.uses and isinstance(term.source.value, str)]
-        found: list[Term] = []
-        for other, terms in enumerate([[*self.levels[0], *said], *self.levels[1:]]):
+        named = [term for term in self.constants if term.uses and isinstance(term.source.value, str)]
+        lists: list[Term] = []
+        for other, terms in enumerate([[*self.levels[0], *named], *self.levels[1:]]):
             if size + other >= MAX_CALLS:
                 break
             for one, two, uses, score in self.two_texts(level, terms):
@@ -205,11 +164,11 @@ class Search:
                     values = [list(pair) for pair in zip(first.values, second.values, strict=True)]
                     source = Source("list", fields=(("0", first.source), ("1", second.source)))
                     inside = tuple(part for term in (one, two) for part in (term, *term.inside) if part.size)
-                    found.append(Term(source, values, size + other, score - 0.3, uses, inside=inside))
-        return found
+                    lists.append(Term(source, values, size + other, score - 0.3, uses, inside=inside))
+        return lists
 
     def filled(self, level: Sequence[Term]) -> list[Term]:
-        """Objects of one field: what tools that fill templates take."""
+        """Objects of one field. Tools that fill templates take such objects."""
         if not any(parameter.fills for parameter in self.parameters.values()):
             return []
         return [
@@ -282,26 +241,26 @@ class Search:
             if not deep and all(term.source.kind == "constant" for term in terms):
                 continue
             groups[uses] = place = groups.get(uses, 0) + 1
-            rank = score + relevance + factor * self.weight(uses) - _GROUPED[size] * math.log2(place)
+            rank = score + relevance + factor * self.uses.weight(uses) - _GROUPED[size] * math.log2(place)
             yield Candidate(rank, tool, tuple([terms[at] for at in order]), uses, score + relevance)
 
     def fillings(
         self, tool: str, deep: Mapping[str, int], shallow: tuple[str, ...], factor: float
     ) -> Iterator[Filling]:
-        """Ways to fill parameters, those with calls first, each with terms of its own size; the best first."""
+        """Fillings of parameters, the best first: of the parameters with calls, then of the others."""
         if -1 in deep.values():
-            found = self.shared(tool, deep)
+            fillings = self.shared(tool, deep)
         else:
             pools = [self.pool(tool, name, level) for name, level in deep.items()]
             if len(pools) == 2 and not shallow:
                 return self.joined(pools[0], pools[1], factor)
-            found = NOTHING
+            fillings = NOTHING
             for pool in pools:
-                found = self.some(found, pool, round(_DEEP * self.question.effort))
-        return self.joined(found, self.without_calls(tool, shallow), factor)
+                fillings = self.some(fillings, pool, round(_DEEP * self.question.effort))
+        return self.joined(fillings, self.without_calls(tool, shallow), factor)
 
     def shared(self, tool: str, deep: Mapping[str, int]) -> Groups:
-        """Ways to fill two parameters with the result of some calls and an earlier result among them."""
+        """Fillings of two parameters, one with a term and the other with a term that is part of it."""
         one, other = deep
         whole, part = (other, one) if deep[one] < 0 else (one, other)
         shapes = [self.parameters[tool, name].shape for name in (whole, part)]
@@ -315,13 +274,13 @@ class Search:
         return self.sharing[key]
 
     def without_calls(self, tool: str, shallow: tuple[str, ...]) -> Groups:
-        """Ways to fill parameters with inputs and constants."""
+        """Fillings of parameters with inputs and constants."""
         key = (tool, shallow)
         if key not in self.shallow:
-            found = NOTHING
+            fillings = NOTHING
             for name in shallow:
-                found = self.some(found, grouped(self.atoms(tool, name)), _SHALLOW)
-            self.shallow[key] = found
+                fillings = self.some(fillings, grouped(self.atoms(tool, name)), _SHALLOW)
+            self.shallow[key] = fillings
         return self.shallow[key]
 
     def some(self, ones: Groups, others: Groups, most: int) -> Groups:
@@ -331,12 +290,12 @@ class Search:
         return grouped(itertools.islice(self.joined(ones, others, _USE[2]), most))
 
     def joined(self, ones: Groups, others: Groups, factor: float) -> Iterator[Filling]:
-        """The pairs of fillings, the best first: with high scores, and uses that complete each other."""
+        """The pairs of fillings, the best first: those with high scores and with much weight in their uses."""
         pairs: dict[tuple[int, int], tuple[list[Filling], list[Filling], float, float]] = {}
         for one, rows in ones.items():
             for other, columns in others.items():
-                cost = self.again(one & other)
-                pairs[one, other] = (rows, columns, factor * self.weight(one | other) - cost, cost)
+                cost = self.uses.penalty(one & other)
+                pairs[one, other] = (rows, columns, factor * self.uses.weight(one | other) - cost, cost)
         heap = [
             (-gain - rows[0].score - columns[0].score, pair, 0, 0) for pair, (rows, columns, gain, _) in pairs.items()
         ]
@@ -356,7 +315,7 @@ class Search:
     def atoms(self, tool: str, name: str) -> list[Filling]:
         """The inputs and constants that a parameter takes, the likeliest first."""
         parameter = self.parameters[tool, name]
-        found = [
+        fillings = [
             Filling((term,), term.uses, term.score - (_ANYTHING if not parameter.types and is_large(term) else 0.0))
             for term in self.levels[0]
             if self.fits(term, tool, name)
@@ -364,20 +323,20 @@ class Search:
         for option in parameter.options:
             source = Source("constant", value=option)
             term = Term(source, [option] * len(self.question.cases), 0, -self.question.fit.unsaid(option))
-            found.append(Filling((term,), 0, term.score))
+            fillings.append(Filling((term,), 0, term.score))
         if not parameter.options:
             for term, constant in zip(self.constants, self.question.constants, strict=True):
                 if self.fits(term, tool, name) and (cost := _misplaced(constant, parameter)) is not None:
                     tie = _TIE * self.question.fit.tie(constant.context, tool, name)
-                    found.append(Filling((term,), term.uses, term.score + tie - cost))
-        return found
+                    fillings.append(Filling((term,), term.uses, term.score + tie - cost))
+        return fillings
 
     def with_fields(self, term: Term) -> list[Term]:
-        """A term and, if it is an object in every case, a term for each of its fields.
+        """A term and, if its values are objects, a term for each field that all of them have.
 
-        Objects with other fields in each case hold data: of those only fields that the text names are taken.
+        If the objects have different fields, their keys are data: only the fields that the text names are taken.
         """
-        found = [term]
+        terms = [term]
         if all(isinstance(value, dict) for value in term.values):
             objects = cast(list[dict[str, Any]], term.values)
             alike = len({tuple(value) for value in objects}) == 1 and len(objects[0]) <= 8
@@ -387,16 +346,16 @@ class Search:
                         term.source.kind, term.source.name, None, term.source.call, (*term.source.path, name)
                     )
                     values = [value[name] for value in objects]
-                    found.append(Term(source, values, term.size, term.score - 0.1, term.uses))
-        return found
+                    terms.append(Term(source, values, term.size, term.score - 0.1, term.uses))
+        return terms
 
     def answers(self, number: int, case: int) -> bool:
-        """Whether a value, or a field of it, is the answer of a case or a field of it."""
+        """Whether a value or one of its fields is the answer of a case or one field of it; true without an answer."""
         if case >= len(self.question.outputs):
             return True
         known = self.answering.get((number, case))
         if known is None:
-            value = self.values.held[number]
+            value = self.values.values[number]
             parts: list[Any] = [value]
             if isinstance(value, dict):
                 parts += cast(dict[str, Any], value).values()
@@ -405,7 +364,7 @@ class Search:
         return known
 
     def results(self, batch: Sequence[Candidate], case: int) -> list[int | None]:
-        """The numbers of what calls give in a case, None where one fails. Of equal calls one is tried."""
+        """The numbers of the values of calls in a case, None for a call that fails. Equal calls are tried once."""
         keys = [(one.tool, *[term.numbers[case] for term in one.terms]) for one in batch]
         new = {key: one for key, one in zip(keys, batch, strict=True) if key not in self.tried}
         calls = [
@@ -417,43 +376,43 @@ class Search:
         return [self.tried[key] for key in keys]
 
     def evaluate(self, batch: Sequence[Candidate], size: int, only_answers: bool = False) -> list[Term]:
-        """The terms of a batch of calls that give a value in every case, and a new one.
+        """The new terms of a batch of calls that succeed in every case.
 
         Args:
             batch: The calls.
-            size: How many calls are in each.
-            only_answers: Drop a call at the first case whose answer it does not give.
+            size: The number of calls in each.
+            only_answers: Drop a call at the first case whose answer is another value.
         """
         for candidate in batch:
             for term in candidate.terms:
                 self.values.numbers(term)
         alive = [(candidate, list[int]()) for candidate in batch]
         for case in range(len(self.question.cases)):
-            given = self.results([candidate for candidate, _ in alive], case)
-            left: list[tuple[Candidate, list[int]]] = []
-            for one, number in zip(alive, given, strict=True):
+            results = self.results([candidate for candidate, _ in alive], case)
+            remaining: list[tuple[Candidate, list[int]]] = []
+            for (candidate, numbers), number in zip(alive, results, strict=True):
                 if number is not None and (not only_answers or self.answers(number, case)):
-                    one[1].append(number)
-                    left.append(one)
-            alive = left
+                    numbers.append(number)
+                    remaining.append((candidate, numbers))
+            alive = remaining
         return [term for candidate, numbers in alive for term in self.made(candidate, tuple(numbers), size)]
 
     def made(self, candidate: Candidate, numbers: tuple[int, ...], size: int) -> list[Term]:
-        """The terms of a call that gives values with these numbers, if they are new. Solutions are remembered."""
+        """The terms of a call whose values have these numbers, if they are new. Solutions are remembered."""
         key = (candidate.uses, numbers)
         new = key not in self.seen
         solves = all(self.answers(number, case) for case, number in enumerate(numbers))
         if not new and not solves:
             return []
-        values = [self.values.held[number] for number in numbers]
+        values = [self.values.values[number] for number in numbers]
         args = zip(self.names[candidate.tool], (term.source for term in candidate.terms), strict=True)
         source = Source("call", call=Call(candidate.tool, tuple(args)))
         idle = any(term.values == values for term in candidate.terms)
         score = candidate.score - _IDLE * idle
         terms = self.with_fields(Term(source, values, size, score, candidate.uses, idle, numbers=numbers))
-        held = {id(inner): inner for part in candidate.terms if part.size for inner in (part, *part.inside)}
+        inner = {id(term): term for part in candidate.terms if part.size for term in (part, *part.inside)}
         for term in terms:
-            term.inside = (*held.values(), *(other for other in terms if other is not term))
+            term.inside = (*inner.values(), *(other for other in terms if other is not term))
         if solves:
             self.remember(terms)
         self.seen.add(key)
@@ -461,7 +420,7 @@ class Search:
 
 
 def _misplaced(constant: Constant, parameter: Parameter) -> float | None:
-    """What it costs that a constant is of another kind than a parameter's description tells; None: not at all."""
+    """The penalty for the kind of a constant in a parameter; None if the constant is not tried there."""
     match parameter.role, constant.kind:
         case "new field", "new":
             return 0.0
@@ -484,7 +443,10 @@ def _misplaced(constant: Constant, parameter: Parameter) -> float | None:
 
 
 def _placements(names: Sequence[str], calls: int) -> Iterator[dict[str, int]]:
-    """Which parameters hold how many calls: all in one, or shared by two; -1 for calls that the other holds too."""
+    """The number of calls in the arguments of parameters: all in one argument, or divided between two.
+
+    -1 stands for an argument that is part of the other argument.
+    """
     if not calls:
         yield {}
         return
@@ -507,9 +469,9 @@ def _unpromising(candidate: Candidate) -> float:
 
 
 def _goals(question: Question) -> dict[str, list[Any]]:
-    """What is to be found: the answers, under the name "", and each field of them, if all are alike objects.
+    """The values to search for: the answers under the name "", and each field if all answers have the same fields.
 
-    With few examples answers may look alike by chance: the task has to speak of all the fields.
+    A few answers may have the same fields by chance, so the text must name all the fields.
     """
     outputs = question.outputs
     goals = {"": list(outputs)}

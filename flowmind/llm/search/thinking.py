@@ -1,4 +1,4 @@
-"""The thinking of `search`: from what a conversation says to a program that does it."""
+"""Finds the program for a brief: from a trace, or from the examples."""
 
 from __future__ import annotations
 
@@ -10,59 +10,64 @@ from flowmind.llm.search.constants import constants, entries, named
 from flowmind.llm.search.matching import Fit
 from flowmind.llm.search.program import Call, Program, Source, resolve
 from flowmind.llm.search.ranking import best
-from flowmind.llm.search.reading import Exchange, Reading
 from flowmind.llm.search.synthesis import Probe, Question, Search
-from tools_registry.specs.schema import json_equal, type_of
+from flowmind.protocols import Brief
+from flowmind.trace.events import Called, Trace
+from tools_registry.specs.schema import json_equal, type_label, type_of
 from tools_registry.specs.spec import ToolSpec
 
 BUDGET = 60_000
-"""Calls that one search may try, about: what it does with less is that share of what it does with all of it."""
+"""The approximate number of calls that one search tries. A smaller budget scales all limits of the search."""
 
 
 class Thinker:
-    """Thinks in this process.
+    """Finds programs in this process.
 
     Args:
-        probe: Tries calls in a sandbox of its own; it is asked only for tools that the conversation offers.
-        budget: Calls that one search may try.
+        probe: Runs calls in a sandbox. Only tools that the request offers are called.
+        budget: The approximate number of calls that one search tries.
     """
 
     def __init__(self, probe: Probe, budget: int = BUDGET) -> None:
         self._probe = probe
         self._budget = budget
 
-    def program(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        """The program of a trace, or else one that gives the examples; None if none was found."""
-        return self._from_trace(reading) if reading.trace else self._from_examples(reading, business)
+    def program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        """The program of the brief's trace, or else one that gives the examples.
 
-    def _from_examples(self, reading: Reading, business: Mapping[str, ToolSpec]) -> Program | None:
-        if not reading.examples or reading.working is None or not business:
+        Args:
+            brief: The work.
+            business: The tools that the program may call.
+
+        Returns:
+            The program; None if none was found.
+        """
+        trace = next((trace for trace in brief.traces if trace.ok), None)
+        calls = [step for step in trace.calls if step.observation.ok] if trace else []
+        return self._from_trace(brief, trace, calls) if trace and calls else self._from_examples(brief, business)
+
+    def _from_examples(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
+        if not brief.examples or not business:
             return None
-        search = Search(question(reading, business, self._budget / BUDGET), self._probe)
+        search = Search(question(brief, business, self._budget / BUDGET), self._probe)
         search.run()
         return best(search)
 
-    def _from_trace(self, reading: Reading) -> Program | None:
-        """The program of a trace: each argument comes from a value that equals it.
-
-        Where several do, those that give the other examples too are taken.
-        """
-        given = reading.traced
-        if given is None:
-            return None
+    def _from_trace(self, brief: Brief, trace: Trace, calls: Sequence[Called]) -> Program | None:
+        """The first program of a trace that also gives the answers of the examples; else the first of all."""
         first: Program | None = None
-        for program in itertools.islice(_readings(reading, given), _READINGS):
+        for program in itertools.islice(_readings(brief, trace, calls), _READINGS):
             first = first or program
-            if all(json_equal(self._run(program, case), wanted) for case, wanted in reading.examples):
+            if all(json_equal(self._run(program, case), wanted) for case, wanted in brief.examples):
                 return program
         return first
 
-    def _run(self, program: Program, given: dict[str, Any]) -> Any:
-        """The answer of a program on an input; None where a call fails."""
+    def _run(self, program: Program, inputs: dict[str, Any]) -> Any:
+        """The answer of a program on an input; None if a call fails."""
         results: list[Any] = []
         for call in program.calls:
             try:
-                args = {name: resolve(source, program, given, results) for name, source in call.args}
+                args = {name: resolve(source, program, inputs, results) for name, source in call.args}
             except (KeyError, TypeError):
                 return None
             ((value, error),) = self._probe([(call.tool, args)])
@@ -70,111 +75,120 @@ class Thinker:
                 return None
             results.append(value)
         try:
-            return resolve(program.answer, program, given, results)
+            return resolve(program.answer, program, inputs, results)
         except (KeyError, TypeError):
             return None
 
 
-def question(reading: Reading, business: Mapping[str, ToolSpec], effort: float) -> Question:
-    """What a search for a task has to find, from what a conversation says."""
-    assert reading.working is not None
-    cases = [*(given for given, _ in reading.examples), reading.working]
-    outputs = [wanted for _, wanted in reading.examples]
-    query = reading.text.split("\n\nInputs:")[0]
-    said = named(query, entries(cases))
+def question(brief: Brief, business: Mapping[str, ToolSpec], effort: float) -> Question:
+    """The search problem of a brief."""
+    cases = [*(case for case, _ in brief.examples), brief.inputs]
+    outputs = [wanted for _, wanted in brief.examples]
+    constants_named = named(brief.query, entries(cases))
     return Question(
         specs=business,
         cases=cases,
         outputs=outputs,
-        constants=constants(reading.text, cases, outputs, said),
-        named=said,
-        fit=Fit(query, business),
+        constants=constants(_text(brief), cases, outputs, constants_named),
+        named=constants_named,
+        fit=Fit(brief.query, business),
         effort=effort * _share(len(business)),
     )
+
+
+def _text(brief: Brief) -> str:
+    """The task's text with the description of its inputs."""
+    lines = [brief.query, "", "Inputs:"]
+    for name, field in brief.input_schema.get("properties", {}).items():
+        note = f": {field['description']}" if field.get("description") else ""
+        lines.append(f"- {name} ({type_label(field)}){note}")
+    return "\n".join(lines)
 
 
 _FEW_TOOLS = 6
 """With fewer tools there are fewer sequences to try."""
 _MANY_TOOLS = 10
-"""With more tools the effort shrinks by their cube: it would cover next to nothing of the sequences of three or
-four calls."""
+"""With more tools the effort decreases with their cube: it would cover hardly any sequence of three or four calls."""
 
 
 def _share(tools: int) -> float:
-    """The share of the usual effort for a number of tools."""
+    """The effort for a number of tools, as a share of the usual effort."""
     return min(1.0, tools / _FEW_TOOLS) ** 2 * min(1.0, _MANY_TOOLS / max(1, tools)) ** 3
 
 
 _READINGS = 64
-"""Ways to read a trace that are tried on the other examples."""
+"""The number of programs of a trace that are tried on the examples."""
 
 
-def _readings(reading: Reading, given: dict[str, Any]) -> Iterator[Program]:
-    """The programs that a trace can stand for, the likeliest first."""
-    cases = [case for case, _ in reading.examples]
-    said = [part.value for part in named(reading.text.split("\n\nInputs:")[0], entries(cases))]
+def _readings(brief: Brief, trace: Trace, made: Sequence[Called]) -> Iterator[Program]:
+    """The programs that a trace with these successful calls can stand for, the likeliest first."""
+    values_named = [part.value for part in named(brief.query, entries([case for case, _ in brief.examples]))]
 
-    def build(index: int, calls: tuple[Call, ...]) -> Iterator[Program]:
-        if index == len(reading.trace):
-            for answer in _answers(reading, given, calls):
+    def build(calls: tuple[Call, ...]) -> Iterator[Program]:
+        results = [(call, step.observation.value) for call, step in zip(calls, made, strict=False)]
+        if len(calls) == len(made):
+            for answer in _answers(trace, results):
                 yield Program(calls, answer)
             return
-        exchange = reading.trace[index]
-        choices = [_origins(value, given, reading.trace, calls, said) for value in exchange.args.values()]
+        step = made[len(calls)].call
+        choices = [_origins(value, trace.inputs, results, values_named) for value in step.args.values()]
         for chosen in itertools.product(*choices):
-            call = Call(exchange.tool, tuple(zip(exchange.args, chosen, strict=True)))
-            yield from build(index + 1, (*calls, call))
+            yield from build((*calls, Call(step.tool, tuple(zip(step.args, chosen, strict=True)))))
 
-    return build(0, ())
+    return build(())
 
 
-def _answers(reading: Reading, given: dict[str, Any], calls: tuple[Call, ...]) -> list[Source]:
-    """Where the answer of a trace comes from: a result, or an object of results and inputs."""
-    whole = [source for source in _origins(reading.answer, given, reading.trace, calls, []) if source.kind == "call"]
-    answer = reading.answer
+def _answers(trace: Trace, results: Sequence[tuple[Call, Any]]) -> list[Source]:
+    """The possible sources of the answer of a trace: results, or an object of results and inputs."""
+    answer = trace.answer
+    whole = [source for source in _origins(answer, trace.inputs, results, []) if source.kind == "call"]
     if whole or not isinstance(answer, dict):
         return whole
     fields = cast(dict[str, Any], answer)
-    choices = [_origins(value, given, reading.trace, calls, [])[:2] for value in fields.values()]
+    choices = [_origins(value, trace.inputs, results, [])[:2] for value in fields.values()]
     return [Source("object", fields=tuple(zip(fields, chosen, strict=True))) for chosen in itertools.product(*choices)]
 
 
 def _origins(
-    value: Any, given: dict[str, Any], trace: Sequence[Exchange], calls: Sequence[Call], named: Sequence[Any]
+    value: Any, inputs: dict[str, Any], results: Sequence[tuple[Call, Any]], named: Sequence[Any]
 ) -> list[Source]:
-    """Where a value of a trace can come from: the latest results first, then inputs, then the text.
+    """The possible sources of a value in a trace: results, the latest first, then inputs, then a constant.
 
-    A number that the text names is likelier a constant than an input that happens to equal it.
+    A number that the text names is rather a constant than an equal input, so these two are exchanged.
     """
-    found = [
+    from_calls = [
         Source("call", call=call, path=path)
-        for call, exchange in reversed(list(zip(calls, trace, strict=False)))
-        for path, part in _parts(exchange.value)
+        for call, result in reversed(results)
+        for path, part in _parts(result)
         if json_equal(part, value)
     ]
-    inputs = [
+    from_inputs = [
         Source("input", name, path=path)
-        for name, whole in given.items()
+        for name, whole in inputs.items()
         for path, part in _parts(whole)
         if json_equal(part, value)
     ]
     kind = type_of(value)
-    if kind is list and not found and 1 < len(value) <= 4:
-        parts = [_origins(part, given, trace, calls, named)[0] for part in value]
-        if any(part.kind == "call" for part in parts):
-            found = [Source("list", fields=tuple((str(at), part) for at, part in enumerate(parts)))]
-    if kind is dict and not found and 0 < len(value) <= 4:
-        fields = {name: _origins(part, given, trace, calls, named)[0] for name, part in value.items()}
-        if any(part.kind == "call" for part in fields.values()):
-            found = [Source("object", fields=tuple(fields.items()))]
+    if kind is list and not from_calls and 1 < len(value) <= 4:
+        from_calls = _composed("list", {str(at): part for at, part in enumerate(value)}, inputs, results, named)
+    if kind is dict and not from_calls and 0 < len(value) <= 4:
+        from_calls = _composed("object", value, inputs, results, named)
     constant = [Source("constant", value=value)]
-    said = kind in (int, float) and any(json_equal(value, part) for part in named)
-    return [*found, *constant, *inputs] if said else [*found, *inputs, *constant]
+    if kind in (int, float) and any(json_equal(value, part) for part in named):
+        return [*from_calls, *constant, *from_inputs]
+    return [*from_calls, *from_inputs, *constant]
+
+
+def _composed(
+    kind: str, parts: dict[str, Any], inputs: dict[str, Any], results: Sequence[tuple[Call, Any]], named: Sequence[Any]
+) -> list[Source]:
+    """A list or an object of the likeliest sources of its parts, if one of them is a result."""
+    sources = {name: _origins(part, inputs, results, named)[0] for name, part in parts.items()}
+    used = any(source.kind == "call" for source in sources.values())
+    return [Source(kind, fields=tuple(sources.items()))] if used else []
 
 
 def _parts(value: Any) -> list[tuple[tuple[str, ...], Any]]:
-    """A value, and the fields of an object."""
-    if not isinstance(value, dict):
-        return [((), value)]
-    fields = cast(dict[str, Any], value)
-    return [((), fields), *(((name,), part) for name, part in fields.items())]
+    """A value and the fields of an object, each with its path."""
+    fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    return [((), value), *(((name,), part) for name, part in fields.items())]

@@ -1,4 +1,4 @@
-"""The published JSON Schemas. `python -m flowmind.workflow.schemas` writes them again from the records."""
+"""The published JSON Schemas. `python -m flowmind.workflow.schemas` generates them from the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the published schemas again."""
+"""Generates the published schemas."""
 
 from flowmind.workflow.schemas import main
 

@@ -1,8 +1,8 @@
-"""Classes that tool source defines, and what they are made with: dataclasses, named tuples, enums, abstract classes.
+"""Classes that tool source defines: ordinary classes, dataclasses, named tuples, enums and abstract classes.
 
-Each such class has one of the two metaclasses here, by which guards know it. None shows an address: an instance
-without a text or hash of its own gets one by its class and its number. The standard library's makers of classes are
-not used, because they execute text, import much, or change the class they are given in ways of their own.
+Guards recognize these classes by their metaclass, one of the two in this module. Their default texts and hashes contain
+no addresses; a hash is made from the class and the number of the instance. `dataclasses`, `enum` and `abc` are not
+used, because they execute text, import many modules, or modify the class in other ways.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any, NoReturn, cast
 from tools_registry.specs.schema import type_of
 
 
-def held_by(owner: Any) -> dict[str, Any]:
-    """The attributes of a class or an instance itself, read only for a class."""
+def attributes_of(owner: Any) -> dict[str, Any]:
+    """The `__dict__` of a class or an instance. That of a class is read-only."""
     return owner.__dict__
 
 
 def _counting() -> dict[str, Any]:
-    """What a class keeps to number its instances."""
+    """The attributes by which a class numbers its instances."""
     return {"_count_": itertools.count(1), "_numbers_": {}}
 
 
 class ToolClass(type):
-    """The metaclass of classes that tool source defines: it marks them, and limits what they inherit from."""
+    """The metaclass of the classes that tool source defines. It restricts their bases."""
 
     def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         fields = [field for field, kind in body.get("_annotated_", ()) if kind == "field"]
@@ -56,8 +56,8 @@ class ToolClass(type):
 
 
 def _members(kind: Any) -> dict[str, Any]:
-    """All names of an enum with their members, aliases too."""
-    return held_by(kind)["_members_"]
+    """All names of an enum with their members, including aliases."""
+    return attributes_of(kind)["_members_"]
 
 
 class ToolEnum(ToolClass):
@@ -66,7 +66,7 @@ class ToolEnum(ToolClass):
     def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         mixed = [base for base in bases if base in (int, str)]
         value_type = next((kind for kind in (int, str) for base in bases if issubclass(base, kind)), None)
-        if any(held_by(base).get("_members_") for base in bases):
+        if any(attributes_of(base).get("_members_") for base in bases):
             raise TypeError(f"class {name} cannot extend an enum that has members")
         if not all(type(base) in OWN or base in mixed for base in bases):
             raise TypeError(f"enum {name} may mix in int, str and its own classes only")
@@ -118,12 +118,12 @@ class ToolEnum(ToolClass):
 
 
 OWN: frozenset[type] = frozenset({ToolClass, ToolEnum})
-"""The metaclasses of classes of tools; what guards ask for, by exact type."""
+"""The metaclasses of the classes of tools; guards compare them by exact type."""
 
 
 def is_shared(kind: Any) -> bool:
-    """Whether a class is one that all cases share, so that nobody may write to it."""
-    return "_shared_" in held_by(kind)
+    """Whether all cases share a class, so that tools may not write to it."""
+    return "_shared_" in attributes_of(kind)
 
 
 def _root(metaclass: type, title: str, bases: tuple[type, ...] = (), /, **body: Any) -> Any:
@@ -132,7 +132,7 @@ def _root(metaclass: type, title: str, bases: tuple[type, ...] = (), /, **body: 
 
 
 def _hash_by_number(self: Any) -> int:
-    """The number of an instance among those of its class that were asked for a hash."""
+    """Hashes the class and the number of an instance, which it gets at its first hash."""
     kind: Any = type_of(self)
     key = id(self)
     numbers: dict[int, tuple[int, Any]] = kind._numbers_
@@ -163,19 +163,19 @@ TYPED_DICT: Any = _root(ToolClass, "TypedDict", (PLAIN,), __new__=_make_dict)
 
 
 def _without_traceback(leave: Any) -> Any:
-    """`__exit__` of a tool's class: what it is told about an exception leads to no frame."""
+    """`__exit__` of a tool's class, called without the traceback, which would lead to frames."""
 
     def leave_quietly(self: Any, kind: Any, error: Any, trace: Any) -> Any:
         if kind is None or issubclass(kind, Exception):
             return leave(self, kind, error, None)
-        leave(self, None, None, None)  # a generator is closed: nothing that a tool may hold, raise or stop
+        leave(self, None, None, None)  # a generator is closed; tools may not see or suppress GeneratorExit
         return False
 
     return leave_quietly
 
 
 def abstract_method(function: Any) -> Any:
-    """`abc.abstractmethod`: marks a function of the tool that a class has to define."""
+    """`abc.abstractmethod`, for functions that the tool defines."""
     if type(function) is not types.FunctionType or function.__globals__.get("__metaclass__") is not ToolClass:
         raise TypeError("abstractmethod is for functions that the tool defines")
     cast(Any, function).__isabstractmethod__ = True
@@ -183,7 +183,7 @@ def abstract_method(function: Any) -> Any:
 
 
 def _note_abstract_methods(made: Any) -> None:
-    named: set[str] = {name for base in made.__mro__ for name in held_by(base)}
+    named: set[str] = {name for base in made.__mro__ for name in attributes_of(base)}
     made.__abstractmethods__ = frozenset(
         name for name in named if getattr(getattr(made, name, None), "__isabstractmethod__", False)
     )
@@ -195,7 +195,7 @@ def _note_abstract_methods(made: Any) -> None:
 def named_tuple(
     typename: str, field_names: Any, *, rename: bool = False, defaults: Any = None, module: Any = None
 ) -> Any:
-    """`collections.namedtuple`; the class is one of the tool's own."""
+    """`collections.namedtuple`, as a class of the tool."""
     base: Any = collections.namedtuple(  # pyright: ignore[reportUntypedNamedTuple]
         typename, field_names, rename=rename, defaults=defaults, module="tool"
     )
@@ -203,7 +203,7 @@ def named_tuple(
 
 
 def _named_tuple_class(name: str, fields: list[str], body: dict[str, Any]) -> Any:
-    """`class Point(NamedTuple):` with its fields, defaults and methods."""
+    """The class of `class Point(NamedTuple):`, with fields, defaults and methods."""
     defaults = [body[field] for field in fields if field in body]
     if any(field in body for field in fields[: len(fields) - len(defaults)]):
         raise TypeError(f"a field of {name} without a default follows one with a default")
@@ -214,12 +214,12 @@ def _named_tuple_class(name: str, fields: list[str], body: dict[str, Any]) -> An
 
 
 def _own_tuple(base: Any, body: dict[str, Any]) -> Any:
-    """The class with its fields among its own attributes, where guards look for them."""
+    """A class of the tool with the fields among its own attributes, where guards look for them."""
     inner: dict[str, Any] = {
-        name: held_by(base)[name] for name in (*base._fields, "_asdict", "_fields", "_field_defaults", "_make")
+        name: attributes_of(base)[name] for name in (*base._fields, "_asdict", "_fields", "_field_defaults", "_make")
     }
     inner |= {
-        "_replace": held_by(base)["_replace"],
+        "_replace": attributes_of(base)["_replace"],
         "__module__": "tool",
         "__qualname__": base.__name__,
         "__slots__": (),
@@ -231,7 +231,7 @@ def _own_tuple(base: Any, body: dict[str, Any]) -> Any:
 
 
 class _Missing:
-    """Stands for no default."""
+    """The type of `MISSING`, which marks a field without a default."""
 
     __slots__ = ()
 
@@ -247,7 +247,7 @@ class FrozenInstanceError(AttributeError):
 
 
 class Field:
-    """A field of a dataclass: what `field()` gives, and what `fields()` lists."""
+    """A field of a dataclass, as `field()` returns and `fields()` lists it."""
 
     __slots__ = (
         "compare",
@@ -282,14 +282,14 @@ class Field:
         self.metadata: Any = {} if metadata is None else metadata
         self.kw_only = kw_only
         self.given = False
-        """Whether it goes to `__post_init__` instead of the instance (InitVar)."""
+        """Whether the field is passed to `__post_init__` instead of the instance (InitVar)."""
 
     def __repr__(self) -> str:
         return f"Field(name={self.name!r})"
 
 
 def data_class(cls: Any = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass` for classes of tools; `slots`, `weakref_slot` and `match_args` make no difference."""
+    """`dataclasses.dataclass` for classes of tools; `slots`, `weakref_slot` and `match_args` have no effect."""
     if cls is None:
         return functools.partial(_make_data_class, options=options)
     return _make_data_class(cls, options=options)
@@ -310,7 +310,8 @@ def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
     if on["order"] and not on["eq"]:
         raise ValueError("eq must be true if order is true")
     fields = _collect_fields(cls, on["kw_only"])
-    explicit_hash = "__hash__" in held_by(cls) and not (held_by(cls)["__hash__"] is None and "__eq__" in held_by(cls))
+    body = attributes_of(cls)
+    explicit_hash = "__hash__" in body and not (body["__hash__"] is None and "__eq__" in body)
     made: dict[str, Any] = {"_data_": fields, "_frozen_": on["frozen"]}
     if on["init"]:
         made["__init__"] = _initializer(cls, list(fields.values()))
@@ -324,7 +325,7 @@ def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
         made["__le__"] = _comparison(compared, lambda left, right: left <= right)
         made["__gt__"] = _comparison(compared, lambda left, right: left > right)
         made["__ge__"] = _comparison(compared, lambda left, right: left >= right)
-    made = {name: value for name, value in made.items() if name not in held_by(cls)}
+    made = {name: value for name, value in made.items() if name not in attributes_of(cls)}
     if on["frozen"]:
         made["__setattr__"] = made["__delattr__"] = _refuse_change
     if on["unsafe_hash"] or (on["eq"] and not explicit_hash):
@@ -342,15 +343,15 @@ def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
 def _collect_fields(cls: Any, all_by_name: bool) -> dict[str, Field]:
     fields: dict[str, Field] = {}
     for base in reversed(cls.__mro__[1:]):
-        fields.update(held_by(base).get("_data_", {}))
+        fields.update(attributes_of(base).get("_data_", {}))
     by_name = all_by_name
-    for name, kind in held_by(cls).get("_annotated_", ()):
+    for name, kind in attributes_of(cls).get("_annotated_", ()):
         if kind == "kw_only":
             by_name = True
         if kind in ("class", "kw_only"):
             continue
-        held = held_by(cls).get(name, MISSING)
-        field = held if type(held) is Field else Field(default=held)
+        default = attributes_of(cls).get(name, MISSING)
+        field = default if type(default) is Field else Field(default=default)
         if type(field.default) in (list, dict, set):
             kind_name = type(field.default).__name__
             raise ValueError(
@@ -358,7 +359,7 @@ def _collect_fields(cls: Any, all_by_name: bool) -> dict[str, Field]:
             )
         if field.default is not MISSING:
             type.__setattr__(cls, name, field.default)
-        elif held is not MISSING:
+        elif default is not MISSING:
             type.__delattr__(cls, name)
         field.name, field.given = name, kind == "init"
         field.kw_only = by_name if field.kw_only is MISSING else field.kw_only
@@ -456,10 +457,10 @@ def _fields_of(value: Any) -> dict[str, Field] | None:
 
 def data_fields(value: Any) -> tuple[Field, ...]:
     """`dataclasses.fields`."""
-    found = _fields_of(value)
-    if found is None:
+    fields = _fields_of(value)
+    if fields is None:
         raise TypeError("must be called with a dataclass type or instance")
-    return tuple(field for field in found.values() if not field.given)
+    return tuple(field for field in fields.values() if not field.given)
 
 
 def is_data_class(value: Any) -> bool:
@@ -475,14 +476,14 @@ def as_dict(value: Any, *, dict_factory: Any = dict) -> Any:
     """`dataclasses.asdict`."""
     if not _is_instance(value):
         raise TypeError("asdict() should be called on dataclass instances")
-    return _plain(value, lambda one: dict_factory([(name, part) for name, part in one]))
+    return _plain(value, lambda pairs: dict_factory([(name, part) for name, part in pairs]))
 
 
 def as_tuple(value: Any, *, tuple_factory: Any = tuple) -> Any:
     """`dataclasses.astuple`."""
     if not _is_instance(value):
         raise TypeError("astuple() should be called on dataclass instances")
-    return _plain(value, lambda one: tuple_factory([part for _, part in one]))
+    return _plain(value, lambda pairs: tuple_factory([part for _, part in pairs]))
 
 
 def _plain(value: Any, build: Callable[[list[tuple[str, Any]]], Any]) -> Any:
@@ -512,7 +513,7 @@ def replace(value: Any, /, **changes: Any) -> Any:
 
 
 class Auto:
-    """`enum.auto()`: the number after the last member's, or for text the member's name in lower case."""
+    """`enum.auto()`: the number after the greatest so far, or the lower-case name in an enum of strings."""
 
     __slots__ = ()
 
@@ -523,22 +524,23 @@ def _is_member(name: str, value: Any) -> bool:
 
 
 def _add_member(made: Any, mixed: type | None, name: str, value: Any) -> None:
-    held: dict[str, Any] = _members(made)
+    members: dict[str, Any] = _members(made)
     if type(value) is Auto:
-        last = [member._value_ for member in held.values() if isinstance(member._value_, int)]
+        last = [member._value_ for member in members.values() if isinstance(member._value_, int)]
         value = name.lower() if mixed is str else (max(last) if last else 0) + 1
-    for member in held.values():
+    for member in members.values():
         if type(member._value_) is type(value) and member._value_ == value:
-            held[name] = member
+            members[name] = member
             type.__setattr__(made, name, member)
             return
     arguments: tuple[Any, ...] = value if type_of(value) is tuple else (value,)
     member = object.__new__(made) if mixed is None else mixed.__new__(made, *arguments)
-    held_by(member).update(_name_=name, _value_=value if mixed is None else mixed(*arguments))
-    initialize: Any = next((held_by(base)["__init__"] for base in made.__mro__ if "__init__" in held_by(base)), None)
+    attributes_of(member).update(_name_=name, _value_=value if mixed is None else mixed(*arguments))
+    bodies = [attributes_of(base) for base in made.__mro__]
+    initialize: Any = next((body["__init__"] for body in bodies if "__init__" in body), None)
     if initialize is not None and initialize is not object.__init__ and mixed is None:
         initialize(member, *arguments)
-    held[name] = member
+    members[name] = member
     type.__setattr__(made, name, member)
 
 
@@ -546,9 +548,10 @@ def _enum_from_names(kind: Any, name: str, names: Any) -> Any:
     """`Enum("Color", "RED GREEN")`."""
     if type(names) is str:
         names = names.replace(",", " ").split()
-    body: dict[Any, Any] = dict(names if type_of(names) is dict else ((one, at) for at, one in enumerate(names, 1)))
-    if not all(type(one) is str and one.isidentifier() and not keyword.iskeyword(one) for one in body):
-        raise ValueError("names of an enum are identifiers")
+    numbered = names if type_of(names) is dict else ((member, number) for number, member in enumerate(names, 1))
+    body: dict[Any, Any] = dict(numbered)
+    if not all(type(key) is str and key.isidentifier() and not keyword.iskeyword(key) for key in body):
+        raise ValueError("names of an enum must be identifiers")
     return ToolEnum(name, (kind,), {"__module__": "tool", "__qualname__": name, **body})
 
 

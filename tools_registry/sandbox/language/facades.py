@@ -1,7 +1,7 @@
-"""What `import NAME` gives to tools: read-only façades with listed names, never a module or a way to one.
+"""The modules that tools can import, as read-only façades with listed names.
 
-What a façade holds cannot be changed and keeps nothing between cases. The one module with a state that is offered,
-`random`, is made afresh for every namespace, always with the same seed.
+The contents of a façade cannot be changed and keep no state between cases. `random`, which has state, is created for
+each namespace with the same seed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tools_registry.specs.schema import type_of
 
 
 class _Hint:
-    """What a name of `typing` is bound to: it can be written in type aliases and does nothing."""
+    """The value of the names of `typing`: usable in type aliases, without effect."""
 
     __slots__ = ("_root",)
     __iter__ = None
@@ -63,7 +63,7 @@ class _Hint:
         return "<a type hint>"
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        """What a class that inherits from it inherits from."""
+        """The bases of a class that inherits from it."""
         return () if self._root is None else (self._root,)
 
 
@@ -80,7 +80,7 @@ def _new_type(name: str, kind: Any) -> Callable[[Any], Any]:
 
 
 def _wraps(function: Any, assigned: Any = (), updated: Any = ()) -> Callable[[Any], Any]:
-    """`functools.wraps`; the real one writes to what it is given."""
+    """`functools.wraps` without effect; the original writes attributes of its argument."""
     return _same
 
 
@@ -91,7 +91,7 @@ def _total_ordering(kind: Any) -> Any:
 
 
 def _attrgetter(*names: str) -> Callable[[Any], Any]:
-    def one(value: Any, name: str) -> Any:
+    def read(value: Any, name: str) -> Any:
         for part in name.split("."):
             value = attribute(value, part)
         return value
@@ -99,8 +99,8 @@ def _attrgetter(*names: str) -> Callable[[Any], Any]:
     if not names or any(type(name) is not str for name in names):
         raise TypeError("attribute name must be a string")
     if len(names) == 1:
-        return lambda value: one(value, names[0])
-    return lambda value: tuple(one(value, name) for name in names)
+        return lambda value: read(value, names[0])
+    return lambda value: tuple(read(value, name) for name in names)
 
 
 def _methodcaller(name: str, /, *arguments: Any, **named: Any) -> Callable[[Any], Any]:
@@ -108,18 +108,18 @@ def _methodcaller(name: str, /, *arguments: Any, **named: Any) -> Callable[[Any]
 
 
 def _plain_flags(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """A function of `re`: compiled patterns are kept between cases, and looked up by what a tool's class calls equal.
+    """A function of `re` with checked arguments, because `re` caches patterns across cases by equality.
 
     Args:
         function: The function.
-        place: Of its `flags` among the arguments.
+        place: The position of `flags` among its arguments.
     """
 
     def call(pattern: Any, *arguments: Any, **named: Any) -> Any:
         flags = named.get("flags", arguments[place - 1] if len(arguments) >= place else 0)
         if type_of(flags) not in (int, re.RegexFlag) or type_of(pattern) not in (str, bytes, re.Pattern):
-            raise TypeError("a pattern is a string, its flags are a number")
-        if not all(type_of(one) in (str, bytes, int, re.RegexFlag) or callable(one) for one in arguments):
+            raise TypeError("a pattern must be a string, and its flags a number")
+        if not all(type_of(value) in (str, bytes, int, re.RegexFlag) or callable(value) for value in arguments):
             raise TypeError("expected string or bytes-like object")
         return function(pattern, *arguments, **named)
 
@@ -127,7 +127,7 @@ def _plain_flags(function: Callable[..., Any], place: int) -> Callable[..., Any]
 
 
 def _plain_text(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `textwrap`, which hands what it keeps between cases to anything that only looks like text."""
+    """A function of `textwrap` for `str` only, because it passes objects that all cases share to its argument."""
 
     def call(text: str, *arguments: Any, **named: Any) -> Any:
         if type_of(text) is not str:
@@ -152,9 +152,9 @@ def _deepcopy(value: Any) -> Any:
 
 
 class DecimalContext:
-    """`decimal.localcontext`: the only way to change how decimals are computed, because it ends.
+    """`decimal.localcontext`, the only way to change decimal arithmetic, because its effect ends.
 
-    It does not reach beyond the namespace that was made last: a generator that holds one may be ended in a later case.
+    It has no effect after a new namespace was created: a generator that holds it may be closed in a later case.
     """
 
     _fresh = decimal.Context()
@@ -174,19 +174,19 @@ class DecimalContext:
 
     @classmethod
     def reset(cls) -> None:
-        """Begins a case: decimals are computed as Python does it by default."""
+        """Restores the default context at the start of a case."""
         cls._case += 1
         decimal.setcontext(cls._fresh.copy())
 
 
 _GENERATOR = 0x20
-"""The flag of the code of a generator function."""
+"""The code flag of generator functions."""
 _HASHES = {name: getattr(hashlib, name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")}
 
 
 def _new_hash(name: str, data: bytes = b"") -> Any:
     if name not in _HASHES:
-        raise ValueError(f"unsupported hash type {name!r}; tools have {', '.join(_HASHES)}")
+        raise ValueError(f"unsupported hash type {name!r}; tools can use {', '.join(_HASHES)}")
     return _HASHES[name](data)
 
 
@@ -195,7 +195,7 @@ def _pick(module: types.ModuleType, names: str) -> dict[str, Any]:
 
 
 def _public(module: types.ModuleType) -> dict[str, Any]:
-    """The public names of a module written in C, all of them functions, types and numbers."""
+    """The public names of a module written in C, which are functions, types and numbers."""
     return {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
 
 
@@ -341,6 +341,6 @@ NAMES: tuple[str, ...] = tuple(sorted([*FACADES, "random"]))
 
 
 def random_facade() -> Facade:
-    """`random` with a generator of its own, seeded."""
+    """The façade of `random` with a new, seeded generator."""
     generator = Random()
     return Facade("random", {**{name: getattr(generator, name) for name in RANDOM}, "Random": Random})

@@ -1,4 +1,4 @@
-"""What tool source may look like, before anything of it is compiled: its size, its depth, its top level."""
+"""Checks of tool source before it is compiled: size, depth, and the statements at top level."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ MAX_NODES = 5_000
 MAX_DEPTH = 80
 MAX_FINALLY = 4
 _STATEFUL = {"decimal", "random"}
-"""Modules with a state of their own, which a fresh namespace sets back."""
+"""Modules with state, which a new namespace resets."""
 _TOP = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
 class RefusedSource(ValueError):
-    """Tool source is outside the policy; the message says what and on which line."""
+    """Tool source is outside the policy. The message says what is wrong and on which line."""
 
 
 def parse(source: str) -> ast.Module:
-    """Parses tool source that is small and flat enough, without its `if __name__ == "__main__":`.
+    """Parses tool source and drops `if __name__ == "__main__":`.
 
     Raises:
-        RefusedSource: With what is too large, does not parse, or does not belong at the top level.
+        RefusedSource: If the source is too large or too deep, does not parse, or has another statement at top level.
     """
     _check_text(source)
     try:
@@ -40,7 +40,7 @@ def parse(source: str) -> ast.Module:
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The modules that the top level imports, each with its line."""
+    """The modules that are imported at top level, each with its line."""
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -49,10 +49,10 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def is_stateless(tree: ast.Module) -> bool:
-    """Whether one namespace serves any number of cases, because nothing in it can change.
+    """Whether one namespace can serve any number of cases, because nothing in it can change.
 
-    That holds for imports and plain functions at top level, with constant defaults, no decorator and no `global`:
-    functions and façades cannot be written to. Modules with a state of their own are set back per namespace.
+    This is the case if the top level contains only imports of modules without state, and functions with constant
+    defaults and without decorators or `global`. Functions and façades cannot be written to.
     """
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -88,7 +88,7 @@ def _check_text(source: str) -> None:
 
 
 def _check_size(tree: ast.Module) -> None:
-    """Counts nodes and depth with a stack of its own, so that no source can exhaust Python's."""
+    """Counts nodes and depth with an explicit stack, so that no source can exhaust Python's stack."""
     stack: list[tuple[ast.AST, int, int]] = [(tree, 1, 0)]
     count = 0
     while stack:
@@ -99,7 +99,7 @@ def _check_size(tree: ast.Module) -> None:
             raise RefusedSource(f"source has more than {MAX_NODES} syntax nodes")
         if depth > MAX_DEPTH:
             raise RefusedSource(f"line {line}: nested deeper than {MAX_DEPTH}")
-        # The compiler writes a `finally` block twice: nested ones double their size with every level.
+        # The compiler emits a `finally` block twice, so nested ones double in size with each level.
         last = node.finalbody if isinstance(node, ast.Try) else []
         if last and finals == MAX_FINALLY:
             raise RefusedSource(f"line {line}: `finally` is nested deeper than {MAX_FINALLY}")
@@ -107,7 +107,7 @@ def _check_size(tree: ast.Module) -> None:
 
 
 def _never_runs(node: ast.stmt) -> bool:
-    """`if __name__ == "__main__":` and `if TYPE_CHECKING:`."""
+    """Whether a statement is `if __name__ == "__main__":` or `if TYPE_CHECKING:`."""
     if not isinstance(node, ast.If) or node.orelse:
         return False
     match node.test:

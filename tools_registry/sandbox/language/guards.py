@@ -1,7 +1,7 @@
-"""What tool code can do with a value at run time: named methods by exact type, and nothing else.
+"""Operations on values at run time, by exact type.
 
-`str`, `list`, `dict` and a few others have listed methods, classes of the tool have their own attributes, façades
-of modules have listed names. Everything that is not listed is refused, whatever its name.
+`str`, `list`, `dict` and other types have listed methods, classes of the tool have their own attributes, and façades of
+modules have listed names. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tools_registry.sandbox.language.rewriting import MAX_WIDTH, METHOD_DUNDERS,
 from tools_registry.specs.schema import type_of
 
 NOW = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
-"""What the clock shows in every tool: `datetime.now()`, `date.today()`."""
+"""The time that tools see: `datetime.now()`, `date.today()`."""
 _UTC = datetime.UTC
 
 
 class Facade:
-    """What `import NAME` binds: listed names of a module, read-only."""
+    """The value that `import NAME` binds: the listed names of a module, read-only."""
 
     __slots__ = ("_names", "_title")
 
@@ -58,10 +58,10 @@ class Facade:
         raise AttributeError(f"module {title!r} offers no {name!r} to tools")
 
     def __repr__(self) -> str:
-        raise TypeError("a module has no text")
+        raise TypeError("a module cannot be converted to text")
 
 
-# Text: no address, no huge width.
+# Text: without addresses and huge widths.
 
 _ATOMS = frozenset({int, float, bool, str, type(None)})
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{8,}")
@@ -69,13 +69,13 @@ _STAR = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(?:\*|\d*\.\*)")
 
 
 def shown(text: Any) -> Any:
-    """A text that was made of values; refused if it shows the address of one.
+    """Checks a text that was made from values.
 
     Raises:
-        TypeError: If a function, an iterator or a plain object was among the values.
+        TypeError: If the text contains the address of a function, an iterator or a plain object.
     """
     if " at 0x" in text and _ADDRESS.search(text):
-        raise TypeError("functions, iterators and plain objects have no text for tools")
+        raise TypeError("functions, iterators and plain objects cannot be converted to text in tools")
     return text
 
 
@@ -102,10 +102,10 @@ def _format_value(value: Any, spec: str = "", /) -> str:
 
 
 def width(value: Any) -> Any:
-    """A value that takes part in a format specification.
+    """Checks a value that is part of a format specification.
 
     Raises:
-        ValueError: If it asks for a width beyond `MAX_WIDTH`.
+        ValueError: If it specifies a width beyond `MAX_WIDTH`.
     """
     if type_of(value) is int:
         if value >= MAX_WIDTH:
@@ -116,7 +116,7 @@ def width(value: Any) -> Any:
 
 
 def percent(text: str, values: Any) -> str:
-    """`text % values`, where `text` is written in the source.
+    """`text % values`, where `text` is a literal in the source.
 
     Raises:
         ValueError: If a width given as a value is beyond `MAX_WIDTH`.
@@ -128,7 +128,7 @@ def percent(text: str, values: Any) -> str:
 
 
 class _Fields(string.Formatter):
-    """`str.format` whose fields hold fields (`{:{}}`): the widths that come from values are looked at."""
+    """`str.format` with nested fields (`{:{}}`); checks the widths that come from values."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         key = int(field_name) if field_name.isdigit() else field_name
@@ -141,10 +141,10 @@ class _Fields(string.Formatter):
 
 @functools.lru_cache(maxsize=512)
 def _is_simple(text: str) -> bool:
-    """Whether the fields of a format are plain and hold no fields themselves.
+    """Whether the fields of a format contain no other fields.
 
     Raises:
-        ValueError: If a field walks (`{0.name}`, `{0[key]}`), or asks for a huge width.
+        ValueError: If a field accesses a part of a value (`{0.name}`, `{0[key]}`) or specifies a huge width.
     """
     simple = True
     for _, field, spec, _ in string.Formatter().parse(text):
@@ -177,7 +177,7 @@ def _format_map_of(text: str) -> Callable[[Any], str]:
 
 
 def _with_plain_text(substitute: Callable[..., Any]) -> Callable[..., Any]:
-    """A pattern's `sub`: templates are kept between cases, and looked up by what a tool's class calls equal."""
+    """A pattern's `sub` with checked arguments, because `re` caches templates across cases by equality."""
 
     def substituted(repl: Any, *arguments: Any, **named: Any) -> Any:
         if type_of(repl) not in (str, bytes) and not callable(repl):
@@ -187,7 +187,7 @@ def _with_plain_text(substitute: Callable[..., Any]) -> Callable[..., Any]:
     return substituted
 
 
-# Time: frozen, and without a time zone of the machine.
+# Time: frozen, and independent of the time zone of the machine.
 
 
 def _aware(moment: datetime.datetime) -> datetime.datetime:
@@ -270,7 +270,7 @@ _SEED = 0
 
 
 class Random(random.Random):
-    """A generator that never asks the machine for a seed."""
+    """A generator that does not take a seed from the system."""
 
     def seed(self, a: Any = None, version: int = 2) -> None:
         super().seed(_SEED if a is None else a, version)
@@ -323,7 +323,7 @@ METHODS: dict[type, frozenset[str]] = {
     type(functools.lru_cache(maxsize=1)(len)): _words("cache_clear cache_info"),
     type(functools.lru_cache(maxsize=1)(len).cache_info()): _words("hits misses maxsize currsize"),
 }
-"""What can be read of a value of exactly this type."""
+"""The attributes that tools can read, by exact type."""
 WRAPPED: dict[type, dict[str, Callable[[Any], Any]]] = {
     str: {"format": _format_of, "format_map": _format_map_of},
     re.Pattern: {
@@ -335,7 +335,7 @@ WRAPPED: dict[type, dict[str, Callable[[Any], Any]]] = {
         "astimezone": _in_zone,
     },
 }
-"""What can be read of it as well, in a form of ours."""
+"""Further attributes, by exact type, with the functions that implement them."""
 _CLASS_METHODS: dict[Any, frozenset[str]] = {
     **{kind: METHODS[kind] for kind in (str, bytes, list, dict, set, frozenset, tuple)},
     int: _INT | {"from_bytes"},
@@ -396,14 +396,14 @@ _ITEM_WRITABLE: frozenset[type] = frozenset(
 )
 _WRITABLE: frozenset[type] = frozenset({decimal.Context, collections.defaultdict})
 _ROOT_METHODS = frozenset({"__init__", "__str__", "__repr__", "__eq__", "__ne__", "__enter__", "__exit__"})
-"""Of `object` and of exceptions, for `super()`."""
+"""The methods of `object` and of exceptions that `super()` offers."""
 
 
 def get_attribute(owner: Any, name: str) -> Any:
-    """`owner.name`, as tool code gets it.
+    """`owner.name` in tool code.
 
     Raises:
-        AttributeError: If a value of this type offers no such attribute to tools.
+        AttributeError: If tools cannot read this attribute of a value of this type.
     """
     kind = type_of(owner)
     if type(kind) in OWN:
@@ -434,7 +434,7 @@ def _refuse_attribute(owner: Any, name: str) -> NoReturn:
 
 
 def _in_lineage(lineage: tuple[type, ...], name: str) -> bool:
-    """Whether the first class that has a name is a tool's, and may be asked for it."""
+    """Whether the first class with this name belongs to the tool, and tools can read the name."""
     for base in lineage:
         if name in base.__dict__:
             return type(base) in OWN and (name[:2] != "__" or name in METHOD_DUNDERS)
@@ -442,13 +442,13 @@ def _in_lineage(lineage: tuple[type, ...], name: str) -> bool:
 
 
 def _has_own(owner: Any, kind: type, name: str) -> bool:
-    """Whether an instance of a tool's class has the attribute of itself or of a class of the tool."""
-    held = getattr(owner, "__dict__", ())
-    return (name in held and name[:2] != "__") or _in_lineage(kind.__mro__, name)
+    """Whether an instance of a tool's class has the attribute itself or from a class of the tool."""
+    attributes = getattr(owner, "__dict__", ())
+    return (name in attributes and name[:2] != "__") or _in_lineage(kind.__mro__, name)
 
 
 def _inherited(owner: Any, kind: type, name: str) -> Any:
-    """What an instance of a tool's class has of a builtin base: an exception its arguments, an enum text methods."""
+    """An attribute that an instance of a tool's class has from a builtin base, such as an exception's `args`."""
     if isinstance(owner, BaseException) and name == "args":
         return owner.args
     for base in (int, str, tuple):
@@ -474,7 +474,7 @@ def _type_attribute(owner: Any, name: str) -> Any:
 
 
 def _above(owner: Any, name: str) -> Any:
-    """An attribute of `super()`: of a tool's class further up, or one of the few that builtin bases offer."""
+    """An attribute of `super()`: of a base class of the tool, or one of `_ROOT_METHODS`."""
     here, lineage = owner.__thisclass__, owner.__self_class__.__mro__
     if type(here) in OWN and here in lineage and (not name.startswith("__") or name in METHOD_DUNDERS):
         for base in lineage[lineage.index(here) + 1 :]:
@@ -487,10 +487,10 @@ def _above(owner: Any, name: str) -> Any:
 
 
 def own(owner: Any, name: str) -> Any:
-    """The owner itself, if it is a tool's class or an instance of one, and has the attribute.
+    """Returns the owner if it is a tool's class, or an instance of one, with this attribute.
 
     Raises:
-        AttributeError: If not.
+        AttributeError: If it is not.
     """
     kind = type_of(owner)
     if type(kind) in OWN and _has_own(owner, kind, name):
@@ -503,10 +503,10 @@ def own(owner: Any, name: str) -> Any:
 
 
 def write(owner: Any) -> Any:
-    """The owner itself, if tool code may set its attributes.
+    """Returns the owner if tool code may set its attributes.
 
     Raises:
-        TypeError: If not.
+        TypeError: If it may not.
     """
     kind = type_of(owner)
     if type(kind) in OWN or kind in _WRITABLE or (kind in OWN and not is_shared(owner)):
@@ -515,15 +515,15 @@ def write(owner: Any) -> Any:
 
 
 def augment(owner: Any, name: str) -> Any:
-    """The owner of `owner.name += 1`."""
+    """Returns the owner in `owner.name += 1`, if tool code may read and set the attribute."""
     return write(own(owner, name))
 
 
 def write_item(owner: Any) -> Any:
-    """The owner itself, if tool code may set its items.
+    """Returns the owner if tool code may set its items.
 
     Raises:
-        TypeError: If not.
+        TypeError: If it may not.
     """
     kind = type_of(owner)
     if kind in _ITEM_WRITABLE or type(kind) in OWN:
@@ -532,10 +532,10 @@ def write_item(owner: Any) -> Any:
 
 
 def get_iterator(values: Any) -> Any:
-    """What a loop goes through.
+    """Returns the iterable of a loop.
 
     Raises:
-        TypeError: If it is no iterable that tools know.
+        TypeError: If tools cannot iterate over a value of this type.
     """
     kind = type_of(values)
     if kind in _ITERABLE or type(kind) in OWN or kind is ToolEnum:
@@ -548,9 +548,9 @@ def get_iterator(values: Any) -> Any:
 
 def _check_name(name: Any, reading: bool) -> None:
     if type_of(name) is not str:
-        raise TypeError("the name of an attribute is a string")
+        raise TypeError("the name of an attribute must be a string")
     if name.startswith("_") and not is_private(name) and not (reading and name in METHOD_DUNDERS):
-        raise AttributeError(f"no attribute {name!r} for tools")
+        raise AttributeError(f"tools cannot use the attribute {name!r}")
 
 
 def attribute(owner: Any, name: str, *default: Any) -> Any:
@@ -587,7 +587,7 @@ def _delete_attribute(owner: Any, name: str, /) -> None:
 
 
 def _vars(owner: Any, /) -> dict[str, Any]:
-    """A copy: what is written to an instance goes through `write`, so that no special name gets in."""
+    """A copy of the attributes. Writing to an instance has to use `write`, which refuses special names."""
     kind = type_of(owner)
     if type(kind) in OWN and hasattr(owner, "__dict__"):
         return dict(owner.__dict__)
@@ -606,7 +606,7 @@ def update(owner: Any) -> Callable[..., None]:
 
 _TYPED: frozenset[type] = (
     frozenset(METHODS) | {type(None), Auto} | (_ITERABLE - _ITERATORS)
-)  # what `type(x)` may give, besides a tool's own classes and exceptions
+)  # results of `type(x)`, besides the tool's own classes and exceptions
 
 
 def _is_known_type(kind: type) -> bool:
@@ -624,7 +624,7 @@ def type_title(kind: Any) -> str:
     """`kind.__name__`.
 
     Raises:
-        AttributeError: If it is no class.
+        AttributeError: If `kind` is not a class that tools can use.
     """
     if not isinstance(kind, type) or not _is_known_type(kind):
         raise AttributeError("only a class has a name for tools")
@@ -632,7 +632,7 @@ def type_title(kind: Any) -> str:
 
 
 def _hash(value: Any, /) -> int:
-    """`hash`, of values that have one without an address."""
+    """`hash`, for values whose hash does not depend on an address."""
     kind = type_of(value)
     if kind is tuple:
         return hash(tuple(_hash(part) for part in value))
@@ -640,11 +640,11 @@ def _hash(value: Any, /) -> int:
         return hash("None")
     if kind in METHODS or type(kind) in OWN or kind in OWN:
         return hash(value)
-    raise TypeError(f"a {kind.__name__} has no hash for tools")
+    raise TypeError(f"tools cannot hash a {kind.__name__}")
 
 
 def _print(*values: Any, **options: Any) -> None:
-    """Swallows what a tool prints."""
+    """Discards the output."""
 
 
 _BUILTINS = """

@@ -1,8 +1,8 @@
-"""What tool source may do: compiled under guards, run in a namespace that holds nothing else.
+"""The policy for tool source: it is compiled under guards and runs in a namespace that contains nothing else.
 
-Four steps, each a module: the size and shape of the text (`gate`), the syntax, with what ordinary code needs let in
-(`rewriting`), what can be done with a value, by its exact type (`guards`, `classes`), and what `import` gives
-(`facades`). A language layer alone is no boundary; the worker process is the second one.
+Each step is a module: the size and shape of the text (`gate`), the syntax (`rewriting`), the operations on a value by
+its exact type (`guards`, `classes`), and the modules that `import` returns (`facades`). The policy is not a security
+boundary; the worker process is.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class ToolCode(NamedTuple):
 
     code: types.CodeType
     stateless: bool
-    """Nothing at its top level can change, so one namespace serves any number of cases."""
+    """Whether nothing at its top level can change, so that one namespace can serve any number of cases."""
 
 
 def compile_tools(source: str, name: str = "tool") -> ToolCode:
-    """Compiles untrusted source to a code object that is safe to run in a `namespace()`.
+    """Compiles untrusted source to a code object for a `namespace()`.
 
     Args:
         source: Imports, constants, functions and classes at top level.
-        name: What to call the source in messages.
+        name: The name of the source in messages.
 
     Raises:
         RefusedSource: If the source is too large, does not parse, or is outside the policy.
@@ -65,16 +65,13 @@ def compile_tools(source: str, name: str = "tool") -> ToolCode:
 
 
 def namespace() -> dict[str, Any]:
-    """Fresh globals for tool code: the guards and the allowed builtins, nothing from an earlier case.
-
-    Sets back what arithmetic with decimals keeps in the process.
-    """
+    """New globals for tool code: the guards and the allowed builtins. Resets the context of decimal arithmetic."""
     facades.DecimalContext.reset()
     return {"__builtins__": {**BUILTINS, "__import__": _import}, **GUARDS}
 
 
 def compile_bare(source: str, name: str = "tool") -> ToolCode:
-    """Compiles source without any policy, for the audit that runs with the language layer off.
+    """Compiles source without a policy, for an audit with the language layer off.
 
     Raises:
         RefusedSource: If it does not parse.
@@ -86,7 +83,7 @@ def compile_bare(source: str, name: str = "tool") -> ToolCode:
 
 
 def bare_namespace() -> dict[str, Any]:
-    """Globals with all of Python's builtins and imports, for `compile_bare`."""
+    """Globals with all builtins and imports of Python, for `compile_bare`."""
     return {"__builtins__": __builtins__, "__name__": "tool"}
 
 
@@ -99,9 +96,10 @@ def _no_import(name: str) -> str:
 
 
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-    """What an import statement binds; and lets C code through, which imports `time` to format a date.
+    """The façade that an import statement binds.
 
-    C code passes a list as `fromlist`, which no statement does, and takes the module from `sys.modules` itself.
+    C code imports `time` to format a date. It passes a list as `fromlist`, which no statement does, and takes the
+    module from `sys.modules` itself, so an empty façade is enough.
     """
     if name in _C_IMPORTS and type(fromlist) is list:
         return guards.Facade(name, {})
@@ -118,11 +116,11 @@ def _keep_random(scope: dict[str, Any]) -> guards.Facade:
 
 
 GUARDS: dict[str, Any] = {**guards.GUARDS, "__metaclass__": ToolClass, "__name__": "tool"}
-"""What rewritten code calls, by names that tool source cannot spell."""
+"""The functions that rewritten code calls, by names that are refused in tool source."""
 
 
 def preload() -> None:
-    """Imports what tools could need later, when the process may no longer read files."""
+    """Imports the modules and codecs that tools may need after the process can no longer read files."""
     importlib.import_module("_strptime")
     for name in _ENCODINGS.split():
         codecs.lookup(name)
@@ -150,10 +148,10 @@ _REFUSED = ("def tool(): return ().__class__", "def tool(_getattr_): return 1", 
 
 
 def self_test() -> None:
-    """Proves that the guards are on.
+    """Tests that the guards are on.
 
     Raises:
-        RuntimeError: If source that must be refused gets through.
+        RuntimeError: If source that must be refused is not.
     """
     preload()
     for source in _REFUSED:

@@ -1,10 +1,10 @@
 # ruff: noqa: N802 (the names that visitors of syntax trees must have)
-"""From parsed tool source to code under guards: RestrictedPython's allow-list of syntax, with ordinary code let in.
+"""Compiles parsed tool source under guards, with RestrictedPython's allow-list of syntax and additions to it.
 
-RestrictedPython refuses every kind of syntax that it does not know. On top of it this transformer lets in what
-models write every day (annotations, `d[k] += 1`, `nonlocal`, `match`, private names, `super()`), and leaves out the
-guards that would add nothing here: iteration of unpacked tuples, calls with `*args`, items that are read. What it
-writes itself are calls of names that tool source cannot spell: they begin and end with an underscore.
+RestrictedPython refuses every kind of syntax that it does not know. This transformer also allows what models often
+write (annotations, `d[k] += 1`, `nonlocal`, `match`, private names, `super()`). It omits guards that have no effect
+here: for unpacked tuples, calls with `*args`, and reading items. It inserts calls of names that begin and end with an
+underscore, which are refused in tool source.
 """
 
 from __future__ import annotations
@@ -20,115 +20,43 @@ from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTran
 from tools_registry.sandbox.language.gate import RefusedSource
 
 MAX_WIDTH = 10_000
-"""Of a formatted value, where the source or a format says it."""
-METHOD_DUNDERS = frozenset(
-    [
-        "__init__",
-        "__post_init__",
-        "__repr__",
-        "__str__",
-        "__format__",
-        "__eq__",
-        "__ne__",
-        "__lt__",
-        "__le__",
-        "__gt__",
-        "__ge__",
-        "__hash__",
-        "__bool__",
-        "__len__",
-        "__iter__",
-        "__next__",
-        "__reversed__",
-        "__contains__",
-        "__getitem__",
-        "__setitem__",
-        "__delitem__",
-        "__call__",
-        "__enter__",
-        "__exit__",
-        "__int__",
-        "__float__",
-        "__index__",
-        "__round__",
-        "__trunc__",
-        "__floor__",
-        "__ceil__",
-        "__abs__",
-        "__neg__",
-        "__pos__",
-        "__invert__",
-        "__add__",
-        "__sub__",
-        "__mul__",
-        "__truediv__",
-        "__floordiv__",
-        "__mod__",
-        "__pow__",
-        "__divmod__",
-        "__matmul__",
-        "__and__",
-        "__or__",
-        "__xor__",
-        "__lshift__",
-        "__rshift__",
-        "__radd__",
-        "__rsub__",
-        "__rmul__",
-        "__rtruediv__",
-        "__rfloordiv__",
-        "__rmod__",
-        "__rpow__",
-        "__rdivmod__",
-        "__rmatmul__",
-        "__rand__",
-        "__ror__",
-        "__rxor__",
-        "__rlshift__",
-        "__rrshift__",
-        "__iadd__",
-        "__isub__",
-        "__imul__",
-        "__itruediv__",
-        "__ifloordiv__",
-        "__imod__",
-        "__ipow__",
-        "__imatmul__",
-        "__iand__",
-        "__ior__",
-        "__ixor__",
-        "__ilshift__",
-        "__irshift__",
-    ]
-)
-"""What a class of a tool may define. What governs attributes, creation, copying or the end of an object is not here."""
+"""The maximum width or precision of a formatted value."""
+_METHODS = """
+    init post_init repr str format eq ne lt le gt ge hash bool len iter next reversed contains getitem setitem delitem
+    call enter exit int float index round trunc floor ceil abs neg pos invert
+    add sub mul truediv floordiv mod pow divmod matmul and or xor lshift rshift
+    radd rsub rmul rtruediv rfloordiv rmod rpow rdivmod rmatmul rand ror rxor rlshift rrshift
+    iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift
+"""
+METHOD_DUNDERS = frozenset(f"__{name}__" for name in _METHODS.split())
+"""The special methods that a tool's class may define: none for attributes, creation, copying or finalization."""
 _PRIVATE = re.compile(r"_[^\W_]\w*(?<!_)")
 _WIDE = re.compile(r"\d{5,}")
 _WIDE_PERCENT = re.compile(r"%(\([^)]*\))?[-+ #0]*\d*\.?\d{5,}")
 _MATCHED_TYPES = {"bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
-"""Types whose class pattern reads no attribute: `case int():` and `case int(n):`."""
+"""Types whose class patterns read no attributes: `case int():` and `case int(n):`."""
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is private by convention (`_total`), and none of ours (`_getattr_`)."""
+    """Whether a name is private by convention (`_total`), and not the name of a guard (`_getattr_`)."""
     return _PRIVATE.fullmatch(name) is not None
 
 
 def check_width(text: str) -> None:
-    """Refuses a format specification that asks for a width or precision of five digits.
+    """Checks a format specification.
 
     Raises:
-        ValueError: If it does.
+        ValueError: If its width or precision has five digits or more.
     """
     if _WIDE.search(text):
         raise ValueError(f"a width or precision beyond {MAX_WIDTH}")
 
 
 def compile_tree(tree: ast.Module, name: str) -> Any:
-    """Compiles a tree that the gate let in, under guards.
+    """Compiles a tree that `gate.parse` returned, under guards.
 
     Raises:
-        RefusedSource: With what is outside the policy, and the line.
+        RefusedSource: If the source is outside the policy; with the reasons and lines.
     """
     try:
         result = compile_restricted_exec(tree, filename=f"<{name}>", policy=Rewriter)
@@ -148,7 +76,7 @@ def _call(place: ast.expr, name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _annotation_kind(node: ast.expr) -> str:
-    """What an annotation in a class says about its field: `field`, `class`, `init` or `kw_only`."""
+    """The kind of field that an annotation in a class declares: `field`, `class`, `init` or `kw_only`."""
     if isinstance(node, ast.Subscript):
         return _annotation_kind(node.value)
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
@@ -183,7 +111,7 @@ class Rewriter(RestrictingNodeTransformer):
     # Names.
 
     def mangled(self, name: str) -> str:
-        """Python's own rule for `__name` in a class."""
+        """The name after Python's mangling of `__name` in a class."""
         if name.startswith("__") and not name.endswith("__") and self.classes:
             owner = self.classes[-1].lstrip("_")
             return f"_{owner}{name}" if owner else name
@@ -228,10 +156,10 @@ class Rewriter(RestrictingNodeTransformer):
     # Functions and classes.
 
     def _check_annotation(self, node: ast.expr | None) -> None:
-        """An annotation is dropped, never evaluated; one that would do something is a mistake or worse."""
+        """Refuses an annotation with calls. Annotations are dropped and not evaluated."""
         parts = () if node is None else ast.walk(node)
         if any(isinstance(part, ast.Call | ast.NamedExpr | ast.Lambda) for part in parts):
-            self.error(node or ast.Pass(), "an annotation is a type; it calls nothing")
+            self.error(node or ast.Pass(), "an annotation must be a type without calls")
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         self._check_annotation(node.returns)
@@ -293,7 +221,7 @@ class Rewriter(RestrictingNodeTransformer):
         return self.node_contents_visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        """In place and once, as Python does it; the guard of the owner is asked for both reading and writing."""
+        """Evaluates the owner once, as Python does; its guard checks reading and writing."""
         node.op = self.visit(node.op)
         node.value = self.visit(node.value)
         target = node.target
@@ -311,7 +239,7 @@ class Rewriter(RestrictingNodeTransformer):
     # Attributes and items.
 
     def _attribute(self, node: ast.Attribute) -> str:
-        """The name of an attribute that the source may write down; an error is recorded for any other."""
+        """The name of an attribute. Records an error if source may not use it."""
         name = self.mangled(node.attr)
         reading = isinstance(node.ctx, ast.Load)
         if name.startswith("_") and name != "_" and not is_private(name) and not (reading and name in METHOD_DUNDERS):
@@ -331,7 +259,7 @@ class Rewriter(RestrictingNodeTransformer):
         return node
 
     def _reflection(self, node: ast.Attribute) -> ast.expr | None:
-        """`type(x).__name__`, and `self.__class__` and `self.__dict__` where classes use them."""
+        """The replacement of `type(x).__name__`, `self.__class__` and `self.__dict__`; None for other attributes."""
         match node:
             case ast.Attribute(attr="__name__", value=ast.Call(func=ast.Name("type"), args=[_], keywords=[]) as kind):
                 return _call(node, "_name_", self.visit(kind))
@@ -361,7 +289,7 @@ class Rewriter(RestrictingNodeTransformer):
 
     def _check_item_owner(self, node: ast.Subscript) -> None:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
-            self.error(node, "`__dict__` is read here, never written to; use setattr()")
+            self.error(node, "`__dict__` cannot be written to; use setattr()")
 
     def guard_iter(self, node: Any) -> Any:
         self.node_contents_visit(node)
@@ -422,13 +350,13 @@ class Rewriter(RestrictingNodeTransformer):
         return self.node_contents_visit(node)
 
     def visit_MatchValue(self, node: ast.MatchValue) -> Any:
-        """A constant, or a name of a class of the tool's own (`case Color.RED:`)."""
+        """Allows constants, and attributes of the tool's own classes (`case Color.RED:`)."""
         value = node.value
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
             value.attr = self._attribute(value)
             value.value = _call(value, "_own_", self.visit(value.value), ast.Constant(value.attr))
         elif not isinstance(value, ast.Constant | ast.UnaryOp):
-            self.error(node, "a match pattern compares with constants only")
+            self.error(node, "a match pattern may compare with constants only")
         return node
 
     def visit_MatchSingleton(self, node: ast.MatchSingleton) -> Any:
@@ -444,7 +372,7 @@ class Rewriter(RestrictingNodeTransformer):
         self.check_name(node, node.rest)
         for key in node.keys:
             if not isinstance(key, ast.Constant | ast.UnaryOp):
-                self.error(node, "a key of a match pattern is a constant")
+                self.error(node, "a key of a match pattern must be a constant")
         node.patterns = [self.visit(pattern) for pattern in node.patterns]
         return node
 
@@ -459,7 +387,7 @@ class Rewriter(RestrictingNodeTransformer):
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:
         kind = node.cls.id if isinstance(node.cls, ast.Name) else ""
         if kind not in _MATCHED_TYPES or node.kwd_attrs or len(node.patterns) > 1:
-            self.error(node, "a class pattern names a builtin type and no attributes")
+            self.error(node, "a class pattern must name a builtin type, without attributes")
         node.patterns = [self.visit(pattern) for pattern in node.patterns]
         return node
 
@@ -487,6 +415,6 @@ def _binds_str(node: ast.AST) -> bool:
 
 
 def _may_show_an_object(part: ast.FormattedValue) -> bool:
-    """A format of its own, as in `{x:.2f}`, is one that functions and plain objects do not take."""
+    """Whether a field may show an object. A format such as `{x:.2f}` is refused by functions and plain objects."""
     spec = part.format_spec.values if isinstance(part.format_spec, ast.JoinedStr) else []
     return part.conversion != -1 or not any(isinstance(piece, ast.Constant) for piece in spec)

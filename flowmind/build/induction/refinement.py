@@ -1,18 +1,16 @@
-"""Layouts with places that make no call: an arm that only sets a value, or a round that skips an element."""
+"""Refinement: layouts with places that make no call, such as arms that only set a value and rounds without a call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import gt
 from typing import Any, cast
 
-from flowmind.build.induction.planning import Plan, Set
-from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.structure import END, Event, Key, Layout, junction
-from flowmind.build.induction.terms import Term, same
-from flowmind.build.induction.walking import Sample, Walk, inside
-from flowmind.workflow.expressions import ExpressionError, evaluate
+from flowmind.build.induction.control_flow import END, UNSET, Event, Key, Layout, Sample, Walk, inside, junction
+from flowmind.build.induction.expressions import explain
+from flowmind.build.induction.planning import Plan, set_to
+from flowmind.build.induction.terms import Pool, Term, all_are, evaluated, same
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.values import CaseError
 
 CUTS = 24
 """Terms tried for the first arm of a value."""
@@ -21,7 +19,8 @@ CUTS = 24
 def refined(plan: Plan) -> Iterator[Layout]:
     """Layouts that may explain the open slots of a plan."""
     for loop in plan.loops:
-        if any(inside(key, loop) for key, _ in plan.open) or _undecided(plan, loop):
+        decision = plan.decisions.get(junction(loop))
+        if decision is None or not decision.solved or any(inside(key, loop) for key, _ in plan.open):
             yield from _passed_by(plan.bound.walk, loop)
     for key, name in plan.open:
         if layouts := _arms(plan, key, name):
@@ -29,39 +28,23 @@ def refined(plan: Plan) -> Iterator[Layout]:
             return
 
 
-def _undecided(plan: Plan, loop: str) -> bool:
-    return True if plan.decisions.get(junction(loop)) is None else not plan.decisions[junction(loop)].solved
-
-
 def _arms(plan: Plan, key: Key, name: str) -> list[Layout]:
     """The layouts in which arms set the values of a slot without a single term."""
     walk = plan.bound.walk
     samples = walk.visits[key]
-    if key == END:
-        targets = [walk.runs[sample.run].answer for sample in samples]
-        if any(target is UNSET for target in targets):
-            return []
-        if all(isinstance(target, dict) for target in targets):
-            for column in _columns(targets):
-                if not plan.bound.binder.explain(samples, column).explained and (
-                    layouts := _cut(plan, samples, column)
-                ):
-                    return layouts
-            return []
-    else:
-        targets = [_argument(walk, sample, name) for sample in samples]
-    return _cut(plan, samples, targets)
-
-
-def _columns(targets: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    for key in targets[0]:
-        if all(key in target for target in targets):
-            yield [target[key] for target in targets]
-
-
-def _argument(walk: Walk, sample: Sample, name: str) -> Any:
-    call = walk.layout.paths[sample.run][sample.event].call
-    return walk.runs[sample.run].calls[call or 0].args.get(name, UNSET)
+    if key != END:
+        return _cut(plan, samples, [walk.call(sample).args.get(name, UNSET) for sample in samples])
+    targets = [walk.runs[sample.run].answer for sample in samples]
+    if any(target is UNSET for target in targets):
+        return []
+    if not all_are(dict, targets):
+        return _cut(plan, samples, targets)
+    for field in targets[0]:
+        if all(field in target for target in targets):
+            column = [target[field] for target in targets]
+            if not plan.bound.binder.explain(samples, column).explained and (layouts := _cut(plan, samples, column)):
+                return layouts
+    return []
 
 
 def _cut(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Layout]:
@@ -69,24 +52,20 @@ def _cut(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[
 
     If two terms agree at a visit, either arm may have been taken there, and both layouts are returned.
     """
-    binder = plan.bound.binder
-    if len(targets) < 2 or binder.pool(samples).explain(targets, 1):
+    pool = plan.bound.binder.pool(samples)
+    if len(targets) < 2 or explain(pool, targets, 1):
         return []
-    everything = tuple(range(len(targets)))
-    first_way = _two(plan, samples, targets, everything)
-    if first_way is None:
-        first_way = _parted(plan, samples, targets)
-    if first_way is None:
+    everything = frozenset(range(len(targets)))
+    pieces = _two(plan, samples, targets, sorted(everything)) or _parted(plan, samples, targets)
+    if pieces is None:
         return []
-    ways = [first_way]
-    if len(first_way) == 2:
-        (one, _), (_, other) = first_way
-        again = frozenset(
-            place for place in everything if _gives(other, binder.pool(samples).envs[place], targets[place])
-        )
-        if len(again) < len(everything) and again & one:
-            ways.append([(frozenset(everything) - again, first_way[0][1]), (again, other)])
-    return [_with_arms(plan, samples, [held for held, _ in pieces]) for pieces in ways]
+    ways = [pieces]
+    if len(pieces) == 2:
+        (visits, first), (_, second) = pieces
+        agreeing = frozenset(place for place in everything if _gives(second, pool.envs[place], targets[place]))
+        if len(agreeing) < len(everything) and agreeing & visits:
+            ways.append([(everything - agreeing, first), (agreeing, second)])
+    return [_with_arms(plan, samples, [visits for visits, _ in way]) for way in ways]
 
 
 _LETTERS = "abcdef"
@@ -97,17 +76,17 @@ Piece = tuple[frozenset[int], Term]
 def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: Sequence[int]) -> list[Piece] | None:
     """The cheapest two terms that together explain the values at these places."""
     binder = plan.bound.binder
-    held_values = [targets[place] for place in places]
     pool = binder.pool([samples[place] for place in places])
+    constants = _constants([targets[place] for place in places], pool)
     best: tuple[float, list[Piece]] | None = None
-    tried = 0
-    for term in sorted([*pool.plain, *_constants(held_values, pool.price)], key=lambda term: term.cost):
+    count = 0
+    for term in sorted([*pool.plain, *constants], key=lambda term: term.cost):
         explained = [place for place, value in zip(places, term.values, strict=True) if same([value], [targets[place]])]
         rest = [place for place in places if place not in explained]
-        if not explained or not rest or tried > CUTS:
+        if not explained or not rest or count > CUTS:
             continue
-        tried += 1
-        others = binder.pool([samples[place] for place in rest]).explain([targets[place] for place in rest], 1)
+        count += 1
+        others = explain(binder.pool([samples[place] for place in rest]), [targets[place] for place in rest], 1)
         if others and (best is None or term.cost + others[0].cost < best[0]):
             best = (term.cost + others[0].cost, [(frozenset(explained), term), (frozenset(rest), others[0])])
     return best[1] if best else None
@@ -116,7 +95,7 @@ def _two(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any], places: 
 def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> list[Piece] | None:
     """The cheapest one or two terms for each path to a place, or for each side of a truth value."""
     binder, walk = plan.bound.binder, plan.bound.walk
-    flags = [term for term in binder.pool(samples).plain if all(isinstance(value, bool) for value in term.values)]
+    flags = [term for term in binder.pool(samples).plain if all_are(bool, term.values)]
     parts: list[tuple[float, Sequence[Any]]] = [(0.0, [walk.key(walk.previous(sample)) for sample in samples])]
     parts += [(flag.cost, flag.values) for flag in flags]
     best: tuple[float, list[Piece]] | None = None
@@ -124,7 +103,7 @@ def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> li
         pieces: list[Piece] = []
         for side in dict.fromkeys(sides):
             places = tuple(place for place, value in enumerate(sides) if value == side)
-            whole = binder.pool([samples[place] for place in places]).explain([targets[place] for place in places], 1)
+            whole = explain(binder.pool([samples[place] for place in places]), [targets[place] for place in places], 1)
             split = None if whole else _two(plan, samples, targets, places)
             if not whole and split is None:
                 break
@@ -138,7 +117,7 @@ def _parted(plan: Plan, samples: Sequence[Sample], targets: Sequence[Any]) -> li
 
 def _gives(term: Term, env: Mapping[str, Any], target: Any) -> bool:
     """Whether a term has this value."""
-    return same([Set("", term.binding, "" if term.binding is not None else term.expr).value(env)], [target])
+    return same([set_to("", term).value(env)], [target])
 
 
 def _with_arms(plan: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset[int]]) -> Layout:
@@ -154,12 +133,13 @@ def _with_arms(plan: Plan, samples: Sequence[Sample], pieces: Sequence[frozenset
     return Layout(paths, layout.loops)
 
 
-def _constants(targets: Sequence[Any], price: Any) -> Iterator[Term]:
-    seen: list[Any] = []
+def _constants(targets: Sequence[Any], pool: Pool) -> list[Term]:
+    """The values themselves as terms, each once."""
+    constants: list[Term] = []
     for target in targets:
-        if not any(json_equal(target, earlier) for earlier in seen):
-            seen.append(target)
-            yield Term((target,) * len(targets), price(target))
+        if not any(json_equal(target, constant.values[0]) for constant in constants):
+            constants.append(Term((target,) * len(targets), pool.price(target)))
+    return constants
 
 
 def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
@@ -173,18 +153,15 @@ def _passed_by(walk: Walk, loop: str) -> Iterator[Layout]:
     seen: set[str] = set()
     for name in walk.lists[loop]:
         lists = [_list(walk, number, loop, name) for number in range(len(walk.runs))]
-        if any(one is None for one in lists):
+        if not all_are(list, lists) or not any(map(gt, map(len, lists), map(len, rounds))):
             continue
-        held = cast(list[list[Any]], lists)
-        if not any(len(one) > len(laps) for one, laps in zip(held, rounds, strict=True)):
-            continue
-        shown = _shown(walk, rounds, held)
+        shown = _shown(walk, rounds, lists)
         if shown is None or repr(shown) in seen:
             continue
         seen.add(repr(shown))
-        whole = [list(range(len(one))) for one in held]
+        whole = [list(range(len(elements))) for elements in lists]
         yield _with_rounds(walk, loop, rounds, shown, whole)
-        if any(places and len(one) - 1 > places[-1] for one, places in zip(held, shown, strict=True)):
+        if any(places and len(elements) - 1 > places[-1] for elements, places in zip(lists, shown, strict=True)):
             until = [list(range(places[-1] + 1)) if places else [] for places in shown]
             yield _with_rounds(walk, loop, rounds, shown, until)
 
@@ -207,17 +184,11 @@ def _rounds(walk: Walk, number: int, loop: str) -> list[tuple[int, int]]:
     return laps
 
 
-def _list(walk: Walk, number: int, loop: str, name: str) -> list[Any] | None:
-    """The list of a loop's element variable at the entry of the loop."""
+def _list(walk: Walk, number: int, loop: str, name: str) -> Any:
+    """The list of a loop's element variable at the entry of the loop; another value if it is no list."""
     path = walk.layout.paths[number]
-    mark = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
-    if mark is None:
-        return []
-    try:
-        value = evaluate(walk.lists[loop][name], walk.after[number][mark])
-    except (ExpressionError, CaseError):
-        return None
-    return cast(list[Any], value) if isinstance(value, list) else None
+    entry = next((place for place, event in enumerate(path) if event.key == junction(loop)), None)
+    return [] if entry is None else evaluated(walk.lists[loop][name], walk.after[number][entry])
 
 
 def _shown(

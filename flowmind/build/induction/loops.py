@@ -1,4 +1,4 @@
-"""Values that a loop keeps: set on some paths of a round, and read until they are set again."""
+"""Values that a loop carries from round to round: set on some paths of a round, and read until they change."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from flowmind.build.induction.runs import UNSET
-from flowmind.build.induction.structure import Key, junction
-from flowmind.build.induction.terms import Term
-from flowmind.build.induction.walking import Sample, Walk, inside
-from flowmind.workflow.expressions import ExpressionError, evaluate
+from flowmind.build.induction.control_flow import UNSET, Key, Sample, Walk, inside, junction
+from flowmind.build.induction.terms import Term, evaluated
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.values import CaseError
 
 Edge = tuple[Key, Key]
 MOST_SETS = 3
@@ -29,52 +25,28 @@ Explain = Callable[[Sequence[Sample], Sequence[Any], bool, bool], Term | None]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A value that a loop keeps."""
+class Carried:
+    """A value that a loop carries from round to round: it is set, or added to, on some edges."""
 
     loop: str
     first: tuple[Term, tuple[Sample, ...]] | None
-    """Its initial value before the first round, as a term, and the visits that show it; None if it needs none."""
+    """The value before the first round, with the visits that show it; None if none is needed."""
     sets: tuple[tuple[Edge, Term, tuple[Sample, ...]], ...]
-    """The edges on which it is set, the term, and the visits that show it."""
+    """The edges on which it changes, the term, and the visits that show it."""
     cost: float
+    sign: str = ""
+    """`+` or `-` if each pass adds or subtracts the term; empty if each pass sets the value to the term."""
 
     @property
-    def terms(self) -> list[Term]:
-        """All terms that it reads."""
-        return [*(term for _, term, _ in self.sets), *([self.first[0]] if self.first else [])]
+    def shown(self) -> list[tuple[Term, tuple[Sample, ...]]]:
+        """All terms that it reads, with the visits that show them."""
+        return [*((term, points) for _, term, points in self.sets), *([self.first] if self.first else [])]
 
     @property
-    def told(self) -> str:
+    def key(self) -> str:
         """A text that identifies it."""
         first = self.first[0].expr if self.first else ""
-        return f"{self.loop} {first}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
-
-
-@dataclass(frozen=True)
-class Summed:
-    """A number that a loop adds to, or subtracts from, each time it passes an edge."""
-
-    loop: str
-    first: Term
-    """The initial value."""
-    begins: tuple[Sample, ...]
-    edge: Edge
-    term: Term
-    """The summand."""
-    sign: str
-    points: tuple[Sample, ...]
-    cost: float
-
-    @property
-    def terms(self) -> list[Term]:
-        """All terms that it reads."""
-        return [self.first, self.term]
-
-    @property
-    def told(self) -> str:
-        """A text that identifies it."""
-        return f"{self.loop} {self.first.expr} {self.sign} {self.edge}: {self.term.expr}"
+        return f"{self.loop} {first} {self.sign}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
 
 
 @dataclass(frozen=True)
@@ -91,7 +63,7 @@ class _Way:
 
 
 class _Readings:
-    """The visits that read a kept value, with the edges passed before each of them since the previous one."""
+    """The visits that read a carried value, with the edges passed before each of them since the previous one."""
 
     def __init__(self, walk: Walk, loop: str, samples: Sequence[Sample], targets: Sequence[Any]) -> None:
         self.samples, self.targets = samples, targets
@@ -136,14 +108,14 @@ Settled = Callable[[Term, str], bool]
 """Whether a term can be computed before the first round of a loop."""
 
 
-def kept(
+def carried_values(
     walk: Walk,
     samples: Sequence[Sample],
     targets: Sequence[Any],
     explain: Explain,
     settled: Settled,
-) -> Iterator[Kept]:
-    """Explanations of values that a loop keeps: the cheapest for each loop.
+) -> Iterator[Carried]:
+    """Explanations of values that a loop sets: the cheapest for each loop.
 
     Args:
         walk: A layout with its variables.
@@ -155,21 +127,21 @@ def kept(
         readings = _Readings(walk, loop, samples, targets)
         if readings.complete and (readings.changed or len(readings.firsts) == len(samples)):
             for deep in (False, True):
-                kept_value = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
-                if kept_value is not None:
-                    yield kept_value
+                value = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
+                if value is not None:
+                    yield value
                     break
 
 
-def summed(
+def running_totals(
     walk: Walk,
     samples: Sequence[Sample],
     targets: Sequence[Any],
     explain: Explain,
     settled: Settled,
     numbers: Callable[[Sequence[Sample]], Sequence[Term]],
-) -> Iterator[Summed]:
-    """Explanations of numbers as sums over the rounds of a loop; arguments as for `kept`.
+) -> Iterator[Carried]:
+    """Explanations of numbers as sums over the rounds of a loop; arguments as for `carried_values`.
 
     Args:
         numbers: The likeliest terms that are numbers at some visits.
@@ -192,35 +164,28 @@ def summed(
                     first = explain(begins, firsts, True, False)
                     if first is not None and settled(first, loop):
                         cost = first.cost + term.cost + EACH
-                        yield Summed(loop, first, begins, edge, term, sign, tuple(points), cost)
+                        yield Carried(loop, (first, begins), ((edge, term, tuple(points)),), cost, sign)
 
 
-def value_of(kept_value: Kept, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
-    """The kept value at a visit; UNSET if it has none.
+def value_of(carried: Carried, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
+    """The value at a visit; UNSET if it has none.
 
     Args:
-        held: The kept value.
+        carried: A value that a loop sets.
         walk: The layout that it was found in.
         rows: The variables before each event of each run.
         sample: The visit.
     """
-    entry = _entry(walk, kept_value.loop, sample)
+    entry = _entry(walk, carried.loop, sample)
     if entry is None:
         return UNSET
     path = walk.layout.paths[sample.run]
-    terms = {edge: term for edge, term, _ in kept_value.sets}
+    terms = {edge: term for edge, term, _ in carried.sets}
     for place in range(sample.event, entry, -1):
         term = terms.get((path[place - 1].key, path[place].key))
         if term is not None:
-            return _evaluated(term, rows[sample.run][place])
-    return _evaluated(kept_value.first[0], rows[sample.run][entry]) if kept_value.first is not None else UNSET
-
-
-def _evaluated(term: Term, env: Mapping[str, Any]) -> Any:
-    try:
-        return evaluate(term.expr, {name: value for name, value in env.items() if value is not UNSET})
-    except (ExpressionError, CaseError):
-        return UNSET
+            return evaluated(term.expr, rows[sample.run][place])
+    return evaluated(carried.first[0].expr, rows[sample.run][entry]) if carried.first is not None else UNSET
 
 
 def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
@@ -273,9 +238,11 @@ def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
     return sorted(ways.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
 
 
-def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled) -> Kept | None:
+def _cheapest(
+    readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled
+) -> Carried | None:
     """The cheapest combination of edges that explains every value, with the initial value."""
-    best: Kept | None = None
+    best: Carried | None = None
     for size in range(1, MOST_SETS + 1):
         for chosen in combinations(ways, size):
             cost = sum(way.term.cost + EACH for way in chosen)
@@ -293,7 +260,7 @@ def _cheapest(readings: _Readings, loop: str, ways: Sequence[_Way], explain: Exp
                 first = (term, tuple(points))
                 cost += term.cost
             if best is None or cost < best.cost:
-                best = Kept(loop, first, tuple((way.edge, way.term, way.points) for way in chosen), cost)
+                best = Carried(loop, first, tuple((way.edge, way.term, way.points) for way in chosen), cost)
     return best
 
 

@@ -1,0 +1,336 @@
+"""Repairs that need a model: it answers questions that the traces leave open, or edits the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from flowmind.agents import prompts
+from flowmind.agents.replies import Unreadable, read_object
+from flowmind.agents.turns import Budget
+from flowmind.base.errors import ModelFailure
+from flowmind.base.files import dump_json, parse_json
+from flowmind.build.brief import summarize_brief
+from flowmind.build.executions import make_agent
+from flowmind.build.induction.conditions import negated
+from flowmind.build.induction.control_flow import ALL, VISITS, Key
+from flowmind.build.induction.emission import Emitter
+from flowmind.build.induction.evidence import questions, tell
+from flowmind.build.induction.planning import Decision, simulate
+from flowmind.build.induction.search import Induced
+from flowmind.build.verification.trials import Best, Work, with_conditions
+from flowmind.protocols import ChatRequest, Message, Reply
+from flowmind.trace.events import Turn
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Assign, Condition, Edge, End, Evidence, ToolNode, Var, Workflow
+from flowmind.workflow.expressions import ExpressionError, evaluate
+from flowmind.workflow.expressions import names as names_in
+from tools_registry.specs.values import CaseError
+
+
+async def ask(work: Work, best: Best) -> Best:
+    """Asks for the conditions that the traces leave open; an answer is taken if it agrees with them."""
+    if best.draft is None:
+        return best
+    draft = best.draft
+    for place, decision in draft.plan.decisions.items():
+        for number, (candidates, _) in enumerate(decision.ways):
+            if len(candidates) == 1 or (candidates and candidates[1].cost - candidates[0].cost > OPEN):
+                continue
+            expr = await _condition_question(work, draft, place, decision, number)
+            if expr is None:
+                continue
+            for option in (expr, negated(expr)):
+                choice = {**work.answers, (place, number): option}
+                changed = await with_conditions(work, draft, choice, "question")
+                if changed is not None and changed.rank <= best.rank:
+                    work.answers = choice
+                    work.mends.append("question")
+                    changed.first = best.first
+                    best = changed
+                    break
+    return best
+
+
+HIDDEN = (ALL, VISITS)
+"""Variables that a question does not list."""
+RECORDS = 3
+"""Visits of each kind that a question shows."""
+REPLY_TOKENS = 120
+OPEN = 1.5
+"""Extra cost up to which a second candidate makes a condition a question."""
+
+
+async def _condition_question(work: Work, draft: Induced, place: Key, decision: Decision, number: int) -> str | None:
+    """Asks a model for one condition; None if the answer cannot be used."""
+    text, names = _asked(draft, place, decision, number)
+    reply = await reply_to(work, "ask_condition", f"Task:\n{work.task.query.strip()}\n\n{text}", ("expr",))
+    expr = str(reply["expr"]) if reply is not None else ""
+    try:
+        return expr if expr and set(names_in(expr)) <= set(names) else None
+    except ExpressionError:
+        return None
+
+
+async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
+    """Asks a model one question.
+
+    Args:
+        work: The task. The reply is added to its turns, with how it was read.
+        prompt: The name of the conversation that precedes the question.
+        text: The question.
+        keys: The keys of the reply's object.
+
+    Returns:
+        The object; None if the reply has none, if no model may be asked, if a limit of the case is reached, or if the
+        endpoint failed, which ends all asking (`work.failure`).
+    """
+    if work.model is None or not work.may_ask:
+        return None
+    request = ChatRequest(
+        messages=(*prompts.conversation(prompt), Message(role="user", content=text)),
+        reply="text",
+        max_tokens=REPLY_TOKENS,
+        temperature=work.settings.temperature,
+        seed=work.settings.seed,
+    )
+    work.asked += 1
+    try:
+        reply = await work.model.complete(request)
+    except ModelFailure as error:
+        work.failure = str(error)
+        return None
+    fields, parse = _read(reply, keys)
+    work.turns.append(
+        Turn(
+            text=reply.text,
+            parse=parse,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=round(reply.seconds or 0.0, 3),
+        )
+    )
+    return fields
+
+
+def _asked(draft: Induced, place: Key, decision: Decision, number: int) -> tuple[str, list[str]]:
+    """The question about a condition, over a few visits of both kinds, and the variables that it lists."""
+    walk = draft.plan.bound.walk
+    way = decision.ways[number][1]
+    before = {earlier for _, earlier in decision.ways[:number]}
+    visits = [
+        (row, target)
+        for row, target in zip(draft.scope(place), map(walk.target, decision.samples), strict=True)
+        if target not in before
+    ]
+    sides = [[visit for visit in visits if (visit[1] == way) is wanted] for wanted in (True, False)]
+    shown = [visit for side in sides for visit in side[:RECORDS]]
+    rows = [row for row, _ in shown]
+    lines = listed(rows)
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    count = len(sides[0][:RECORDS])
+    yes, no = (", ".join(map(str, numbers)) for numbers in (range(1, count + 1), range(count + 1, len(shown) + 1)))
+    other = tell(sides[1][0][1] if sides[1] else decision.last)
+    step = f"The step: {tell(way)} in record {yes}; record {no} goes on with {other}."
+    asked = f"Under which condition does {tell(way)} follow?"
+    return "\n".join(["Variables and their values in the records:", *lines, step, asked]), names
+
+
+def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None = None) -> list[str]:
+    """The variables with their values in some rows, a line for each.
+
+    Args:
+        rows: Variables and their values.
+        results: The tools that some of them are results of.
+    """
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    tools = {name: f" (result of {tool})" for name, tool in (results or {}).items()}
+    return [
+        f"- {name}{tools.get(name, '')}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}"
+        for name in names
+    ]
+
+
+def _read(reply: Reply, keys: tuple[str, ...]) -> tuple[dict[str, Any] | None, Literal["clean", "recovered", "failed"]]:
+    """The object of a reply, and how it was read; None if the reply has none or was cut off."""
+    if reply.finish != "stop":
+        return None, "failed"
+    try:
+        fields = read_object(reply.text, *keys)
+    except Unreadable:
+        return None, "failed"
+    try:
+        return fields, "clean" if isinstance(parse_json(reply.text), dict) else "recovered"
+    except ValueError:
+        return fields, "recovered"
+
+
+def _short(value: Any) -> str:
+    text = dump_json(value)
+    return text if len(text) <= 160 else f"{text[:160]}…"
+
+
+READ = "no trace goes this way: a model read it in the task"
+
+
+async def ask_arms(work: Work, best: Best) -> Best:
+    """Asks, for each call whose result nothing reads, when it decides and what the answer is then.
+
+    No example can show that an answer is right. It is taken if its condition reads that result and holds at none of
+    the traces' visits, if what it gives there has the form of the examples' answers, and if no more examples fail.
+    """
+    if best.draft is None or best.emitter is None:
+        return best
+    current = await _whole(work, best) if best.draft.plan.left_out else best
+    for node in _unread(work, current):
+        assert current.emitter is not None
+        rows = _visits(current.emitter, node)
+        reply = await _arm_question(work, node, rows)
+        if reply is None or not _fits(work, node, rows, *reply):
+            continue
+        changed = _with_arm(current.workflow, node, *reply)
+        if changed is None or check(changed, work.environment.specs):
+            continue
+        failures = await work.failures(changed)
+        if len(failures) <= len(best.failures):
+            work.mends.append("question")
+            current = replace(current, workflow=changed, failures=failures, read=(*current.read, node.id))
+            best = current
+    return best
+
+
+async def _whole(work: Work, best: Best) -> Best:
+    """The likeliest draft that leaves out no call and solves as many examples; else the best workflow so far."""
+    for draft in await work.drafts(best.loops or None):
+        if draft.sound and not draft.plan.left_out:
+            failures = await work.failures(draft.workflow)
+            if len(failures) <= len(best.failures):
+                return replace(best, workflow=draft.workflow, failures=failures, draft=draft, emitter=draft.emitter)
+    return best
+
+
+def _unread(work: Work, best: Best) -> list[ToolNode]:
+    """The calls whose results nothing reads."""
+    assert best.emitter is not None
+    workflow = best.workflow
+    asked = list(questions(best.emitter, workflow, work.writing(workflow)))
+    nodes = [workflow.by_id.get(question.node) for question in asked if question.kind == "arm"]
+    return [node for node in nodes if isinstance(node, ToolNode)]
+
+
+def _visits(emitter: Emitter, node: ToolNode) -> list[Mapping[str, Any]]:
+    """The variables after each visit of a node."""
+    _, after = simulate(emitter.plan)
+    return [after[sample.run][sample.event] for sample in emitter.plan.bound.walk.visits[emitter.where[node.id]]]
+
+
+async def _arm_question(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """The condition and the answer, as expressions; None if the model names no such case."""
+    lines = listed(rows[:RECORDS], {node.output: node.tool})
+    answers = [dump_json(example.output) for example in work.task.examples[:RECORDS]]
+    text = [
+        f"Task:\n{work.task.query.strip()}",
+        "",
+        "Variables and their values in the records:",
+        *lines,
+        f"The answers: {' | '.join(answers)}",
+        f"Nothing reads the result of {node.output}. In which case does it decide, and what is the answer then?",
+    ]
+    reply = await reply_to(work, "ask_arm", "\n".join(text), ("expr", "answer"))
+    if reply is None or not all(isinstance(expr, str) and expr.strip() for expr in reply.values()):
+        return None
+    return reply["expr"], reply["answer"]
+
+
+def _fits(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]], expr: str, answer: str) -> bool:
+    """Whether the condition reads the result and holds at no visit, and the answer has the form of the examples'."""
+    names = {name for name in rows[0] if not name.startswith(HIDDEN) and all(name in row for row in rows)}
+    forms = [_form(example.output) for example in work.task.examples]
+    try:
+        if node.output not in names_in(expr) or not {*names_in(expr), *names_in(answer)} <= names:
+            return False
+        if any(evaluate(expr, row) is not False for row in rows):
+            return False
+        return all(_form(evaluate(answer, row)) in forms for row in rows)
+    except (ExpressionError, CaseError):
+        return False
+
+
+def _form(value: Any) -> tuple[Any, ...]:
+    """The form of an answer: the keys of an object, or the type of another value."""
+    if isinstance(value, dict):
+        return "object", *sorted(cast(dict[str, Any], value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ("number",)
+    return (type(value).__name__,)
+
+
+def _with_arm(workflow: Workflow, node: ToolNode, expr: str, answer: str) -> Workflow | None:
+    """The workflow with a condition right behind a node that leads to an end of its own."""
+    ways = [edge for edge in workflow.edges if edge.source == node.id]
+    if len(ways) != 1:
+        return None
+    taken = {*workflow.by_id, *(step.output for step in workflow.nodes if isinstance(step, ToolNode | Assign))}
+    asks, made, end = (_free(name, taken) for name in (f"if_{node.id}", "read_answer", "end_read"))
+    nodes = (
+        Condition(id=asks, expr=expr),
+        Assign(id=f"set_{made}", expr=answer, output=made),
+        End(id=end, output=Var(var=made)),
+    )
+    edges = (
+        Edge.model_validate({"from": node.id, "to": asks}),
+        Edge.model_validate({"from": asks, "to": f"set_{made}", "when": True}),
+        Edge.model_validate({"from": asks, "to": ways[0].target, "when": False, "bound": ways[0].bound}),
+        Edge.model_validate({"from": f"set_{made}", "to": end}),
+    )
+    evidence = Evidence(node=asks, field="expr", guess=READ), Evidence(node=end, field="output", guess=READ)
+    others = [edge for edge in workflow.edges if edge is not ways[0]]
+    return workflow.model_copy(
+        update={
+            "nodes": (*workflow.nodes, *nodes),
+            "edges": (*others, *edges),
+            "evidence": (*workflow.evidence, *evidence),
+        }
+    )
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken or f"set_{free}" in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+EDIT_TURNS = 8
+_ASKED = "Build the workflow."
+
+
+async def edit(work: Work, best: Best) -> Best:
+    """Lets an agent change the graph to solve the counter-examples. A change that solves no more of them is dropped."""
+    draft = work.draft(work.traces)
+    draft.begin(best.workflow)
+    right = [trace for place, trace in enumerate(work.traces) if work.right(place)]
+    brief = summarize_brief(work.task, right[:2], work.environment.specs)
+    lines = [
+        brief.task.removesuffix(_ASKED).rstrip(),
+        "",
+        "This workflow was derived from the traces:",
+        draft.state(),
+        "",
+        *(failure.tell() for failure in best.failures[:2]),
+        "Change the graph so that these come out right, with as few calls as you can, then finish.",
+    ]
+    budget = work.left(Budget(turns=EDIT_TURNS))
+    assert work.model is not None, "an edit needs a model"
+    agent = make_agent("r", work.model, budget, work.settings, 0)
+    work.edits.append(await agent.execute(brief.model_copy(update={"task": "\n".join(lines)}), draft))
+    edited = draft.workflow
+    if edited is None or check(edited, work.environment.specs):
+        return best
+    failures = await work.failures(edited)
+    if len(failures) >= len(best.failures):
+        return best
+    work.mends.append("edit")
+    return Best(edited, failures, first=best.first)

@@ -1,0 +1,425 @@
+"""Trials: candidate workflows are run on the examples, and the best one is chosen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from flowmind.agents.turns import Budget
+from flowmind.base.errors import ModelFailure
+from flowmind.base.files import dump_json
+from flowmind.build.draft import DraftEnvironment
+from flowmind.build.executions import Execution, Executions, budget_left, within_limits
+from flowmind.build.induction.conditions import negated
+from flowmind.build.induction.control_flow import Key, Run, run_of
+from flowmind.build.induction.emission import Emitter
+from flowmind.build.induction.search import Induced, Inducer, Loops, Request, drafts_in_thread
+from flowmind.build.induction.wording import NAMED, Reading, read
+from flowmind.build.settings import Settings, rounds_of
+from flowmind.evaluation.executions import is_complete
+from flowmind.protocols import ChatModel
+from flowmind.run.running import Ran, arun, needs_waiting, run_many
+from flowmind.trace.events import Trace, Turn
+from flowmind.trace.origins import has_holes, with_origins
+from flowmind.trace.recorded import Recorded
+from flowmind.trace.task import Task
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Literal_, ToolNode, Workflow, variables
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Record, ToolError
+
+LONGER = 20
+"""Steps that a workflow or a probe may take for each step of the longest trace. One that takes more may never end."""
+
+
+class CounterExample(Record):
+    """An example that a workflow does not solve."""
+
+    example: int
+    """From 0."""
+    input: dict[str, Any]
+    expected: Any
+    actual: Any = None
+    error: str = ""
+    node: str = ""
+    """The first node at which the run differs from the trace of that example; empty if there is no such trace."""
+
+    def tell(self) -> str:
+        """The counter-example as text."""
+        got = f"failed: {self.error}" if self.error else f"gave {dump_json(self.actual)}"
+        place = f" It parts from the trace at node {self.node}." if self.node else ""
+        return f"On {dump_json(self.input)} the workflow {got}; right is {dump_json(self.expected)}.{place}"
+
+
+@dataclass
+class Work:
+    """The state of building one workflow: the traces, the examples, and what was asked and tried."""
+
+    task: Task
+    environment: Environment
+    settings: Settings = field(default_factory=Settings)
+    model: ChatModel | None = None
+    """Answers questions, builds and edits; None if no model may be asked."""
+    executions: Executions | None = None
+    """Makes more traces; None if only the given traces may be used."""
+    reading: Reading = field(default_factory=Reading)
+    inducer: Inducer = drafts_in_thread
+    traces: list[Trace] = field(default_factory=list[Trace])
+    worked: list[int] = field(default_factory=list[int])
+    """The example that each trace worked on; -1 for a probe."""
+    informed: set[int] = field(default_factory=set[int])
+    """Indexes of traces whose execution was shown the right answer."""
+    spare: set[int] = field(default_factory=set[int])
+    """Indexes of traces of probes on which workflows are tried, but from which none is derived."""
+    failed: set[int] = field(default_factory=set[int])
+    """Indexes of traces of probes without an answer. They count towards the cost."""
+    turns: list[Turn] = field(default_factory=list[Turn])
+    """The replies to questions."""
+    edits: list[Trace] = field(default_factory=list[Trace])
+    """Traces of an agent that built or changed the graph."""
+    mends: list[str] = field(default_factory=list[str])
+    asked: int = 0
+    failure: str | None = None
+    """The failure of the model's endpoint, if there was one. The model is not asked again."""
+    built_from: int = 0
+    """The number of traces that the last workflow was derived from."""
+    refused: tuple[str, ...] = ()
+    """Why no draft is sound: the values that writing tools would be given by a guess."""
+    answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
+
+    @property
+    def trusted(self) -> bool:
+        """Whether executions are right and cost nothing."""
+        return self.executions is not None and self.executions.trusted
+
+    async def execute(self, example: int, before: Trace | None = None) -> None:
+        """Executes an example.
+
+        Args:
+            example: Its number.
+            before: An earlier execution that was wrong: the agent is shown it, with the right answer.
+        """
+        assert self.executions is not None
+        before = None if self.trusted else before
+        if before is not None:
+            self.informed.add(len(self.traces))
+        inputs = self.task.examples[example].input
+        execution = Execution(inputs, len(self.traces), example, before, self.spent)
+        self.traces.append(await self.executions.execute(execution))
+        self.worked.append(example)
+
+    async def probe(self, inputs: dict[str, Any]) -> bool:
+        """Executes an input that is no example. It has no reference answer. False if the execution has no answer."""
+        assert self.executions is not None
+        execution = Execution(inputs, len(self.traces), None, None, self.spent, self.budget)
+        trace = await self.executions.execute(execution)
+        done = self.completed(trace)
+        if done or trace.turns:
+            (self.spare if done else self.failed).add(len(self.traces))
+            self.traces.append(trace)
+            self.worked.append(-1)
+        return done
+
+    def completed(self, trace: Trace) -> bool:
+        """Whether an execution has an answer. An agent's execution must also have called a tool."""
+        return is_complete(trace) or (self.trusted and trace.ok)
+
+    @property
+    def budget(self) -> int:
+        """The steps that a run may take. A workflow has a few nodes for each call."""
+        longest = max((len(trace.calls) for trace in self.traces), default=0)
+        return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
+
+    @property
+    def spent(self) -> list[Turn]:
+        """The model's replies so far, in executions, edits and answers to questions."""
+        return [turn for trace in (*self.traces, *self.edits) for turn in trace.turns] + self.turns
+
+    def left(self, budget: Budget) -> Budget:
+        """A budget within what is left of the case's limits."""
+        return budget_left(budget, self.settings, self.spent)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a model may be asked: there is one, and the case's limits are not reached."""
+        return self.model is not None and self.failure is None and within_limits(self.settings, self.spent)
+
+    @property
+    def may_execute(self) -> bool:
+        """Whether one more execution may be made."""
+        return self.executions is not None and self.executions.allows(self.spent)
+
+    def right(self, place: int) -> bool:
+        """Whether a trace has the example's answer. A probe has no reference answer, so that any answer counts.
+
+        An execution that was shown the answer must compute it by tools.
+        """
+        trace, example = self.traces[place], self.worked[place]
+        if example < 0:
+            return place not in self.failed
+        if not trace.executed or not json_equal(trace.answer, self.task.examples[example].output):
+            return False
+        if place not in self.informed:
+            return True
+        origin = with_origins([trace], self.task.query)[0].origin
+        return origin is not None and not has_holes(origin)
+
+    def counts(self, place: int) -> bool:
+        """Whether a trace is evidence about its example. One that only repeats an answer that it was shown is not."""
+        return place not in self.informed or self.right(place)
+
+    def runs(self) -> list[Run]:
+        """The runs to derive a workflow from: the right traces, one for each input.
+
+        Without a right trace, the last one with calls is used with the example's answer: its calls may be right.
+        """
+        by_inputs: dict[str, Run] = {}
+        for place, trace in enumerate(self.traces):
+            if self.right(place) and place not in self.spare:
+                by_inputs.setdefault(dump_json(trace.inputs), run_of(trace, place))
+        if not by_inputs:
+            for place in reversed(range(len(self.traces))):
+                trace, example = self.traces[place], self.worked[place]
+                run = run_of(trace, place)
+                if run.calls and example >= 0:
+                    return [replace(run, answer=self.task.examples[example].output)]
+        return list(by_inputs.values())
+
+    async def drafts(self, among: Collection[Loops] | None = None) -> list[Induced]:
+        """The likeliest workflows that `runs` may come from; `among` as for `search.plans`."""
+        specs = dict(self.environment.specs)
+        return await self.inducer(Request(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
+
+    async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
+        """Runs a sound workflow. Tools that change something answer with what the traces recorded."""
+        return [run.trace if isinstance(run, Ran) else run for run in await self.ran(workflow, cases)]
+
+    async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
+        """As `run_on`, with traces that are made on demand, for callers that need only answers and errors."""
+        environment = self.environment
+        if writing := self.writing(workflow):
+            environment = Recorded(self.environment.specs, self.traces, writing)
+        if needs_waiting(workflow, environment):
+            return [await self._awaited(workflow, case, environment) for case in cases]
+        return await asyncio.to_thread(run_many, workflow, cases, environment, self.budget)
+
+    async def _awaited(self, workflow: Workflow, case: dict[str, Any], environment: Environment) -> Trace:
+        try:
+            return await arun(workflow, case, environment, self.model, self.budget)
+        except ModelFailure as failure:
+            self.failure = str(failure)
+            return Trace(inputs=case, stop="error", error=ToolError(type="model_error", message=str(failure)))
+
+    def writing(self, workflow: Workflow) -> set[str]:
+        """The tools of a workflow that change something."""
+        return {name for name in workflow.tool_names if self.environment.specs[name].effect == "write"}
+
+    def draft(self, traces: Sequence[Trace]) -> DraftEnvironment:
+        """An empty draft; the inputs of these traces are recognized in arguments."""
+        cases = [trace.inputs for trace in traces]
+        return DraftEnvironment(self.environment.specs, self.task.inputs, self.task.id, cases, self.task.query)
+
+    def workflow_turns(self) -> list[Turn]:
+        """All replies of the summarizer."""
+        return [*self.turns, *(turn for trace in self.edits for turn in trace.turns)]
+
+    async def failures(self, workflow: Workflow) -> list[CounterExample]:
+        """The examples that a sound workflow does not solve."""
+        traces = await self.run_on(workflow, [example.input for example in self.task.examples])
+        failures: list[CounterExample] = []
+        for number, (trace, example) in enumerate(zip(traces, self.task.examples, strict=True)):
+            if trace.error is None and json_equal(trace.answer, example.output):
+                continue
+            error = f"{trace.error.type}: {trace.error.message}" if trace.error else ""
+            failures.append(
+                CounterExample(
+                    example=number,
+                    input=example.input,
+                    expected=example.output,
+                    actual=trace.answer,
+                    error=error,
+                    node=self._parting(trace, number),
+                )
+            )
+        return failures
+
+    async def missed(self, workflow: Workflow) -> list[int]:
+        """The indexes of the probes whose answers a sound workflow does not give."""
+        places = [place for place, example in enumerate(self.worked) if example < 0 and self.right(place)]
+        runs = await self.ran(workflow, [self.traces[place].inputs for place in places])
+        return [
+            place
+            for place, run in zip(places, runs, strict=True)
+            if run.error is not None or not json_equal(run.answer, self.traces[place].answer)
+        ]
+
+    def _parting(self, run: Trace, example: int) -> str:
+        """The first node whose call differs from the call at its place in the example's right trace."""
+        own = next(
+            (self.traces[place] for place, number in enumerate(self.worked) if number == example and self.right(place)),
+            None,
+        )
+        if own is None:
+            return ""
+        calls = [step.call for step in own.calls if step.observation.ok]
+        for place, step in enumerate(run.calls):
+            if place >= len(calls) or calls[place] != step.call:
+                return step.node or ""
+        return "end" if len(calls) == len(run.calls) else ""
+
+
+MENDED = 4
+"""Drafts whose conditions are varied."""
+VARIED = 5
+"""Other candidates of a condition that are tried."""
+SOLVED = (0, 0)
+"""The rank of a workflow that solves everything it is tried on."""
+
+
+@dataclass
+class Best:
+    """The workflow that solves the most examples so far."""
+
+    workflow: Workflow
+    failures: list[CounterExample]
+    draft: Induced | None = None
+    """Its draft; None if an agent built or changed it."""
+    emitter: Emitter | None = None
+    mend: str = ""
+    first: int = 0
+    """Examples that the likeliest draft solved."""
+    missed: list[int] = field(default_factory=list[int])
+    """The indexes of the probes whose answers it does not give."""
+    loops: Sequence[Loops] = ()
+    """Of the likeliest drafts."""
+    read: tuple[str, ...] = ()
+    """The calls behind which a branch was added that a model read in the task and no trace took."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The lower, the better. Examples count first, because their answers are known to be right."""
+        return len(self.failures), len(self.missed)
+
+
+LIKELY = 3
+"""Drafts of the derivation before whose loops are looked at first."""
+
+
+async def choose(work: Work, before: Best | None = None) -> Best | None:
+    """The draft that solves the most examples, also with other candidates for its conditions.
+
+    Args:
+        work: The task and its traces.
+        before: The workflow derived from fewer traces. Layouts with its loops are searched first, and the others only
+            if that gives no better workflow.
+    """
+    if before is not None and before.loops:
+        better = await _chosen(work, before.loops)
+        if better is not None and better.rank < before.rank:
+            return better
+    return await _chosen(work, None)
+
+
+async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
+    work.built_from = len(work.runs())
+    if not work.built_from:
+        return None
+    drafts = await work.drafts(among)
+    likely = tuple(dict.fromkeys(draft.plan.loops for draft in drafts[:LIKELY]))
+    sound = [draft for draft in drafts if draft.sound]
+    work.refused = () if sound else next((draft.guesses for draft in drafts if draft.guesses), ())
+    best: Best | None = None
+    first: int | None = None
+    for draft in sound:
+        failures = await work.failures(draft.workflow)
+        first = len(work.task.examples) - len(failures) if first is None else first
+        missed = await work.missed(draft.workflow)
+        candidate = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
+        if best is None or candidate.rank < best.rank:
+            best = candidate
+        if best.rank == SOLVED:
+            return best
+    for draft in sound[:MENDED] if rounds_of(work.settings) else ():
+        candidate = await _vary(work, draft)
+        if candidate is not None and (best is None or candidate.rank < best.rank):
+            candidate.first, candidate.loops = first or 0, likely
+            best = candidate
+            if best.rank == SOLVED:
+                break
+    if best is not None and best.mend:
+        work.mends.append(best.mend)
+    return best
+
+
+async def _vary(work: Work, draft: Induced) -> Best | None:
+    """The draft with one condition changed: to its negation, or to another candidate."""
+    best: Best | None = None
+    for place, decision in draft.plan.decisions.items():
+        for number, (candidates, _) in enumerate(decision.ways):
+            options = [(negated(candidates[0].expr), "negation")] if candidates else []
+            options += [(candidate.expr, "candidate") for candidate in candidates[1 : 1 + VARIED]]
+            for expr, mend in options:
+                changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
+                if changed is not None and (best is None or changed.rank < best.rank):
+                    best = changed
+                    if best.rank == SOLVED:
+                        return best
+    return best
+
+
+async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, int], str], mend: str) -> Best | None:
+    """The draft with other conditions; None if it is not sound then."""
+    emitter = Emitter(draft.plan, work.task.inputs, work.task.id, choice)
+    workflow = emitter.write()
+    if check(workflow, work.environment.specs):
+        return None
+    failures, missed = await work.failures(workflow), await work.missed(workflow)
+    return Best(workflow, failures, draft, emitter, mend, missed=missed)
+
+
+def leaks(workflow: Workflow, task: Task) -> tuple[str, ...]:
+    """The constants of a workflow that equal a whole input of an example and that the task does not name.
+
+    Truth values and the numbers 0, 1 and 2 are too common to tell.
+    """
+    reading = read(task.query)
+    values = [value for example in task.examples for value in example.input.values()]
+    lines: list[str] = []
+    for node in workflow.nodes:
+        for name, binding in node.args.items() if isinstance(node, ToolNode) else ():
+            constant: Any = binding.value if isinstance(binding, Literal_) else None
+            if constant is None or isinstance(constant, bool) or constant in (0, 1, 2):
+                continue
+            named = not isinstance(constant, list | dict) and reading.said(constant) >= NAMED
+            if not named and any(json_equal(constant, value) for value in values):
+                lines.append(f"{node.id}.{name}: {dump_json(constant)}")
+    return tuple(lines)
+
+
+async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The inputs that never change the output, and those of them that the workflow reads all the same.
+
+    Each input is replaced by that of another example.
+    """
+    if work.writing(workflow):  # other inputs would change something
+        return (), ()
+    idle: list[str] = []
+    examples = [example.input for example in work.task.examples]
+    for name in work.task.inputs.get("properties", {}):
+        having = [case for case in examples if name in case]
+        pairs = [
+            (case, {**case, name: other[name]})
+            for case, other in product(having, repeat=2)
+            if not json_equal(case[name], other[name])
+        ]
+        if not pairs:
+            continue
+        cases = [case for pair in pairs for case in pair]
+        answers = [dump_json(run.answer) if run.error is None else "error" for run in await work.ran(workflow, cases)]
+        if answers[::2] == answers[1::2]:
+            idle.append(name)
+    return tuple(idle), tuple(name for name in idle if name in variables(workflow))
