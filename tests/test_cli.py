@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import tiny_benchmark
 
 from flowbench_synth import cli as builder
 from flowmind.build.settings import MODES
@@ -505,10 +506,11 @@ def test_a_workflow_that_asks_a_model_needs_one(tmp_path: Path) -> None:
 
 def test_an_unreachable_model_ends_an_experiment_before_it_begins(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    words = ("exp", "--model", "qwen3-8b", "--bench", tmp_path / "none", "--out", tmp_path / "run")
+    bench = tiny_benchmark(tmp_path / "bench")
+    words = ("exp", "--model", "qwen3-8b", "--bench", bench, "--out", tmp_path / "run")
     told = refused(flowmind(*words, env={"OPENAI_BASE_URL": url}))
     assert url in told and "vllm serve Qwen/Qwen3-8B" in told
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [bench]
 
 
 def test_a_missing_benchmark_is_one_line(tmp_path: Path) -> None:

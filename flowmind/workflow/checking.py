@@ -429,7 +429,7 @@ def _dataflow(workflow: Workflow, shape: Flow) -> Iterator[Problem]:
             message = f"variable {name!r} is not set on every path to this node; in scope: {known}"
             yield Problem(code="undefined_variable", where=node.id, message=message)
         if isinstance(node, Map):
-            yield from _map_scope(node, defined[node.id])
+            yield from _map_scope(node, scope)
 
 
 def _map_scope(node: Map, scope: Scope) -> Iterator[Problem]:
