@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from flowmind.formats.openai_messages import tool_identifier
+from flowmind.formats.tool_schema import tool_identifier
 from flowmind.trace.events import Called, StopReason, Trace
 from tools_registry.specs.spec import Effect, Observation, ToolCall, ToolSpec
 

@@ -22,11 +22,12 @@ from flowmind.api.runnable import RunnableWorkflow
 from flowmind.api.tasks import Shown, make_task
 from flowmind.api.tools import Tool, environment_of
 from flowmind.base.errors import InputError, InvalidWorkflow
-from flowmind.base.files import dump_json, validate, write_text
+from flowmind.base.files import dump_json, write_text
 from flowmind.base.waiting import wait_for
 from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
-from flowmind.formats.openai_messages import read_traces, specs_of_openai_tools, specs_of_traces, trace_of_messages
+from flowmind.formats.openai_messages import read_trace, read_traces
+from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
@@ -225,23 +226,14 @@ def _traces(given: Sequence[Given]) -> list[Trace]:
     made: list[Trace] = []
     for number, one in enumerate(given, 1):
         try:
-            made.append(_trace(one))
+            made.append(
+                one if isinstance(one, Trace) else read_trace(dict(one) if isinstance(one, Mapping) else [*one])
+            )
         except (InputError, ValueError) as error:
             raise InputError(f"trace {number}: {error}") from None
     if not made:
         raise InputError("give at least one trace")
     return made
-
-
-def _trace(given: Given) -> Trace:
-    if isinstance(given, Trace):
-        return given
-    if not isinstance(given, Mapping):
-        return trace_of_messages(given)
-    if "messages" not in given:
-        return validate(Trace, dict(given))
-    answer = given.get("answer")
-    return trace_of_messages(given["messages"], given.get("inputs"), ... if answer is None else answer)
 
 
 def _usable(given: Sequence[Trace]) -> tuple[list[int], list[str]]:

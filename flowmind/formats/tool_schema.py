@@ -7,20 +7,30 @@ are lost by design. The name is written in the letters that both allow: `[a-zA-Z
 
 from __future__ import annotations
 
+import keyword
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
 from flowmind.formats.pycode import Code, Names, require_sound, tools_of
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
+from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
-from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
 from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.values import CaseError, clean
 
 MOST_LETTERS = 64
+_LEVELS = 8
+"""The depth to which the schema of observed values goes; deeper values may be anything."""
+_FIELDS = 64
+"""The keys of an observed object with more keys than this are data."""
+BAD_ARGUMENTS = "bad_arguments"
+"""The error of a recorded call whose arguments are not a JSON object."""
 _JSON_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _NO_STRICT = ("default", "examples", "$schema", "$id")
 _BODY = "a tool's schema says what goes in and what comes out, not what happens between"
@@ -180,3 +190,133 @@ def _export(document: dict[str, Any], notes: list[Note], lost: list[Note]) -> Ex
     return Export(
         dump_json(document, indent=2) + "\n", Fidelity(kept=kept, approximated=tuple(notes), lost=tuple(lost))
     )
+
+
+def specs_of_traces(traces: Iterable[Trace]) -> dict[str, ToolSpec]:
+    """The specs of the tools that traces call, as far as the calls show them, by their names in the traces.
+
+    The types of parameters are those of the calls that gave a value (if none did, of all calls that can be read); a
+    parameter is required if all these calls pass it. The type of the result comes from the values. The effect is
+    `write`, because no trace shows that a call changes nothing.
+    """
+    calls: dict[str, list[Called]] = {}
+    for trace in traces:
+        for call in trace.calls:
+            calls.setdefault(call.call.tool, []).append(call)
+    return {name: _observed_spec(name, observed) for name, observed in calls.items()}
+
+
+def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolSpec]:
+    """The specs of tool definitions, by name: those of OpenAI (`tools`, or the older `functions`), of Anthropic
+    (`input_schema`) and of MCP (`inputSchema`). For names see `tool_identifier`.
+
+    The effect is `write`, because definitions do not state it.
+
+    Raises:
+        InputError: With the tool's number, from 1: no function, no name, the name of another tool, or parameters with a
+            schema outside the supported subset.
+    """
+    names: dict[str, str] = {}
+    specs: dict[str, ToolSpec] = {}
+    for number, tool in enumerate(tools, 1):
+        try:
+            spec = _defined_spec(tool, names)
+        except (ValueError, CaseError) as error:
+            raise InputError(f"tool {number}: {error}") from None
+        if spec.name in specs:
+            raise InputError(f"tool {number}: a second tool {names[spec.name]!r}")
+        specs[spec.name] = spec
+    return specs
+
+
+def tool_identifier(name: str) -> str:
+    """A tool's name as an identifier: `calendar.search-events` becomes `calendar_search_events`.
+
+    Every character that an identifier cannot have becomes `_`; a name that starts with a digit gets the prefix `tool_`,
+    a keyword of Python the suffix `_`.
+    """
+    plain = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
+    if keyword.iskeyword(plain):
+        return f"{plain}_"
+    return plain if plain.isidentifier() else f"tool_{plain}"
+
+
+def named_tool(name: str, names: dict[str, str]) -> str:
+    """A tool's name as an identifier.
+
+    Raises:
+        ValueError: If another tool has it.
+    """
+    tool = tool_identifier(name)
+    if (other := names.setdefault(tool, name)) != name:
+        raise ValueError(f"the tools {other!r} and {name!r} would both be called {tool!r}; rename one")
+    return tool
+
+
+def _observed_spec(name: str, calls: Sequence[Called]) -> ToolSpec:
+    good = [call for call in calls if call.observation.ok]
+    readable = [
+        call for call in calls if call.observation.error is None or call.observation.error.type != BAD_ARGUMENTS
+    ]
+    arguments = _schema_of_objects([call.call.args for call in good or readable])
+    parameters: JSONSchema = {"type": "object", **arguments, "additionalProperties": False}
+    returns = _schema_of([call.observation.value for call in good])
+    return ToolSpec(name=name, parameters=parameters, returns=returns, effect="write")
+
+
+def _schema_of(values: Sequence[Any], levels: int = _LEVELS) -> JSONSchema:
+    """A schema that all these values fit."""
+    kinds = list(dict.fromkeys(type_name(value) for value in values))
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    if not kinds or not levels:
+        return {}
+    schema: JSONSchema = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    elements = [part for value in values if isinstance(value, list) for part in cast(list[Any], value)]
+    if elements and (items := _schema_of(elements, levels - 1)):
+        schema["items"] = items
+    objects = [cast(dict[str, Any], value) for value in values if isinstance(value, dict)]
+    if _is_mapping(objects):
+        parts = [part for fields in objects for part in fields.values()]
+        schema["additionalProperties"] = _schema_of(parts, levels - 1)
+    elif any(objects):
+        schema |= _schema_of_objects(objects, levels)
+    return schema
+
+
+def _is_mapping(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the keys of objects are data: there are too many, or no key is in all of several objects."""
+    names = {name for fields in objects for name in fields}
+    shared = len(objects) < 2 or any(all(name in fields for fields in objects) for name in names)
+    return bool(names) and (len(names) > _FIELDS or not shared)
+
+
+def _schema_of_objects(objects: Sequence[Mapping[str, Any]], levels: int = _LEVELS) -> JSONSchema:
+    names = list(dict.fromkeys(name for fields in objects for name in fields))
+    seen = {name: [fields[name] for fields in objects if name in fields] for name in names}
+    return {
+        "properties": {name: _schema_of(values, levels - 1) for name, values in seen.items()},
+        "required": [name for name, values in seen.items() if len(values) == len(objects)],
+    }
+
+
+def _defined_spec(tool: Mapping[str, Any], names: dict[str, str]) -> ToolSpec:
+    fields = cast(dict[str, Any], clean(dict(tool)))
+    kind = fields.get("type", "function")
+    if kind not in ("function", "custom"):
+        raise ValueError(f"the type {kind!r} is not function; calls of hosted tools cannot be read")
+    inner = fields.get(kind, fields)
+    about = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+    name = about.get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError("it has no name")
+    schemas = [about.get(key) for key in ("parameters", "input_schema", "inputSchema")]
+    parameters: Any = next(filter(None, schemas), cast(JSONSchema, {"type": "object", "properties": {}}))
+    if kind == "custom" and "input_schema" not in about:
+        parameters = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    try:
+        check_schema(parameters)
+    except SchemaError as error:
+        raise ValueError(f"the parameters of {name!r}: {error}") from None
+    description = str(about.get("description") or "")
+    return ToolSpec(name=named_tool(name, names), description=description, parameters=parameters, effect="write")
