@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from experiments.naming import variant_of
-from flowmind.api.pipeline import Solution
+from flowmind.api.solving import Solution
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 import tqdm
 
 from experiments.golds import demonstration, read_golds
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers

@@ -21,7 +21,7 @@ from experiments.options import RunOptions
 from experiments.provenance import manifest
 from experiments.tables import group_table, summary_table
 from experiments.together import Count, run_to_end, work_through
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.inducers import Inducers

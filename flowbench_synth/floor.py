@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from flowmind.api.pipeline import solve
+from flowmind.api.solving import solve
 from flowmind.build.settings import Settings
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker

@@ -14,7 +14,8 @@ from flowmind.trace.events import Called, Trace, Turn
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
-from tools_registry.specs.spec import Observation, ToolCall, tool
+from tools_registry.sandbox.functions import tool
+from tools_registry.specs.spec import Observation, ToolCall
 
 
 def add(a: int, b: int = 1) -> int:

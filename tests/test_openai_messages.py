@@ -12,9 +12,10 @@ import pytest
 from flowmind import summarize
 from flowmind.base.errors import InputError
 from flowmind.formats.openai_messages import messages_of_trace, read_trace, read_traces, trace_of_messages
-from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces, tool_identifier
+from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
 from flowmind.trace.events import Called, Planned, Refused, Said, Trace
-from tools_registry.specs.spec import Observation, ToolCall, spec_of
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
 
 Row = dict[str, Any]
 ASKED: Row = {"role": "user", "content": "How warm is it in Oslo and in Rome?"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import MODES, Mode, Settings, mode_of

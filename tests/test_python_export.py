@@ -25,7 +25,7 @@ from flowmind.run.running import arun, run_many
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.nesting import nested
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import tool
+from tools_registry.sandbox.functions import tool
 
 
 def same(value: Any) -> Any:

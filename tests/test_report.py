@@ -39,7 +39,7 @@ from experiments.casebook import marked, pack, unpack
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded, load
 from experiments.report import MOST_BYTES, run_names, write_report
-from flowmind.api.pipeline import Solution
+from flowmind.api.solving import Solution
 from flowmind.base.errors import InputError
 from flowmind.evaluation.record import CaseRecord, Derivation, ParseCounts, Score, StageUsage, TaskFacts
 from flowmind.trace.events import Called, Origin, Planned, Trace, Turn

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flowmind.agents.replies import read_action, read_plan
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.build.executions import execute_brief
 from flowmind.build.settings import MODES, Mode, Settings
 from flowmind.llm.search.model import SearchModel

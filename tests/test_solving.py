@@ -29,9 +29,9 @@ from flowmind import (
     ToolSource,
     tool,
 )
-from flowmind.api.tasks import infer_inputs
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action, plan
 from flowmind.trace.events import Called
+from flowmind.trace.task import infer_inputs
 
 
 def total(numbers: list[float]) -> float:
@@ -343,8 +343,8 @@ SOURCE = ToolSource.parse("def f(n: int) -> int:\n    return n\n")
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        ([], "give functions"),
-        ([total, SOURCE], "not both"),
+        ([], "give at least one function"),
+        ([total, SOURCE], "give one kind only"),
         ([starred], "'starred'.*'numbers' must be passed by its name"),
         ([untyped], "'untyped'"),
         ([total, with_tax, other_total()], "'total'"),

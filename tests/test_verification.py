@@ -16,7 +16,7 @@ from tiny import FIRST_TEST, Row, called, records
 
 from experiments import runner
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.executions import AgentExecutions, Demonstrate
@@ -35,7 +35,7 @@ from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import tool
+from tools_registry.sandbox.functions import tool
 
 # Held-out tests
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from flowmind.api.tools import require_distinct
+from flowmind.api.runnable import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines, write_text
 from flowmind.cli.options import SandboxKind

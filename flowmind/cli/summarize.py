@@ -59,7 +59,7 @@ def _summarize(options: argparse.Namespace) -> Summarized:
     from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
 
-    task = read_model(options.task, TaskFile) if options.task else TaskFile(id="workflow", query="", examples=())
+    task = read_model(options.task, TaskFile) if options.task else TaskFile(query="", examples=())
     query = task.query if options.query is None else str(options.query)
     if query.startswith("@"):
         query = read_text(Path(query[1:]))
@@ -71,7 +71,7 @@ def _summarize(options: argparse.Namespace) -> Summarized:
         model = options.model and model_named(options.model, sandboxes.thinking(sources), options.base_url)
         result = summarize(
             options.traces, definitions, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
-            model=model, sandbox=sandboxes.of(sources) if sources else None,
+            model=model, environment=sandboxes.of(sources) if sources else None,
         )  # fmt: skip
         sandboxes.print_differences()
     return result

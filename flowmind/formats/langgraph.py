@@ -53,7 +53,8 @@ from flowmind.workflow.document import (
     Workflow,
 )
 from flowmind.workflow.graph import Flow, analyse, loop_nodes
-from tools_registry.specs.spec import ToolSpec, spec_of
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import ToolSpec
 
 STEPS = 100_000
 """Steps that a graph may take: its recursion limit, as many as a run has in its budget."""

@@ -21,10 +21,10 @@ from pydantic import RootModel
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
-from flowmind.formats.tool_schema import BAD_ARGUMENTS, named_tool, tool_identifier
+from flowmind.formats.tool_schema import BAD_ARGUMENTS, named_tool
 from flowmind.trace.events import Called, Planned, Refused, Said, Trace
 from tools_registry.specs.schema import type_name
-from tools_registry.specs.spec import Observation, ToolCall
+from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
 from tools_registry.specs.values import CaseError, clean
 
 _LINES = (".jsonl", ".ndjson")

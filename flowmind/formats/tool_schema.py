@@ -7,7 +7,6 @@ are lost by design. The name is written in the letters that both allow: `[a-zA-Z
 
 from __future__ import annotations
 
-import keyword
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
 from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec, tool_identifier
 from tools_registry.specs.values import CaseError, clean
 
 MOST_LETTERS = 64
@@ -227,18 +226,6 @@ def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolS
             raise InputError(f"tool {number}: a second tool {names[spec.name]!r}")
         specs[spec.name] = spec
     return specs
-
-
-def tool_identifier(name: str) -> str:
-    """A tool's name as an identifier: `calendar.search-events` becomes `calendar_search_events`.
-
-    Every character that an identifier cannot have becomes `_`; a name that starts with a digit gets the prefix `tool_`,
-    a keyword of Python the suffix `_`.
-    """
-    plain = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
-    if keyword.iskeyword(plain):
-        return f"{plain}_"
-    return plain if plain.isidentifier() else f"tool_{plain}"
 
 
 def named_tool(name: str, names: dict[str, str]) -> str:

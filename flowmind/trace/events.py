@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 
 StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "context", "model_error"]
-"""Why a trace ends: `finish` is success, `error` ends a workflow, the others are the budgets and failures of an agent."""
+"""Why a trace ends: `finish` is success, `error` ends a workflow, the others are budgets and failures of an agent."""
 
 
 _REPR_CALLS = 6
@@ -149,8 +149,8 @@ class Turn(Record):
 
     text: str
     parse: Literal["clean", "recovered", "reprompted", "failed"]
-    """`clean`: strict JSON; `recovered`: found in other text or repaired; `reprompted`: unusable, and the model was asked
-    again; `failed`: unusable, and no attempt was left."""
+    """`clean`: strict JSON; `recovered`: found in other text or repaired; `reprompted`: unusable, and the model was
+    asked again; `failed`: unusable, and no attempt was left."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float = 0.0

@@ -12,8 +12,7 @@ from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.workers import Limits, WorkerFailure, WorkerPool
 from tools_registry.specs.schema import type_of
-from tools_registry.specs.sources import ToolSource
-from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.spec import Observation, ToolCall, ToolSource, ToolSpec
 from tools_registry.specs.values import CaseError, clean
 
 __all__ = ["Limits", "LocalSandbox", "WorkerPool"]
