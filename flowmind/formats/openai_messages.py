@@ -4,7 +4,7 @@ Four forms are read, also mixed in one conversation: messages of chat completion
 older form (`function_call`, role `function`), items of the Responses API (`function_call`, `function_call_output`), and
 messages of Anthropic (content blocks `tool_use`, `tool_result`, `thinking`).
 
-A tool's name must be an identifier here, so other names are changed: see `tool_schema.tool_identifier`. Two tools whose
+A tool's name must be an identifier here, so other names are changed: see `tool_identifier`. Two tools whose
 names become equal are an error.
 """
 
@@ -21,7 +21,6 @@ from pydantic import RootModel
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
-from flowmind.formats.tool_schema import BAD_ARGUMENTS, named_tool
 from flowmind.trace.events import Called, Planned, Refused, Said, Trace
 from tools_registry.specs.schema import type_name
 from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
@@ -34,6 +33,8 @@ _FAILED = re.compile(
     r"Error\b(?!-)|(?i:error)\s*:|[A-Z]\w*(?:Error|Exception):|An error occurred\b|Traceback \(most recent call last\)"
 )
 """The start of a result that reports an error, as common agent libraries and Python's exceptions write it."""
+BAD_ARGUMENTS = "bad_arguments"
+"""The error of a recorded call whose arguments are not a JSON object."""
 _UNREAD_NOTE = "the arguments are not a JSON object: "
 
 
@@ -413,6 +414,18 @@ def _trace(
         )
     except CaseError as error:
         raise InputError(f"the inputs and the answer of a conversation: {error}") from None
+
+
+def named_tool(name: str, names: dict[str, str]) -> str:
+    """A tool's name as an identifier.
+
+    Raises:
+        ValueError: If another tool has it.
+    """
+    tool = tool_identifier(name)
+    if (other := names.setdefault(tool, name)) != name:
+        raise ValueError(f"the tools {other!r} and {name!r} would both be called {tool!r}; rename one")
+    return tool
 
 
 def _id(id: Any) -> str:

@@ -1,8 +1,8 @@
-"""Workflows as tools that a model can call: a function of the OpenAI API, a tool of the Model Context Protocol.
+"""Tool definitions: writes workflows as tools of the OpenAI API and of MCP, and reads the specs of tools.
 
-Both say what goes in and what the workflow is for; what it does is not part of a tool's schema, so nodes and edges
-are lost by design. The name is written in the letters that both allow: `[a-zA-Z0-9_-]`, at most 64. (MCP, revision
-2026-07-28, section "Tool Names", asks for at most 128 and has the dot as well; models behind MCP hosts do not.)
+A tool definition has a description and the schemas of inputs and result. It has no nodes and edges, so these are lost.
+Names have at most 64 characters of `[a-zA-Z0-9_-]`, which both forms allow. (MCP, revision 2026-07-28, section "Tool
+Names", allows 128 characters and the dot; the models behind MCP hosts do not.)
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.openai_messages import BAD_ARGUMENTS, named_tool
 from flowmind.formats.pycode import Code, Names, require_sound, tools_of
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
 from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
-from tools_registry.specs.spec import ToolSpec, tool_identifier
+from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError, clean
 
 MOST_LETTERS = 64
@@ -28,8 +30,6 @@ _LEVELS = 8
 """The depth to which the schema of observed values goes; deeper values may be anything."""
 _FIELDS = 64
 """The keys of an observed object with more keys than this are data."""
-BAD_ARGUMENTS = "bad_arguments"
-"""The error of a recorded call whose arguments are not a JSON object."""
 _JSON_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _NO_STRICT = ("default", "examples", "$schema", "$id")
 _BODY = "a tool's schema says what goes in and what comes out, not what happens between"
@@ -38,8 +38,8 @@ _BODY = "a tool's schema says what goes in and what comes out, not what happens 
 def to_openai_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow as an element of `tools` of the OpenAI API, as JSON.
 
-    `strict` is set where the inputs' schema is one that strict mode takes: closed objects of which all fields are
-    required, a type everywhere, no defaults.
+    `strict` is set if strict mode accepts the schema of the inputs: closed objects with all fields required, a type
+    everywhere, no defaults.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -60,8 +60,8 @@ def to_openai_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow as a tool of the Model Context Protocol, as JSON: an element of the answer to `tools/list`.
 
-    `readOnlyHint` is true if no tool of the workflow writes. The schema of the answer is what constants and the
-    tools' promises say; it is given if the answer is an object, the only kind that revisions before 2026-07-28 take.
+    `readOnlyHint` is true if no tool of the workflow writes. The schema of the answer follows from constants and the
+    specs of the tools. It is written only for objects, because revisions before 2026-07-28 allow nothing else.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -84,33 +84,28 @@ def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def tool_name(name: str) -> str:
-    """A name in the letters that tools may have: `Mean of évens` becomes `Mean_of_evens`."""
+    """A name with the characters that tools may have: `Mean of évens` becomes `Mean_of_evens`."""
     letters = unicodedata.normalize("NFKD", name)
     plain = "".join(character for character in letters if not unicodedata.combining(character))
-    found = re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_")[:MOST_LETTERS]
-    return found or "workflow"
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_")[:MOST_LETTERS] or "workflow"
 
 
 def output_schema(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> JSONSchema:
-    """What is known of the answer: from the inputs' schema, constants, and what the tools promise; `{}` is anything."""
+    """The schema of the answer, from the schema of the inputs, constants and the specs of tools; `{}` if unknown."""
     code = _Promised(workflow, specs)
-    found: Type | None = None
-    for node in workflow.nodes:
-        if isinstance(node, End):
-            type = code.type_of(node.output) or ANY
-            found = type if found is None else join(found, type)
-    return _schema(found or ANY)
+    types = [code.type_of(node.output) or ANY for node in workflow.nodes if isinstance(node, End)]
+    return _schema(reduce(join, types)) if types else {}
 
 
 class _Promised(Code):
-    """What is known of variables if tools keep their promises."""
+    """The types of variables if results have the types in the specs."""
 
     def __init__(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         self.specs = specs
         super().__init__(workflow, Names([]))
 
     def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
-        """The variables that a step sets, with what is known of them."""
+        """The variables that a step sets, with their types."""
         match step:
             case ToolNode(tool=tool, output=output) if tool in self.specs:
                 yield output, type_of_input(self.specs[tool].returns, whole=True)
@@ -131,18 +126,18 @@ def _schema(type: Type) -> JSONSchema:
     name = kind(type)
     if name not in _JSON_TYPES:
         return {}
-    found: JSONSchema = {"type": name}
+    schema: JSONSchema = {"type": name}
     if name == "array" and (items := _schema(type.get("items", ANY))):
-        found["items"] = items
+        schema["items"] = items
     if name == "object" and type.get("properties"):
-        found["properties"] = {key: _schema(part) for key, part in type["properties"].items()}
-        if required := [key for key in type.get("required", ()) if key in found["properties"]]:
-            found["required"] = required
-    return found
+        schema["properties"] = {key: _schema(part) for key, part in type["properties"].items()}
+        if required := [key for key in type.get("required", ()) if key in schema["properties"]]:
+            schema["required"] = required
+    return schema
 
 
 def _against_strict(schema: Any, where: str) -> Iterator[str]:
-    """What of a schema the strict mode of the OpenAI API does not take."""
+    """The parts of a schema that the strict mode of the OpenAI API does not accept."""
     if not isinstance(schema, dict):
         yield f"{where} has no type"
         return
@@ -226,18 +221,6 @@ def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolS
             raise InputError(f"tool {number}: a second tool {names[spec.name]!r}")
         specs[spec.name] = spec
     return specs
-
-
-def named_tool(name: str, names: dict[str, str]) -> str:
-    """A tool's name as an identifier.
-
-    Raises:
-        ValueError: If another tool has it.
-    """
-    tool = tool_identifier(name)
-    if (other := names.setdefault(tool, name)) != name:
-        raise ValueError(f"the tools {other!r} and {name!r} would both be called {tool!r}; rename one")
-    return tool
 
 
 def _observed_spec(name: str, calls: Sequence[Called]) -> ToolSpec:

@@ -31,32 +31,32 @@ class SpecError(ValueError):
 
 
 class Record(BaseModel):
-    """The base of every record: frozen, and no field that is not declared."""
+    """The base class of records: frozen, without undeclared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ToolSpec(Record):
-    """A tool as models see it: never its source."""
+    """A tool as models see it, without its source."""
 
     name: str
     """A Python identifier."""
     description: str = ""
-    """What it does, edge cases included."""
+    """The tool's behaviour, including edge cases."""
     parameters: JSONSchema
     """JSON Schema of the arguments: an object with `properties` and `required`."""
     returns: JSONSchema = Field(default_factory=dict)
     """JSON Schema of the result, with a `description`."""
     effect: Effect = "read"
-    """`write` if a call changes something outside itself, so that no replay repeats it by accident."""
+    """`write` if a call changes something outside the tool."""
 
     @cached_property
     def check(self) -> Validator:
-        """Checks an arguments object against `parameters`; None if it fits, else what is wrong."""
+        """The validator of an object with arguments."""
         return validator(self.parameters)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Without the checker, which is made again where it is needed."""
+        """The state without the validator, which cannot be pickled."""
         state = super().__getstate__()
         return {**state, "__dict__": {key: value for key, value in state["__dict__"].items() if key != "check"}}
 
@@ -71,7 +71,7 @@ class ToolSpec(Record):
         return tuple(self.parameters.get("required", ()))
 
     def signature(self) -> str:
-        """The call as a reader expects it: `mean(numbers: list[number]) -> number`."""
+        """The signature for a reader: `mean(numbers: list[number]) -> number`."""
         fields = self.parameters.get("properties", {})
         shown = [
             f"{name}: {type_label(field)}" + ("" if name in self.required else f" = {field.get('default')!r}")
@@ -80,12 +80,12 @@ class ToolSpec(Record):
         return f"{self.name}({', '.join(shown)}) -> {type_label(self.returns)}"
 
     def headline(self) -> str:
-        """Signature and the description's first line."""
+        """The signature and the first line of the description."""
         first = self.description.partition("\n")[0]
         return f"{self.signature()}: {first}" if first else self.signature()
 
     def document(self) -> str:
-        """Signature, description, parameters and result as text for a prompt."""
+        """The signature, the description, the parameters and the result as text for a prompt."""
         lines = [self.signature()]
         lines += [f"    {line}" for line in self.description.splitlines() if line.strip()]
         for name, field in self.parameters.get("properties", {}).items():
@@ -115,7 +115,7 @@ def strict_json(value: Any) -> Any:
     """A strict JSON copy of a field's value, for validators.
 
     Raises:
-        ValueError: If it is not JSON, with what was found.
+        ValueError: If it is not JSON.
     """
     try:
         return clean(value)
@@ -124,7 +124,7 @@ def strict_json(value: Any) -> Any:
 
 
 def admitted(specs: Mapping[str, ToolSpec], name: str, args: dict[str, Any]) -> dict[str, Any]:
-    """A strict JSON copy of the arguments of a call, if it may be made.
+    """A strict JSON copy of the arguments of a call.
 
     Raises:
         CaseError: `unknown_tool` or `invalid_arguments`.
@@ -148,7 +148,7 @@ class ToolCall(Record):
 
 
 class ToolError(Record):
-    """Why a call gave no value: a closed type for programs, a message for whoever can mend it."""
+    """Why a call gave no value: a type for programs, a message for models and people."""
 
     type: str
     """unknown_tool, invalid_arguments, tool_error, timeout, memory, crash, not_json, too_large, refused…"""
@@ -156,12 +156,12 @@ class ToolError(Record):
 
 
 class Observation(Record):
-    """What a call gave: a JSON value, or an error."""
+    """The result of a call: a JSON value, or an error."""
 
     value: Any = None
     error: ToolError | None = None
     refused_by: str = ""
-    """The controller that did not allow the call, or `approval`; empty if the call was made."""
+    """The controller that refused the call, or `approval`; empty if the call was made."""
 
     @property
     def ok(self) -> bool:
@@ -170,12 +170,12 @@ class Observation(Record):
 
     @classmethod
     def failed(cls, type: str, message: str) -> Observation:
-        """An observation that carries an error."""
+        """An observation with an error."""
         return cls(error=ToolError(type=type, message=message))
 
     @classmethod
     def refused(cls, reason: str, by: str) -> Observation:
-        """An observation of a call that was not allowed."""
+        """The observation of a refused call."""
         return cls(error=ToolError(type="refused", message=reason), refused_by=by)
 
 
@@ -221,11 +221,11 @@ class ToolSource(Record):
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
-    """The spec of a function in untrusted source: read as syntax, nothing of it is run.
+    """The spec of a function in untrusted source. The source is parsed, not executed.
 
     Args:
         source: Python source that defines the function at top level.
-        name: Which function; the last one defined, if not given.
+        name: The function; by default the last one.
 
     Raises:
         SpecError: If there is no such function, or a parameter has no JSON type.
