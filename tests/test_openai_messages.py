@@ -518,7 +518,7 @@ def test_a_file_of_one_entry_is_read(tmp_path: Path, entry: Any) -> None:
         ("t.json", "[]", "t.json: there is no trace in it"),
         ("t.json", "", "t.json: Expecting value: line 1 column 1"),
         ("t.json", "[[{]]", "t.json: Expecting property name enclosed in double quotes: line 1"),
-        ("t.json", '{"a": 1, "a": 2}', "t.json: key 'a' appears twice"),
+        ("t.json", '{"a": 1, "a": 2}', "t.json: key 'a' stands twice"),
         ("t.jsonl", lines([CHAT, CHAT])[:-9], "t.jsonl, line 2: "),
         (
             "t.jsonl",

@@ -263,7 +263,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
 def test_the_command_line_gives_a_broken_file_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, '{"nodes": [], "nodes": []}')
     assert main(["show", str(path)]) == 2
-    assert capsys.readouterr().err == f"flowmind: {path}: key 'nodes' appears twice in one object\n"
+    assert capsys.readouterr().err == f"flowmind: {path}: key 'nodes' stands twice in one object\n"
 
 
 def fixture(name: str) -> Path:

@@ -61,7 +61,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"key {twice[:80]!r} appears twice in one object")
+        raise ValueError(f"key {twice[:80]!r} stands twice in one object")
     return made
 
 

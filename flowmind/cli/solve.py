@@ -26,7 +26,9 @@ _SETTINGS = ("mode", "rollouts", "summarizer", "verify", "probe")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
-    parser.add_argument("--task", type=Path, required=True, help="JSON file: query, examples and, if wanted, inputs")
+    parser.add_argument(
+        "--task", type=Path, required=True, help="JSON file with query, examples and optionally id and inputs"
+    )
     parser.add_argument("--tools", type=Path, required=True, help="Python file with the tools")
     add_flags(parser, ModelOptions)
     add_flags(parser, Settings, *_SETTINGS)

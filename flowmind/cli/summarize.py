@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     parser.add_argument(
-        "traces", type=Path, metavar="TRACES", help="JSON or JSON Lines: traces, or conversations in OpenAI's format"
+        "traces",
+        type=Path,
+        metavar="TRACES",
+        help="JSON or JSON Lines: traces, or conversations in the format of OpenAI or Anthropic",
     )
     parser.add_argument(
         "--tools", type=Path, metavar="FILE",
         help="Python file with the tools, which are run to check the workflow; or a JSON list of definitions in "
-        "OpenAI's format; by default the tools are read off the traces",
+        "the format of OpenAI, Anthropic or MCP; by default the tools are inferred from the traces",
     )  # fmt: skip
-    parser.add_argument("--query", metavar="TEXT|@FILE", help="the task in words; ranks the open questions")
+    parser.add_argument(
+        "--query", metavar="TEXT|@FILE", help="the task in words; used to rank constants and conditions"
+    )
     parser.add_argument("--task", type=Path, metavar="FILE", help="JSON file as for solve")
-    parser.add_argument("--model", help="model that is asked for conditions that the traces leave open; default none")
+    parser.add_argument("--model", help="model that decides conditions that the traces leave open; default none")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
     add_flags(parser, SandboxOptions)
     add_out(parser, "write the workflow to this file instead of standard output")

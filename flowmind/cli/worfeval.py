@@ -1,4 +1,4 @@
-"""`flowmind worfeval`: scores a file of predicted and gold workflow graphs, a line for each pair."""
+"""`flowmind worfeval`: scores pairs of predicted and gold workflow graphs in a file."""
 
 from __future__ import annotations
 
