@@ -14,8 +14,8 @@ from typing import Any
 
 from experiments import paper, verified
 from experiments.loading import Loaded, cells, pooled
+from experiments.record import CaseRecord, StructureFacts
 from experiments.tables import ABOUT_GOLD, PAPER, Table, Test, number, share, shown, tests_passed
-from flowmind.evaluation.record import CaseRecord, StructureFacts
 from flowmind.evaluation.statistics import McNemar, Mean, correlation, holm, mcnemar, mean_of, rate
 from tools_registry import catalog
 

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded
+from experiments.record import CaseRecord, Score
+from flowmind.build.derivation import Derivation
 from flowmind.build.settings import SINGLE
-from flowmind.evaluation.record import CaseRecord, Derivation, Score
 from flowmind.formats.svg import to_svg
 from flowmind.trace.events import Called, Event, Origin, Planned, Trace
 from flowmind.trace.origins import describe as describe_origin

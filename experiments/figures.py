@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 from experiments import paper
 from experiments.analyses import FAILURES
 from experiments.loading import Loaded, cells
+from experiments.record import CaseRecord
 from experiments.tables import share, shown, tests_passed
-from flowmind.evaluation.record import CaseRecord
 from flowmind.evaluation.statistics import Rate
 
 Element = ElementTree.Element

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel
 
+from experiments.metrics import Summary, summarize_records
 from experiments.naming import variant_of
+from experiments.record import CaseRecord, Kept
 from flowmind.api.solving import Solution
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model, sweep, validate, write_text
 from flowmind.build.settings import Settings
-from flowmind.evaluation.metrics import Summary, summarize_records
-from flowmind.evaluation.record import CaseRecord
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import Problem
@@ -52,21 +52,28 @@ class Stages(BaseModel):
     problems: tuple[Problem, ...] = ()
 
 
-class Run:
-    """A run's folder."""
+K = TypeVar("K", bound=Kept)
 
-    def __init__(self, folder: Path) -> None:
+
+class RunFolder(Generic[K]):
+    """The folder of a run: its manifest, its records, its summary.
+
+    Args:
+        folder: The folder.
+        kind: The type of a record.
+    """
+
+    def __init__(self, folder: Path, kind: type[K]) -> None:
         self.folder = folder
         self.records_path = folder / "records.jsonl"
+        self._kind = kind
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Keeps the folder to one process.
-
-        What a killed one left unfinished is removed.
+        """Locks the folder for this process, and removes what a killed process left unfinished.
 
         Raises:
-            InputError: If another one has it.
+            InputError: If another process has it.
         """
         faults.arm(os.environ)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -112,13 +119,51 @@ class Run:
             raise InputError(f"{path}: {error}") from None
         return manifest
 
-    def records(self) -> dict[str, CaseRecord]:
-        """The records by case, the last of each; a last line that is not finished is left out.
+    def records(self) -> dict[str, K]:
+        """The records by case, the last of each; an unfinished last line is left out.
 
         Raises:
             InputError: If a line is damaged.
         """
-        return {record.id: record for record in store.read(self.records_path, CaseRecord)}
+        return {record.id: record for record in store.read(self.records_path, self._kind)}
+
+    def keep_record(self, record: K) -> None:
+        """Adds a record, after everything else that the case leaves: a case with a record is complete."""
+        store.append(self.records_path, record.model_dump(mode="json"), "record", sync=True)
+
+    def put_in_order(self, ids: Iterable[str]) -> list[K]:
+        """Writes each record once, in the order of the ids, so that equal runs have equal files.
+
+        Returns:
+            The records in this order, without ids that have none.
+        """
+        records = self.records()
+        ordered = [records[id] for id in ids if id in records]
+        self.write_records(ordered)
+        return ordered
+
+    def write_records(self, records: Iterable[K]) -> None:
+        """Writes the records, unless the file has them already."""
+        text = "".join(store.line(record.model_dump(mode="json")) for record in records)
+        if not self.records_path.exists() or self.records_path.read_bytes() != text.encode():
+            write_text(self.records_path, text, "order")
+
+    def write_summary(self, summary: BaseModel, tables: str) -> None:
+        """Writes `summary.json` and `summary.md`."""
+        text = dump_json(summary.model_dump(mode="json"), indent=1) + "\n"
+        write_text(self.folder / "summary.json", text, "summary")
+        write_text(self.folder / "summary.md", tables, "summary")
+
+
+class Run(RunFolder[CaseRecord]):
+    """The folder of a run on the benchmark; it has traces, workflows and exchanges as well."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, CaseRecord)
+
+    def exchanges(self, id: str) -> Path:
+        """The file with the exchanges of a case."""
+        return self.folder / "exchanges" / f"{id}.jsonl"
 
     def keep_case(self, task: Task, solution: Solution) -> None:
         """Stores the traces and the workflow of a case."""
@@ -130,16 +175,6 @@ class Run:
             write_text(path, solution.workflow.to_json(), "workflow")
         else:
             path.unlink(missing_ok=True)
-
-    def keep_record(self, record: CaseRecord) -> None:
-        """Adds a record, last of all that a case leaves, so that a case with a record is whole."""
-        store.append(self.records_path, record.model_dump(mode="json"), "record", sync=True)
-
-    def put_in_order(self, records: Sequence[CaseRecord]) -> None:
-        """Writes the records once each in the given order: equal runs have equal files, however they went."""
-        text = "".join(store.line(record.model_dump(mode="json")) for record in records)
-        if not self.records_path.exists() or self.records_path.read_bytes() != text.encode():
-            write_text(self.records_path, text, "order")
 
     def summarize(self) -> Summary:
         """Makes the summary from the records.

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from experiments.record import StructureFacts
 from flowmind.base.files import read_lines
 from flowmind.build.executions import Demonstrate
-from flowmind.evaluation.record import StructureFacts
 from flowmind.evaluation.structure import compare
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace

@@ -14,13 +14,13 @@ from pydantic import BaseModel, Field, field_validator
 
 from experiments.analyses import ANALYSES
 from experiments.endpoints import served, startable
+from experiments.metrics import Summary
 from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
 from experiments.runner import run_experiment
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import read_text, validate
 from flowmind.build.settings import Mode, Settings
-from flowmind.evaluation.metrics import Summary
 from flowmind.llm.models import reach
 from flowmind.trace.task import Benchmark
 from tools_registry.specs.spec import Record

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.folder import Run
+from experiments.metrics import Group, Summary, group
 from experiments.naming import departs, is_gold, label, variant_of
+from experiments.record import CaseRecord
 from flowmind.base.errors import InputError
-from flowmind.evaluation.metrics import Group, Summary, group
-from flowmind.evaluation.record import CaseRecord
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
 

@@ -19,10 +19,10 @@ from experiments.analyses import analyse, table1
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
 from experiments.loading import Loaded, cells
+from experiments.record import CaseRecord
 from experiments.tables import ABOUT_GOLD, PAPER, Table, share, shown, tests_passed
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
-from flowmind.evaluation.record import CaseRecord
 from flowmind.formats import svg
 
 MOST_BYTES = 5_000_000

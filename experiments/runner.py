@@ -1,75 +1,48 @@
-"""Runs a model and a mode on a benchmark: cases in parallel, one record a case, resumed by the same command."""
+"""Runs a model and a mode on a benchmark: cases at the same time, one record a case, resumed by the same command."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-import time
-import traceback
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import tqdm
 
+from experiments.driver import Count, drive, run_to_end, work_through
+from experiments.evaluating import Case, CaseResult, evaluate, failed, report_of
 from experiments.folder import Run
-from experiments.golds import demonstration, read_golds, structure
+from experiments.golds import read_golds
+from experiments.maps import LocalMap, ProcessMap
+from experiments.metrics import Summary
 from experiments.options import RunOptions
 from experiments.provenance import manifest
+from experiments.record import CaseRecord
+from experiments.services import Services
 from experiments.tables import group_table, summary_table
-from experiments.together import Count, run_to_end, work_through
-from flowmind.api.solving import Solution, solve
-from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
-from flowmind.base.files import dump_json, write_text
-from flowmind.build.induction.inducers import Inducers
-from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.files import write_text
+from flowmind.base.processes import HelperEnded
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
-from flowmind.cli.sandboxes import Sandboxes
-from flowmind.evaluation.black_box import ExactMatch
-from flowmind.evaluation.metrics import Summary, failure_mode, integrity
-from flowmind.evaluation.record import (
-    CallCounts,
-    CaseRecord,
-    Integrity,
-    ParseCounts,
-    Score,
-    StageUsage,
-    StructureFacts,
-    TaskFacts,
-)
-from flowmind.llm.choosing import model_named
-from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
-from flowmind.llm.models import Endpoint, reach
-from flowmind.llm.openai_chat import OpenAIChat
-from flowmind.llm.recorded import Exchanges, Stored, Timing
-from flowmind.llm.search.model import SearchModel
-from flowmind.llm.search.thinkers import Thinkers
-from flowmind.llm.serving import fingerprint
-from flowmind.protocols import ChatModel, ChatRequest, Reply
-from flowmind.run.running import arun, needs_waiting, run_batch
-from flowmind.trace.events import Trace
-from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
+from flowmind.protocols import Map
+from flowmind.trace.task import Benchmark, Task, benchmark_tools
 from flowmind.workflow.document import Workflow
-from flowmind.workflow.graph_tools import GRAPH_TOOLS
-from tools_registry.sandbox.environment import Environment
-from tools_registry.sandbox.environments import ToolSource
-from tools_registry.sandbox.errors import SandboxUnavailable
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSource
 
-LOST = 5
-"""Cases in a row that an endpoint may fail before the run stops: it is gone, and more would only take time."""
 WORTH_A_PROCESS = 8
-"""Cases for which one more process thinks or induces: it takes about a second to start."""
+"""Cases for which one more process is worth its start, which takes about a second."""
 
 
 class Bar(Protocol):
-    """What shows progress."""
+    """Shows progress."""
 
     def begin(self, name: str, total: int, done: int) -> None:
-        """A run starts, with so many of its cases done before."""
+        """A run starts; `done` of its cases were done before."""
         ...
 
     def advance(self, passed: int, failed: int, at_once: int) -> None:
@@ -100,140 +73,45 @@ class CaseBar:
             self._bar.close()
 
 
-@dataclass
-class Models:
-    """Who is asked in each stage, and how many requests may be on the way."""
-
-    execute: ChatModel
-    summarize: ChatModel
-    limit: Limit
-    subject: str = ""
-    servers: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    async def aclose(self) -> None:
-        """Closes their connections."""
-        for model in {id(model): model for model in (self.execute, self.summarize)}.values():
-            if isinstance(model, OpenAIChat):
-                await model.aclose()
-
-
-def connect(options: RunOptions, thinking: Environment, thinkers: Thinkers | None = None) -> Models:
-    """The models of a run.
-
-    Args:
-        options: Who is asked.
-        thinking: A sandbox that `search` may try tools in.
-        thinkers: Processes for it to think in, if not in this one.
-
-    Raises:
-        ModelUnavailable: If one cannot be reached.
-    """
-    subject = dump_json({"json_mode": options.json_mode, "native_tools": options.native_tools})
-    if options.model == "search":
-        at_once = options.concurrency if isinstance(options.concurrency, int) else 2 * (os.cpu_count() or 1)
-        model = SearchModel(thinkers) if thinkers else model_named("search", thinking)
-        return Models(model, model, FixedLimit(at_once), subject)
-    limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
-    roles = {
-        "execute": options.execute_base_url or options.base_url,
-        "summarize": options.summarize_base_url or options.base_url,
-    }
-    found = {url: reach(options.model, url) for url in dict.fromkeys(roles.values())}
-    made = {url: _client(options, endpoint, limit) for url, endpoint in found.items()}
-    told = {url: fingerprint(endpoint.base_url, endpoint.served_name) for url, endpoint in found.items()}
-    servers = {role: told[url] for role, url in roles.items()}
-    return Models(made[roles["execute"]], made[roles["summarize"]], limit, subject, servers)
-
-
-def _client(options: RunOptions, endpoint: Endpoint, limit: Limit) -> OpenAIChat:
-    return OpenAIChat.at(
-        endpoint,
-        concurrency=limit,
-        deadline=options.timeout,
-        timeout=options.timeout,
-        json_mode=options.json_mode,
-        native_tools=options.native_tools,
-    )
-
-
-class Silent:
-    """A model that says nothing: on replay, the files answer."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Never asked."""
-        raise ModelUnavailable(f"{self.name}: nothing is asked on replay")
-
-
 def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar | None = None) -> Summary:
     """Runs what is left of an experiment and writes its summary.
 
     Args:
         options, settings: What is run, and how.
         out: The run's folder.
-        bar: Shows the progress; without one, a bar of its own.
+        bar: Shows the progress; by default a bar on standard error.
 
     Raises:
         InputError: If the benchmark cannot be read, or the folder holds another run.
         ModelUnavailable: If the model cannot be reached; what was done is kept.
     """
     require_consistent(settings)
-    workers = min(_most(options), os.cpu_count() or 1)
-    with Sandboxes(options.sandbox, workers, least=options.require_isolation) as sandboxes:
-        tools, benchmark = _materials(options.bench)
-        run = Run(out)
-        tasks = _chosen(benchmark.tasks, options.limit, options.pick)
-        count = _processes(_most(options), len(tasks))
-        with run.locked(), _thinkers(options, tools, count) as thinkers, _inducing(settings, count) as inducer:
-            models = connect(options, sandboxes.thinking(list(tools.values())), thinkers)
-            made = manifest(options.chosen(), settings, options.bench, models.servers)
-            run.begin({**made, "isolation": sandboxes.isolation().model_dump(mode="json")})
-            golds = read_golds(options.bench)
-            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, golds, options.reuse, inducer=inducer)
-            with _shown(bar) as shown:
+    tools, benchmark = _materials(options.bench)
+    tasks = _chosen(benchmark.tasks, options.limit, options.pick)
+    most = options.concurrency if isinstance(options.concurrency, int) else 1_000
+    count = _processes(most, len(tasks))
+    local = _is_local(options, settings, count)
+    workers = min(most, os.cpu_count() or 1)
+    inducers = count if local and count > 1 and summarizer_of(settings) in ("induction", "guided") else 0
+    run = Run(out)
+    with Services(options, tools, workers, inducers) as services:
+        services.open()
+        with run.locked():
+            made = manifest(options.chosen(), settings, options.bench, services.servers)
+            run.begin({**made, "isolation": services.sandboxes.isolation().model_dump(mode="json")})
+            golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
+            cases = _Cases(run, benchmark, settings, services, golds, lenders)
+            with _shown(bar) as shown, _mapped(services, 1 if local else count) as where:
                 try:
-                    run_to_end(cases.work(tasks, shown, settings.mode))
+                    run_to_end(cases.work(tasks, where, shown))
                 except BaseException:
-                    with suppress(FlowMindError, OSError):  # what ended the work is what there is to say
+                    with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                         settle(run, tasks)
-                        _tell(sandboxes, run)
+                        _report_differences(services, run)
                     raise
                 summary = settle(run, tasks)
-                _tell(sandboxes, run)
+                _report_differences(services, run)
     return summary
-
-
-def _tell(sandboxes: Sandboxes, run: Run) -> None:
-    """Writes what a cross-check has found to the run's folder, and a line about it."""
-    if sandboxes.kind == "both":
-        path = run.folder / "crosscheck.jsonl"
-        sandboxes.write(path)
-        tqdm.tqdm.write(f"{path}: {sandboxes.crosscheck.summary()}", file=sys.stderr)
-
-
-def _processes(at_once: int, cases: int) -> int:
-    """How many processes help with so many cases, if there are enough cores and cases for more than one."""
-    return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
-
-
-def _thinkers(
-    options: RunOptions, tools: Mapping[str, ToolSource], count: int
-) -> AbstractContextManager[Thinkers | None]:
-    """Processes for `search` to think in."""
-    thinks = options.model == "search" and options.sandbox != "monty" and count > 1
-    return Thinkers(list(tools.values()), count) if thinks else nullcontext()
-
-
-@contextmanager
-def _inducing(settings: Settings, count: int) -> Generator[Inducer]:
-    """Who induces: processes, where that is what a run does."""
-    if count > 1 and summarizer_of(settings) in ("induction", "guided"):
-        with Inducers(count) as inducers:
-            yield inducers.drafts
-    else:
-        yield drafts_in_thread
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
@@ -243,37 +121,63 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
         source: A run's folder.
         out: Where to write; may be the same folder.
         bench: The benchmark that it ran on, built on any machine.
-        bar: Shows the progress; without one, a bar of its own.
+        bar: Shows the progress; by default a bar on standard error.
 
     Raises:
         InputError: If the benchmark is another one, or the exchanges do not answer all requests.
     """
-    held = Run(source).manifest
+    kept = Run(source).manifest
     tools, benchmark = _materials(bench)
-    given = {name: value for name, value in held["settings"].items() if name in Settings.model_fields}
-    settings = Settings.model_validate(given)
-    chosen = {name: value for name, value in held["settings"].items() if name not in Settings.model_fields}
-    made = manifest(chosen, settings, bench)
-    if made["benchmark"] != held["benchmark"]:
-        raise InputError(f"{bench}: not the benchmark of this run, which is {held['benchmark']['name']}")
-    with Sandboxes(chosen.get("sandbox", "local"), os.cpu_count() or 1) as sandboxes:
-        run = Run(out)
-        with run.locked():
-            run.begin({**held, "settings": {**chosen, **settings.model_dump(mode="json")}})
-            silent = Silent(chosen["model"])
-            subject = dump_json({"json_mode": chosen["json_mode"], "native_tools": chosen["native_tools"]})
-            models = Models(silent, silent, FixedLimit(2 * (os.cpu_count() or 1)), subject)
-            cases = _Cases(run, benchmark, settings, models, tools, sandboxes, read_golds(bench), (), replay_of=source)
-            tasks = [
-                task
-                for task in _chosen(benchmark.tasks, chosen["limit"], chosen.get("pick", "first"))
-                if cases.timing(task)
-            ]
-            count = _processes(models.limit.current, len(tasks))
-            with _shown(bar) as shown, _inducing(settings, count) as cases.inducer:
-                records = run_to_end(cases.rebuild(tasks, shown))
-            run.put_in_order(records)
-            return settle(run, tasks)
+    settings = Settings.model_validate(_fields_of(Settings, kept["settings"]))
+    others = {name: value for name, value in kept["settings"].items() if name not in Settings.model_fields}
+    made = manifest(others, settings, bench)
+    if made["benchmark"] != kept["benchmark"]:
+        raise InputError(f"{bench}: not the benchmark of this run, which is {kept['benchmark']['name']}")
+    options = RunOptions.model_validate(_fields_of(RunOptions, others))
+    run = Run(out)
+    with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
+        run.begin({**kept, "settings": {**others, **settings.model_dump(mode="json")}})
+        cases = _Cases(run, benchmark, settings, services, read_golds(bench), replayed=Run(source))
+        chosen = _chosen(benchmark.tasks, options.limit, options.pick)
+        tasks = [task for task in chosen if cases.stored(task).timing is not None]
+        count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
+        with _shown(bar) as shown, _mapped(services, count) as where:
+            run_to_end(cases.rebuild(tasks, where, shown))
+        return settle(run, tasks)
+
+
+def _fields_of(model: type[Settings] | type[RunOptions], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in model.model_fields}
+
+
+def _is_local(options: RunOptions, settings: Settings, count: int) -> bool:
+    """Whether cases are evaluated in this process: they wait for a server, share a sandbox, or are few."""
+    asks = options.model != "search" and not (settings.traces == "gold" and summarizer_of(settings) != "guided")
+    return asks or options.sandbox != "local" or count < 2
+
+
+def _processes(at_once: int, cases: int) -> int:
+    """The number of processes for so many cases, if there are enough cores and cases for more than one."""
+    return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
+
+
+@contextmanager
+def _mapped(services: Services, count: int) -> Generator[Map[Case, CaseResult]]:
+    """Where cases are evaluated: in `count` processes, or here."""
+    if count < 2:
+        yield LocalMap(evaluate, services, services.limit)
+    else:
+        processes: ProcessMap[Case, CaseResult] = ProcessMap(evaluate, services, count)
+        with processes:
+            yield processes
+
+
+def _report_differences(services: Services, run: Run) -> None:
+    """Writes the differences between two sandboxes to the run's folder, and a line about them."""
+    if services.options.sandbox == "both":
+        path = run.folder / "crosscheck.jsonl"
+        services.sandboxes.write(path)
+        tqdm.tqdm.write(f"{path}: {services.sandboxes.crosscheck.summary()}", file=sys.stderr)
 
 
 def _shown(bar: Bar | None) -> AbstractContextManager[Bar]:
@@ -292,10 +196,6 @@ class _Closing:
 
     def __exit__(self, *_: object) -> None:
         self._bar.close()
-
-
-def _most(options: RunOptions) -> int:
-    return options.concurrency if isinstance(options.concurrency, int) else 1_000
 
 
 def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
@@ -331,262 +231,96 @@ def _chosen(tasks: Sequence[Task], limit: int | None, pick: str = "first") -> li
 
 @dataclass
 class _Cases:
-    """The cases of a run, and what they need."""
+    """The cases of a run. This is the only writer of the run's folder."""
 
     run: Run
     benchmark: Benchmark
     settings: Settings
-    models: Models
-    tools: dict[str, ToolSource]
-    sandboxes: Sandboxes
+    services: Services
     golds: Mapping[str, Workflow]
-    reuse: tuple[Path, ...]
-    replay_of: Path | None = None
-    inducer: Inducer = drafts_in_thread
-    lost: int = 0
-    """Cases in a row that the endpoint failed."""
+    lenders: Sequence[Run] = ()
+    """Runs whose exchanges may answer as well."""
+    replayed: Run | None = None
+    """The run whose exchanges answer everything, on replay."""
+    passed: int = 0
+    errors: int = 0
 
-    async def work(self, tasks: Sequence[Task], bar: Bar, name: str) -> None:
-        """Works what has no record yet, then once more what the infrastructure failed.
+    async def work(self, tasks: Sequence[Task], where: Map[Case, CaseResult], bar: Bar) -> None:
+        """Evaluates the tasks that have no record yet.
 
         Raises:
             ModelUnavailable: If the model cannot serve at all, or has failed too many cases in a row.
         """
         done = {id for id, record in self.run.records().items() if record.error is None}
         todo = [task for task in tasks if task.id not in done]
-        bar.begin(name, len(tasks), len(tasks) - len(todo))
+        bar.begin(self.settings.mode, len(tasks), len(tasks) - len(todo))
+
+        def keep(task: Task, result: CaseResult, running: int) -> None:
+            self._keep_case(task, result)
+            self.run.keep_record(result.record)
+            self._advance(bar, result, running)
+
         try:
-            failed = await self._pass(todo, bar, last=False)
-            await self._pass(failed, bar, last=True)
+            await drive(todo, lambda: where.at_once, partial(self._case, where), keep, self.services.options.model)
         finally:
-            await self.models.aclose()
+            await self.services.disconnect()
 
-    async def _pass(self, todo: Sequence[Task], bar: Bar, last: bool) -> list[Task]:
-        """Works cases, as many at once as the limit says now; gives those that are to be tried again."""
-        again: list[Task] = []
-        passed = errors = 0
-
-        async def one(task: Task, at_once: Count) -> None:
-            nonlocal passed, errors
-            record, solution = await self.case(task)
-            self._count(record)
-            if record.error is not None and not last:
-                again.append(task)
-                return
-            if solution is not None:
-                self.run.keep_case(task, solution)
-            self.run.keep_record(record)
-            passed += record.passed
-            errors += record.error is not None
-            bar.advance(passed, errors, at_once())
-
-        await work_through(todo, self.models.limit, one)
-        return again
-
-    def _count(self, record: CaseRecord) -> None:
-        """Stops the run when the endpoint is gone: nothing is lost, and the same command goes on."""
-        self.lost = self.lost + 1 if record.error is not None else 0
-        if self.lost >= LOST:
-            raise ModelUnavailable(
-                f"{self.models.execute.name} failed {self.lost} cases in a row, last with: {record.error}; the same "
-                "command goes on from here"
-            )
-
-    def timing(self, task: Task) -> Timing | None:
-        """When the case was worked on, if its exchanges are whole."""
-        return Stored.read(self._exchanges(task)).timing
-
-    async def rebuild(self, tasks: Sequence[Task], bar: Bar) -> list[CaseRecord]:
-        """The records of cases from their exchanges."""
+    async def rebuild(self, tasks: Sequence[Task], where: Map[Case, CaseResult], bar: Bar) -> None:
+        """Makes the records of cases from their exchanges, and writes them when all are made."""
+        records: dict[str, CaseRecord] = {}
         bar.begin("replay", len(tasks), 0)
-        gate, passed, found = asyncio.Semaphore(self.models.limit.current), 0, dict[str, CaseRecord]()
 
-        async def one(task: Task) -> None:
-            nonlocal passed
-            async with gate:
-                record, solution = await self.case(task)
-            if solution is not None:
-                self.run.keep_case(task, solution)
-            found[record.id] = record
-            passed += record.passed
-            bar.advance(passed, 0, self.models.limit.current)
+        async def one(task: Task, running: Count) -> None:
+            result = await self._case(where, task)
+            self._keep_case(task, result)
+            records[task.id] = result.record
+            self._advance(bar, result, running())
 
-        await asyncio.gather(*map(one, tasks))
-        return [found[task.id] for task in tasks]
+        await work_through(tasks, lambda: where.at_once, one)
+        self.run.write_records([records[task.id] for task in tasks])
 
-    async def case(self, task: Task) -> tuple[CaseRecord, Solution | None]:
-        """Solves a task, then runs its workflow on the held-out tests, which nothing before has seen.
+    def stored(self, task: Task) -> Stored:
+        """The exchanges of a case so far; on replay, those of the run that is replayed."""
+        if self.replayed is None:
+            return exchange_file(self.run.exchanges(task.id))
+        return Stored.read(self.replayed.exchanges(task.id))
 
-        Whatever goes wrong with one case is written into its record, and the others go on; only a model that
-        cannot serve at all, or files that cannot be read, end the run.
-        """
-        exchanges = Exchanges(
-            self._exchanges(task),
-            [folder / "exchanges" / f"{task.id}.jsonl" for folder in self.reuse],
-            replay=self.replay_of is not None,
+    async def _case(self, where: Map[Case, CaseResult], task: Task) -> CaseResult:
+        """Evaluates a case, and writes its exchanges as they come."""
+        path = (self.replayed or self.run).exchanges(task.id)
+        case = Case(
+            task=task,
+            tests=self.benchmark.tests[task.id],
+            settings=self.settings,
+            gold=self.golds.get(task.id),
+            stored=self.stored(task),
+            lent=tuple(Stored.read(lender.exchanges(task.id)) for lender in self.lenders),
+            replay=self.replayed is not None,
+            file=str(path),
         )
-        timing = exchanges.stored.timing if self.replay_of is not None else None
-        begun, clock = time.time(), time.monotonic()
-        waited = sum(reply.seconds or 0.0 for reply in exchanges.stored.replies.values())
         try:
-            record, solution = await self._solved(task, exchanges)
-        except (FlowMindError, SandboxUnavailable):
-            raise
-        except Exception as error:  # a defect of ours or of a library: this case's error, not the run's end
-            report = self.run.folder / "errors" / f"{task.id}.txt"
-            write_text(report, traceback.format_exc())
-            told = f"{type(error).__name__}: {error} (see {report.relative_to(self.run.folder)})"
-            record, solution = _record(task, Solution(traces=()), _unscored(self.tests(task), told), told), None
-        if timing is None:
-            spent = round(time.monotonic() - clock + waited, 3)
-            timing = Timing(started_at=round(begun, 3), seconds=spent)
-            exchanges.end(timing)
-        return record.model_copy(update=timing.model_dump()), solution
+            result = await where.evaluate(case, partial(keep_exchange, path))
+        except HelperEnded as ended:
+            return CaseResult(failed(case, f"the process of the case has ended ({ended})"))
+        if result.traceback:
+            write_text(self.run.folder / report_of(task), result.traceback)
+        if self.replayed is None:
+            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds))
+        return result
 
-    def tests(self, task: Task) -> tuple[Example, ...]:
-        """The held-out tests of a task."""
-        return self.benchmark.tests[task.id]
+    def _keep_case(self, task: Task, result: CaseResult) -> None:
+        if result.solution is not None:
+            self.run.keep_case(task, result.solution)
 
-    def _exchanges(self, task: Task) -> Path:
-        return (self.replay_of or self.run.folder) / "exchanges" / f"{task.id}.jsonl"
-
-    async def _solved(self, task: Task, exchanges: Exchanges) -> tuple[CaseRecord, Solution]:
-        business = self.sandboxes.of([self.tools[name] for name in task.tools])
-        execute = exchanges.of(self.models.execute, self.models.subject)
-        summarize = exchanges.of(self.models.summarize, self.models.subject)
-        gold = self.golds.get(task.id) if self.settings.traces == "gold" else None
-        shown = demonstration(gold, business) if gold is not None else None
-        solution = await solve(task, business, execute, self.settings, summarize, shown, self.inducer)
-        error, tests = _endpoint_failure(solution), self.tests(task)
-        scores: list[Score] = []
-        if error is None and solution.graph_valid and solution.workflow is not None:
-            try:
-                traces = await _run_on(solution.workflow, [test.input for test in tests], business, summarize)
-                scores = [_score(trace, test) for trace, test in zip(traces, tests, strict=True)]
-            except ModelFailure as failure:
-                error = str(failure)
-        if not scores:
-            scores = _unscored(tests, error or "no sound workflow")
-        found = await asyncio.to_thread(self._structure, task, solution, business.specs)
-        return _record(task, solution, scores, error).model_copy(update={"structure": found}), solution
-
-    def _structure(self, task: Task, solution: Solution, specs: Mapping[str, ToolSpec]) -> StructureFacts | None:
-        if solution.workflow is None or task.id not in self.golds:
-            return None
-        try:
-            return structure(solution.workflow, self.golds[task.id], specs)
-        except InputError:  # a gold workflow that is not sound: `flowbench_synth check` names it, the run goes on
-            return None
-
-
-async def _run_on(
-    workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment, model: ChatModel
-) -> list[Trace]:
-    """The runs of a workflow on the held-out inputs; `llm` nodes ask the run's model."""
-    if needs_waiting(workflow, environment):
-        return [await arun(workflow, case, environment, model) for case in cases]
-    return await asyncio.to_thread(run_batch, workflow, cases, environment)
-
-
-def _stages(solution: Solution) -> list[Trace]:
-    return [*solution.traces, *([solution.summary] if solution.summary else [])]
-
-
-def _endpoint_failure(solution: Solution) -> str | None:
-    """What kept a stage from being tried to its end: the first failure of the model's endpoint."""
-    if solution.failure is not None:
-        return solution.failure
-    failed = (trace.error for trace in _stages(solution) if trace.stop == "model_error" and trace.error)
-    return next((error.message for error in failed), None)
-
-
-def _score(trace: Trace, test: Example) -> Score:
-    judged = ExactMatch().evaluate(trace, test.output)
-    error = f"{trace.error.type}: {trace.error.message}" if trace.error else None
-    return Score(passed=judged.value == 1.0, input=test.input, expected=test.output, actual=trace.answer, error=error)
-
-
-def _unscored(tests: Sequence[Example], error: str) -> list[Score]:
-    return [Score(passed=False, input=test.input, expected=test.output, error=error) for test in tests]
-
-
-def _record(task: Task, solution: Solution, scores: Sequence[Score], error: str | None) -> CaseRecord:
-    traces = _stages(solution)
-    passed = bool(scores) and all(score.passed for score in scores)
-    anything = any(step.observation.ok for trace in traces for step in trace.calls)
-    return CaseRecord(
-        id=task.id,
-        category=task.category,
-        difficulty=task.difficulty,
-        task=TaskFacts(
-            control_flow=task.control_flow,
-            words=len(task.query.split()),
-            tools=len(task.tools),
-            examples=len(task.examples),
-        ),
-        derivation=solution.derivation,
-        exec_complete=solution.exec_complete,
-        exec_correct=solution.exec_correct,
-        graph_valid=solution.graph_valid,
-        tests=tuple(scores),
-        passed=passed,
-        problems=tuple(map(str, solution.problems)),
-        integrity=_integrity(solution.traces),
-        calls=_calls(traces),
-        mti=solution.mti,
-        failure_mode=failure_mode(solution.exec_complete, solution.graph_valid, passed, anything, error is not None),
-        coerced=solution.coerced,
-        parse=sum((_parse(trace) for trace in traces), ParseCounts()),
-        execute=_usage(solution.traces),
-        summarize=_usage([solution.summary] if solution.summary else []),
-        error=error,
-    )
-
-
-def _integrity(traces: Sequence[Trace]) -> Integrity:
-    """Of the best rollout."""
-    found = set(map(integrity, traces))
-    best: tuple[Integrity, ...] = ("complete", "errors")
-    for kind in best:
-        if kind in found:
-            return kind
-    return "incomplete"
-
-
-def _calls(traces: Sequence[Trace]) -> CallCounts:
-    steps = [(step.call.tool in GRAPH_TOOLS, step.observation.ok) for trace in traces for step in trace.calls]
-    return CallCounts(
-        business=sum(not graph for graph, _ in steps),
-        business_failed=sum(not graph and not ok for graph, ok in steps),
-        graph=sum(graph for graph, _ in steps),
-        graph_failed=sum(graph and not ok for graph, ok in steps),
-    )
-
-
-def _parse(trace: Trace) -> ParseCounts:
-    kinds = [turn.parse for turn in trace.turns]
-    return ParseCounts(**{name: kinds.count(name) for name in ("clean", "recovered", "reprompted", "failed")})
-
-
-def _usage(traces: Sequence[Trace]) -> StageUsage:
-    turns = [turn for trace in traces for turn in trace.turns]
-    return StageUsage(
-        turns=len(turns),
-        input_tokens=_total([turn.input_tokens for turn in turns]),
-        output_tokens=_total([turn.output_tokens for turn in turns]),
-        seconds=round(sum(turn.seconds for turn in turns), 3),
-        stop=tuple(trace.stop for trace in traces),
-    )
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    return None if None in counts else sum(count or 0 for count in counts)
+    def _advance(self, bar: Bar, result: CaseResult, running: int) -> None:
+        self.passed += result.record.passed
+        self.errors += result.error is not None
+        bar.advance(self.passed, self.errors, running)
 
 
 def settle(run: Run, tasks: Sequence[Task]) -> Summary:
     """Puts the records in the order of the tasks and writes the summary: equal runs leave equal files."""
-    records = run.records()
-    run.put_in_order([records[task.id] for task in tasks if task.id in records])
+    run.put_in_order(task.id for task in tasks)
     return summarize_run(run.folder)
 
 
@@ -596,7 +330,7 @@ def summarize_run(folder: Path) -> Summary:
     Raises:
         InputError: If the folder holds no run.
     """
-    summary = Run(folder).summarize()
-    write_text(folder / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n", "summary")
-    write_text(folder / "summary.md", f"{summary_table([summary])}\n{group_table(summary)}", "summary")
+    run = Run(folder)
+    summary = run.summarize()
+    run.write_summary(summary, f"{summary_table([summary])}\n{group_table(summary)}")
     return summary

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from experiments.metrics import Group, Summary
 from experiments.naming import GOLD, shown_mode, shown_model
-from flowmind.evaluation.metrics import Group, Summary
-from flowmind.evaluation.record import CaseRecord
-from flowmind.evaluation.statistics import Rate, rate
+from experiments.record import CaseRecord
+from flowmind.evaluation.statistics import Mean, Rate, rate
 
 Test = Callable[[CaseRecord], bool]
 PAPER = "paper: "
@@ -92,8 +92,11 @@ def summary_table(summaries: Sequence[Summary]) -> str:
     lines += [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
     lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:
+        name = f"{item.model} {shown_mode(item.mode, item.variant)}"
+        if item.scores:
+            means = ", ".join(f"{score} {_mean(mean)}" for score, mean in item.scores.items())
+            lines.append(f"{name}: means of further scores with 95 % intervals: {means}.")
         if item.errors:
-            name = f"{item.model} {shown_mode(item.mode, item.variant)}"
             lines.append(
                 f"{name}: {item.errors} more cases were not tried to their end, for want of an "
                 "answer from the model's endpoint; they are in no rate, and the same command tries them again."
@@ -124,6 +127,10 @@ def _group(name: str, group: Group) -> tuple[str, ...]:
 def _rate(found: Rate) -> str:
     exact = 100 * found.count / found.of if found.of else 0.0  # `percent` is rounded already
     return f"{exact:.1f} ({found.count}/{found.of}) [{found.low:.0f}, {found.high:.0f}]"
+
+
+def _mean(mean: Mean) -> str:
+    return f"{mean.mean:.2f}" + ("" if mean.low is None else f" [{mean.low:.2f}, {mean.high:.2f}]")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -11,9 +11,10 @@ from statistics import fmean
 
 from experiments import paper
 from experiments.loading import Loaded, cells, pooled
+from experiments.record import CaseRecord, StageUsage
 from experiments.tables import PAPER, Table, number, share, shown
+from flowmind.build.derivation import Derivation
 from flowmind.build.settings import SINGLE
-from flowmind.evaluation.record import CaseRecord, Derivation, StageUsage
 from flowmind.evaluation.statistics import correlation, rate
 
 Measure = Callable[[StageUsage], float | None]

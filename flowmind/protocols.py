@@ -1,15 +1,19 @@
-"""The seams, on one screen: `ChatModel`, `Agent`, `Controller`, `Evaluator`, and what passes through them.
+"""The seams, on one screen: `ChatModel`, `Agent`, `Controller`, `Evaluator`, `Map`, and what passes through them.
 
-The fifth seam, `Environment`, comes from below: `tools_registry.sandbox.environments`.
+The seam `Environment` comes from below: `tools_registry.sandbox.environment`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
 from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.checking import Problem
+from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
@@ -117,16 +121,66 @@ class Controller(Protocol):
 
 
 class Evaluation(Record):
-    """A score with its reason."""
+    """A score, and the reason for it."""
 
-    name: str
     value: float
     reason: str = ""
 
+    @classmethod
+    def of(cls, flag: bool, reason: str = "") -> Evaluation:
+        """The score 1 or 0 of something that holds or does not."""
+        return cls(value=float(flag), reason=reason)
+
+
+class Outcome(Record):
+    """Everything that one case left, as evaluators see it. It does not say which model or mode produced it."""
+
+    task: Task
+    tests: tuple[Example, ...] = ()
+    """The held-out tests."""
+    executions: tuple[Trace, ...] = ()
+    """The traces of the execute stage."""
+    worked: tuple[int, ...] = ()
+    """For each execution the example that it worked on, from 0; -1 if none, or if the answer had been given to it.
+    Empty if execution k worked on example k."""
+    summary: Trace | None = None
+    """The trace of the summarize stage."""
+    workflow: Workflow | None = None
+    problems: tuple[Problem, ...] = ()
+    """The problems that `check` finds in the workflow."""
+    runs: tuple[Trace, ...] = ()
+    """The runs of a sound workflow on the tests, one for each; empty if there is no sound workflow."""
+
 
 class Evaluator(Protocol):
-    """Judges a trace; it never learns who produced it."""
+    """Judges a case."""
 
-    def evaluate(self, trace: Trace, expected: Any) -> Evaluation:
-        """The score of one trace against the expected answer."""
+    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+        """The scores by name."""
+        ...
+
+
+Emit = Callable[[dict[str, Any]], None]
+"""Takes a line that must be kept at once, such as a reply of a model, while its case is still being worked on."""
+CaseT = TypeVar("CaseT", contravariant=True)
+ResultT = TypeVar("ResultT", covariant=True)
+
+
+class Map(Protocol[CaseT, ResultT]):
+    """Evaluates cases somewhere: in this process, in other processes, or on other machines.
+
+    Whoever has the map decides the order of the cases, and writes all files.
+    """
+
+    @property
+    def at_once(self) -> int:
+        """The number of cases that may be evaluated at the same time, now."""
+        ...
+
+    async def evaluate(self, case: CaseT, emit: Emit) -> ResultT:
+        """The result of one case.
+
+        Raises:
+            FlowMindError: If no case can be evaluated any more, such as `ModelUnavailable`.
+        """
         ...

@@ -11,10 +11,10 @@ from experiments import paper
 from experiments.analyses import ANALYSES, analyse, compare
 from experiments.grid import Grid, cells, folders
 from experiments.loading import Loaded
-from experiments.runner import RunOptions
+from experiments.options import RunOptions
+from experiments.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 from experiments.tables import Table, shown
 from flowmind.base.errors import InputError
-from flowmind.evaluation.record import CallCounts, CaseRecord, Score, StageUsage, TaskFacts
 from flowmind.evaluation.statistics import rate
 
 CONFIGS = Path(__file__).resolve().parents[1] / "experiments" / "configs"

@@ -432,9 +432,7 @@ def test_solve_prints_a_workflow_that_runs(tmp_path: Path, tools: Path) -> None:
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "the server refuses the API key"), (404, "no such model")])
 @pytest.mark.parametrize("mode", ["es-react", "es-pe+verify"])
-def test_solve_names_an_endpoint_that_refuses(
-    mode: str, status: int, reason: str, tmp_path: Path, tools: Path
-) -> None:
+def test_solve_names_an_endpoint_that_refuses(mode: str, status: int, reason: str, tmp_path: Path, tools: Path) -> None:
     (tmp_path / "task.json").write_text(json.dumps(TASK))
     with FaultyServer(lambda number, body: Fault(status, "{}")) as server:
         words = ("--model", "m", "--base-url", server.url, "--mode", mode, "--rollouts", 3)

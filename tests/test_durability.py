@@ -33,12 +33,12 @@ from tiny import (
     with_server,
 )
 
-from experiments import runner
+from experiments import evaluating
 from experiments.folder import Run, Stages
+from experiments.record import CaseRecord
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
-from flowmind.evaluation.record import CaseRecord
 from flowmind.llm import processes
 from flowmind.llm.recorded import Stored
 from flowmind.llm.testing import Fault, FaultyServer
@@ -556,8 +556,8 @@ def test_a_clock_that_is_set_back_makes_no_time_negative(
     bench: Path, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = itertools.count(2_000_000_000, -86_400)
-    clock = SimpleNamespace(time=lambda: float(next(days)), monotonic=runner.time.monotonic)
-    monkeypatch.setattr(runner, "time", clock)
+    clock = SimpleNamespace(time=lambda: float(next(days)), monotonic=evaluating.time.monotonic)
+    monkeypatch.setattr(evaluating, "time", clock)
     run = undisturbed(bench, tmp_path / "run", 2)
     assert left(run) == left(two)
     kept = [CaseRecord.model_validate(row) for row in records(run)]

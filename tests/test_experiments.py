@@ -36,10 +36,10 @@ from tiny import (
     with_server,
 )
 
+from experiments.record import CaseRecord
 from flowbench_synth.composition import plan
 from flowbench_synth.tasks import all_blueprints, make_instance
 from flowmind.base.files import dump_json
-from flowmind.evaluation.record import CaseRecord
 from flowmind.llm.testing import Fault, FaultyServer
 from flowmind.trace.events import Trace
 from flowmind.trace.task import HeldOut
@@ -81,6 +81,7 @@ def test_a_run_of_eight_cases_is_summed_up(searched: tuple[Path, Path, Done]) ->
         "tokens": {"execute": 0.0, "summarize": 0.0, "total": 0.0},
         "by_category": {"adding": half, "multiplying": half},
         "by_difficulty": {"easy": half, "hard": half},
+        "scores": {},
         "coerced": 0,
     }
     assert found["intervals"]["case_pass_rate"] == {"percent": 75.0, "count": 6, "of": 8, "low": 40.93, "high": 92.85}
@@ -397,7 +398,7 @@ def test_no_reply_however_odd_ends_a_run(tmp_path: Path) -> None:
     with FaultyServer(answers) as server:
         done = called(*with_server(server, bench, run))
     assert done.returncode == 0
-    assert {row["id"]: row["passed"] for row in records(run)} == {
+    assert {row["id"]: row["scores"]["passed"]["value"] == 1 for row in records(run)} == {
         "task_0": False,
         "task_4": False,
         "task_1": False,

@@ -12,8 +12,8 @@ from tiny import called, records, tiny_benchmark
 
 from experiments.analyses import ANALYSES
 from experiments.golds import read_golds
+from experiments.record import StructureFacts
 from flowmind.base.errors import InputError
-from flowmind.evaluation.record import StructureFacts
 
 
 def gold(added: int, factor: int) -> dict[str, object]:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from test_induction import LESSONS, TOOLS, Lesson, traces_of
-from test_thinkers import workflows
 from test_verified import branching_benchmark
+from tiny import capable, files, tiny_benchmark
 
-from experiments import runner
-from experiments.runner import RunOptions, replay, run_experiment
+from experiments import runner, services
+from experiments.options import RunOptions
+from experiments.runner import replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
 from flowmind.build.induction.inducers import Inducers
 from flowmind.build.induction.inducing import Given, Induced, drafts
@@ -28,6 +29,7 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, run_of
 from flowmind.build.induction.telling import evidence, questions
 from flowmind.build.settings import Settings
+from flowmind.llm.testing import FaultyServer
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import FunctionEnvironment
 
@@ -105,29 +107,39 @@ def test_a_process_that_ends_is_the_failure_of_one_derivation(inducers: Inducers
 def test_a_run_that_induces_in_processes_leaves_the_same_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, asked = branching_benchmark(tmp_path / "bench"), list[int]()
+    bench, counts = tiny_benchmark(tmp_path / "bench"), list[int]()
     summaries: list[dict[str, Any]] = []
 
     class Counted(Inducers):
         def __init__(self, count: int) -> None:
-            asked.append(count)
+            counts.append(count)
             super().__init__(count)
 
-    monkeypatch.setattr(runner, "Inducers", Counted)
+    monkeypatch.setattr(services, "Inducers", Counted)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    for name, worth in (("one", 8), ("two", 2)):
-        monkeypatch.setattr(runner, "WORTH_A_PROCESS", worth)
-        options = RunOptions(model="search", bench=bench)
-        settings = Settings(mode="induction", traces="gold")
-        summaries.append(run_experiment(options, settings, tmp_path / name).model_dump())
-    assert asked == [2]
+    with FaultyServer(lambda number, body: capable(body)) as server:
+        for name, worth in (("one", 8), ("two", 4)):
+            monkeypatch.setattr(runner, "WORTH_A_PROCESS", worth)
+            options = RunOptions(model="m", bench=bench, base_url=server.url)
+            summaries.append(run_experiment(options, Settings(mode="induction"), tmp_path / name).model_dump())
+    assert counts == [2]
     summaries.append(replay(tmp_path / "two", tmp_path / "three", bench).model_dump())
-    assert asked == [2, 2]
     for summary in summaries:
         summary.pop("wall_s")
     assert summaries[0] == summaries[1] == summaries[2]
-    assert summaries[0]["cases"] == 9 and summaries[0]["case_pass_rate"] > 80
-    assert workflows(tmp_path / "one") == workflows(tmp_path / "two") == workflows(tmp_path / "three")
+    assert (summaries[0]["cases"], summaries[0]["case_pass_rate"]) == (8, 100.0)
+    for name in ("two", "three"):
+        assert files(tmp_path / "one" / "workflows") == files(tmp_path / name / "workflows")
+
+
+def test_gold_traces_give_the_same_workflows_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, options = branching_benchmark(tmp_path / "bench"), Settings(mode="induction", traces="gold")
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    for name, worth in (("one", 8), ("two", 2)):
+        monkeypatch.setattr(runner, "WORTH_A_PROCESS", worth)
+        summary = run_experiment(RunOptions(model="search", bench=bench), options, tmp_path / name)
+        assert summary.cases == 9 and summary.case_pass_rate > 80
+    assert files(tmp_path / "one" / "workflows") == files(tmp_path / "two" / "workflows")
 
 
 HELPER = """
@@ -136,7 +148,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from flowmind.base.processes import answer_questions
 
-def answer(question):
+def answer(question, emit):
+    emit(f"about {question}")
     if question == "long":
         Path(__file__).with_suffix(".begun").touch()
         time.sleep(600)
@@ -187,3 +200,19 @@ def test_what_cannot_be_sent_is_the_askers_error_and_the_process_goes_on(helper:
         helper.ask("odd")
     assert helper.ask("two") == "twotwo"
     assert helper.pids == pids
+
+
+def test_what_a_process_passes_on_arrives_before_its_answer(helper: Helpers) -> None:
+    passed: list[str] = []
+    assert helper.ask("one", passed.append) == "oneone"
+    assert passed == ["about one"]
+
+
+def test_an_error_over_what_was_passed_on_ends_the_process(helper: Helpers) -> None:
+    def full(value: str) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(HelperEnded):
+        helper.ask("one", full)
+    assert not helper.pids
+    assert helper.ask("two") == "twotwo"

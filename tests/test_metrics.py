@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from flowmind.evaluation.black_box import ExactMatch
-from flowmind.evaluation.metrics import (
+from experiments.metrics import (
     Group,
     StageTokens,
     Summary,
     failure_mode,
-    integrity,
-    mixed_tool_invocation,
     summarize_records,
 )
-from flowmind.evaluation.record import CaseRecord, ParseCounts, Score, StageUsage
+from experiments.record import CaseRecord, ParseCounts, Score, StageUsage
+from flowmind.evaluation.evaluators import exact_match
+from flowmind.evaluation.executions import integrity, mixed_tool_invocation
 from flowmind.evaluation.statistics import rate
 from flowmind.trace.events import Called, StopReason, Trace
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
@@ -283,11 +282,11 @@ def test_no_records_make_a_summary_of_nothing() -> None:
     ],
 )
 def test_exact_match_is_json_equality(answer: Any, expected: Any, value: float) -> None:
-    assert ExactMatch().evaluate(Trace(stop="finish", answer=answer), expected).value == value
+    assert exact_match(Trace(stop="finish", answer=answer), expected).value == value
 
 
 def test_a_run_that_did_not_come_to_its_end_matches_nothing() -> None:
     stopped = Trace(stop="error", answer=None, error=ToolError(type="timeout", message="no result within 5 s"))
-    judged = ExactMatch().evaluate(stopped, None)
+    judged = exact_match(stopped, None)
     assert judged.value == 0.0
     assert "no result within 5 s" in judged.reason

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flowmind.base.errors import InputError, ModelFailure
-from flowmind.llm.recorded import Exchanges, Stored, Timing
+from flowmind.llm.recorded import Exchanges, Stored, Timing, end_case, exchange_file, keep_exchange
 from flowmind.protocols import ChatRequest, Message, Reply
 
 
@@ -35,6 +38,13 @@ def request(*texts: str, **fields: object) -> ChatRequest:
     return ChatRequest.model_validate({"messages": messages, **fields})
 
 
+def exchanges_of(path: Path, lent: Sequence[Path] = (), replay: bool = False, **options: Any) -> Exchanges:
+    """The exchanges of a case, kept in its file as a run keeps them."""
+    stored = Stored.read(path) if replay else exchange_file(path)
+    emit = partial(keep_exchange, path)
+    return Exchanges(stored, [Stored.read(other) for other in lent], replay, emit, name=str(path), **options)
+
+
 def ask(exchanges: Exchanges, model: Counting, *requests: ChatRequest, subject: str = "") -> list[Reply]:
     async def all_of_them() -> list[Reply]:
         asked = exchanges.of(model, subject)
@@ -46,16 +56,16 @@ def ask(exchanges: Exchanges, model: Counting, *requests: ChatRequest, subject: 
 def test_a_reply_is_kept_with_its_time_and_answers_again(tmp_path: Path) -> None:
     path, model = tmp_path / "case.jsonl", Counting()
     times = iter((10.0, 12.5, 20.0, 20.25))
-    first = ask(Exchanges(path, clock=lambda: next(times)), model, request("a"), request("a", "b", "c"))
+    first = ask(exchanges_of(path, clock=lambda: next(times)), model, request("a"), request("a", "b", "c"))
     assert [(reply.text, reply.seconds) for reply in first] == [("reply 1", 2.5), ("reply 2", 0.25)]
-    again = Exchanges(path, clock=lambda: next(times))
+    again = exchanges_of(path, clock=lambda: next(times))
     assert ask(again, model, request("a", "b", "c"), request("a")) == [first[1], first[0]]
-    assert (len(model.asked), again.asked) == (2, 0)
+    assert len(model.asked) == 2
 
 
 def test_a_line_holds_what_is_new_of_a_conversation(tmp_path: Path) -> None:
     path = tmp_path / "case.jsonl"
-    ask(Exchanges(path), Counting(), request("a"), request("a", "b", "c"), request("x", "b"))
+    ask(exchanges_of(path), Counting(), request("a"), request("a", "b", "c"), request("x", "b"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["keep"], [m["content"] for m in line["messages"]]) for line in lines] == [
         (0, ["a"]),
@@ -78,53 +88,53 @@ def test_a_line_holds_what_is_new_of_a_conversation(tmp_path: Path) -> None:
 )
 def test_another_request_is_asked_anew(other: ChatRequest, tmp_path: Path) -> None:
     model = Counting()
-    replies = ask(Exchanges(tmp_path / "case.jsonl"), model, request("a"), other)
+    replies = ask(exchanges_of(tmp_path / "case.jsonl"), model, request("a"), other)
     assert [reply.text for reply in replies] == ["reply 1", "reply 2"]
 
 
 def test_what_else_decides_the_reply_is_part_of_its_key(tmp_path: Path) -> None:
     model, path = Counting(), tmp_path / "case.jsonl"
-    ask(Exchanges(path), model, request("a"), subject="free")
-    ask(Exchanges(path), model, request("a"), subject="JSON mode")
+    ask(exchanges_of(path), model, request("a"), subject="free")
+    ask(exchanges_of(path), model, request("a"), subject="JSON mode")
     assert len(model.asked) == 2
 
 
 def test_a_torn_line_costs_one_request(tmp_path: Path) -> None:
     model, path = Counting(), tmp_path / "case.jsonl"
-    ask(Exchanges(path), model, request("a"), request("b"))
+    ask(exchanges_of(path), model, request("a"), request("b"))
     path.write_bytes(path.read_bytes()[:-9])
-    replies = ask(Exchanges(path), model, request("a"), request("b"))
+    replies = ask(exchanges_of(path), model, request("a"), request("b"))
     assert [reply.text for reply in replies] == ["reply 1", "reply 3"]
     assert [reply.text for reply in Stored.read(path).replies.values()] == ["reply 1", "reply 3"]
 
 
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "case.jsonl"
-    ask(Exchanges(path), Counting(), request("a"), request("b"))
+    ask(exchanges_of(path), Counting(), request("a"), request("b"))
     first, second = path.read_text().splitlines()
     path.write_text(f"{first}\n{second[:30]}\n{second}\n")
     with pytest.raises(InputError, match=r"case\.jsonl, line 2: "):
-        Exchanges(path)
+        exchanges_of(path)
 
 
 def test_a_failure_is_written_down_and_asked_again(tmp_path: Path) -> None:
     path, model = tmp_path / "case.jsonl", Counting(failing=True)
     with pytest.raises(ModelFailure, match="the line is dead"):
-        ask(Exchanges(path), model, request("a"))
+        ask(exchanges_of(path), model, request("a"))
     assert list(Stored.read(path).errors.values()) == ["the line is dead"]
     model.failing = False
-    assert ask(Exchanges(path), model, request("a"))[0].text == "reply 2"
+    assert ask(exchanges_of(path), model, request("a"))[0].text == "reply 2"
     assert (len(Stored.read(path).replies), len(model.asked)) == (1, 2)
 
 
 def test_replay_asks_nobody(tmp_path: Path) -> None:
     path, model = tmp_path / "case.jsonl", Counting()
-    first = ask(Exchanges(path), model, request("a"))
+    first = ask(exchanges_of(path), model, request("a"))
     model.failing = True
     with pytest.raises(ModelFailure):
-        ask(Exchanges(path), model, request("b"))
+        ask(exchanges_of(path), model, request("b"))
     before = path.read_bytes()
-    again = Exchanges(path, replay=True)
+    again = exchanges_of(path, replay=True)
     assert ask(again, model, request("a")) == first
     with pytest.raises(ModelFailure, match="the line is dead"):
         ask(again, model, request("b"))
@@ -135,17 +145,16 @@ def test_replay_asks_nobody(tmp_path: Path) -> None:
 
 def test_another_run_may_answer_and_is_copied(tmp_path: Path) -> None:
     model, old, new = Counting(), tmp_path / "old.jsonl", tmp_path / "new" / "case.jsonl"
-    first = ask(Exchanges(old), model, request("a"))
-    replies = ask(Exchanges(new, [old]), model, request("a"), request("b"))
+    first = ask(exchanges_of(old), model, request("a"))
+    replies = ask(exchanges_of(new, [old]), model, request("a"), request("b"))
     assert (replies[0], replies[1].text, len(model.asked)) == (first[0], "reply 2", 2)
     old.unlink()
-    assert ask(Exchanges(new), model, request("a"), request("b")) == replies
+    assert ask(exchanges_of(new), model, request("a"), request("b")) == replies
 
 
 def test_the_end_of_a_case_is_noted_with_its_times(tmp_path: Path) -> None:
     path = tmp_path / "case.jsonl"
-    exchanges = Exchanges(path)
-    assert Stored.read(path).timing is None
-    exchanges.end(Timing(started_at=1.5, seconds=2.0))
-    exchanges.end(Timing(started_at=7.5, seconds=3.0))
+    assert exchange_file(path).timing is None
+    end_case(path, Timing(started_at=1.5, seconds=2.0))
+    end_case(path, Timing(started_at=7.5, seconds=3.0))
     assert Stored.read(path).timing == Timing(started_at=7.5, seconds=3.0)

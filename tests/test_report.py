@@ -38,10 +38,11 @@ from experiments.analyses import analyse
 from experiments.casebook import marked, pack, unpack
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded, load
+from experiments.record import CaseRecord, ParseCounts, Score, StageUsage, TaskFacts
 from experiments.report import MOST_BYTES, run_names, write_report
 from flowmind.api.solving import Solution
 from flowmind.base.errors import InputError
-from flowmind.evaluation.record import CaseRecord, Derivation, ParseCounts, Score, StageUsage, TaskFacts
+from flowmind.build.derivation import Derivation
 from flowmind.trace.events import Called, Origin, Planned, Trace, Turn
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import Problem

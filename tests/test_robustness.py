@@ -28,13 +28,14 @@ from tiny import (
     with_server,
 )
 
-from experiments import runner
-from experiments.runner import RunOptions, run_experiment
+from experiments import driver, services
+from experiments.options import RunOptions
+from experiments.runner import run_experiment
+from experiments.services import Services
 from flowmind.build.settings import Settings
 from flowmind.llm.limiting import AdaptiveLimit
 from flowmind.llm.testing import Fault, FaultyServer, completion
 from flowmind.protocols import ChatRequest, Reply
-from tools_registry.sandbox.environments import LocalSandbox
 
 TIMES = ("seconds", "started_at", "wall_s", "crc")
 
@@ -86,9 +87,11 @@ def test_a_server_that_fails_every_third_request_changes_nothing(
 ) -> None:
     bench, undisturbed = whole
     run = tmp_path / "run"
-    real = runner.OpenAIChat.at
+    real = services.OpenAIChat.at
     monkeypatch.setattr(
-        runner.OpenAIChat, "at", lambda endpoint, **given: real(endpoint, **{**given, "timeout": 0.5, "backoff": 0.01})
+        services.OpenAIChat,
+        "at",
+        lambda endpoint, **given: real(endpoint, **{**given, "timeout": 0.5, "backoff": 0.01}),
     )
     with FaultyServer(sick(7, 0.3)) as server:
         words = with_server(server, bench, run)
@@ -178,7 +181,7 @@ def test_a_server_that_is_gone_ends_the_run_and_the_same_command_goes_on(
     whole: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, run = whole[0], tmp_path / "run"
-    monkeypatch.setattr(runner, "LOST", 2)
+    monkeypatch.setattr(driver, "LOST", 2)
     healthy = threading.Event()
 
     def answers(number: int, body: Row) -> Fault | str:
@@ -189,7 +192,7 @@ def test_a_server_that_is_gone_ends_the_run_and_the_same_command_goes_on(
         words = with_server(server, bench, run)
         done = called(*words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "failed 2 cases in a row" in told_last(done) and "the same command goes on from here" in told_last(done)
+        assert "failed 2 cases in a row" in told_last(done) and "the same command continues the run" in told_last(done)
         assert [row["id"] for row in records(run) if row["error"] is None] == [ORDER[0]]
         healthy.set()
         assert called(*words).returncode == 0
@@ -215,7 +218,7 @@ def test_a_defect_in_one_case_is_its_error_and_the_others_go_on(
 ) -> None:
     added, factor = NUMBERS[ORDER[1]]
     broken = Broken(f"Add {added} to n, then multiply the sum by {factor}.")
-    monkeypatch.setattr(runner, "model_named", lambda name, sandbox: broken)
+    monkeypatch.setattr(services, "model_named", lambda name, sandbox: broken)
     run = tmp_path / "run"
     summary = run_experiment(RunOptions(model="search", bench=whole[0], limit=4), Settings(mode="es-rr"), run)
     assert (summary.cases, summary.errors) == (3, 1)
@@ -236,7 +239,7 @@ def test_the_limits_of_a_case_are_stop_reasons(
         assert called(*with_server(server, whole[0], run, flag, value)).returncode == 0
     for row in records(run):
         stops = row["execute"]["stop"] + row["summarize"]["stop"]
-        assert stop in stops and not row["passed"] and row["error"] is None
+        assert stop in stops and not row["scores"]["passed"]["value"] and row["error"] is None
         if flag == "--turn-limit":
             assert row["execute"]["turns"] + row["summarize"]["turns"] == 5
         if flag == "--token-limit":
@@ -265,9 +268,9 @@ def test_many_cases_at_once_leave_what_one_after_the_other_does(whole: tuple[Pat
 
 
 def test_auto_is_an_adaptive_limit_and_a_number_a_fixed_one(whole: tuple[Path, Path]) -> None:
-    with FaultyServer(lambda number, body: capable(body)) as server, LocalSandbox([]) as sandbox:
-        free = runner.connect(RunOptions(model="m", bench=whole[0], base_url=server.url), sandbox)
-        fixed = runner.connect(RunOptions(model="m", bench=whole[0], base_url=server.url, concurrency=3), sandbox)
+    with FaultyServer(lambda number, body: capable(body)) as server:
+        free = Services(RunOptions(model="m", bench=whole[0], base_url=server.url), {})
+        fixed = Services(RunOptions(model="m", bench=whole[0], base_url=server.url, concurrency=3), {})
     assert isinstance(free.limit, AdaptiveLimit) and not isinstance(fixed.limit, AdaptiveLimit)
     assert fixed.limit.current == 3
     for bad in ("0", "many", "-1", "1001"):

@@ -14,17 +14,17 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, end, sketch
 from tiny import FIRST_TEST, Row, called, records
 
-from experiments import runner
+from experiments import evaluating
 from flowmind.agents.turns import Budget
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
+from flowmind.build.derivation import Derivation
 from flowmind.build.executions import AgentExecutions, Demonstrate
 from flowmind.build.induction.inducing import induce
 from flowmind.build.settings import Settings
 from flowmind.build.verification.checks import influence, leaks
 from flowmind.build.verification.work import Work
-from flowmind.evaluation.record import Derivation
 from flowmind.llm.testing import FaultyServer, ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.running import run_batch
@@ -151,7 +151,7 @@ def watched(folder: Path, name: str) -> Watched:
     ids, words = RUNS[name]
     log: list[tuple[str, str]] = []
     phase = "before"
-    run, values, solved = LocalSandbox.run, LocalSandbox.values, runner.solve
+    run, values, solved = LocalSandbox.run, LocalSandbox.values, evaluating.solve
 
     def noting_run(
         self: LocalSandbox, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET
@@ -173,7 +173,7 @@ def watched(folder: Path, name: str) -> Watched:
     with FaultyServer(lambda number, body: able(body)) as server, pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalSandbox, "run", noting_run)
         patch.setattr(LocalSandbox, "values", noting_values)
-        patch.setattr(runner, "solve", noting_solve)
+        patch.setattr(evaluating, "solve", noting_solve)
         asked = () if name == "gold" else ("--model", "m", "--base-url", server.url)
         bench, out = benchmark(folder / "bench", ids), folder / "run"
         done = called("exp", *asked, *words, "--bench", bench, "--out", out, "--concurrency", 1)

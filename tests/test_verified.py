@@ -17,11 +17,12 @@ from experiments.casebook import derivation_lines, read_cases
 from experiments.folder import Run
 from experiments.grid import Grid, cells
 from experiments.loading import Loaded, load
+from experiments.metrics import Summary
+from experiments.record import StageUsage
 from experiments.verified import loss_of
 from flowmind.base.errors import InputError
+from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings
-from flowmind.evaluation.metrics import Summary
-from flowmind.evaluation.record import Derivation, StageUsage
 from flowmind.evaluation.statistics import holm
 
 LIMIT = 8

@@ -1,4 +1,4 @@
-"""Runs WorFBench: rows asked in parallel, one record a row, resumed by the same command."""
+"""Runs WorFBench: a model writes the workflow of each row, one record a row, resumed by the same command."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import tqdm
 from pydantic import Field
 
+from experiments.driver import drive, run_to_end
+from experiments.folder import RunFolder
+from experiments.maps import LocalMap
 from experiments.provenance import surroundings
-from experiments.runner import LOST
-from experiments.together import Count, run_to_end, work_through
 from experiments.worfbench.asking import Asking, judge
-from experiments.worfbench.recording import Folder, RowRecord
+from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
 from experiments.worfbench.summing import Facts, Summary, summarize, tables
-from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
-from flowmind.base.files import dump_json, write_text
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
 from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.serving import fingerprint
-from flowmind.protocols import ChatModel
+from flowmind.protocols import ChatModel, Emit
+from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.spec import Record
 
 _PACKAGES = ("flowmind-es", "networkx", "openai", "pydantic", "sentence-transformers", "torch")
@@ -100,6 +101,57 @@ def prepare(options: Options) -> Materials:
     return Materials(data, rows, sentence_encoder(options.encoder) if options.similarity == "encoder" else bag_of_words)
 
 
+class RowServices(Closing):
+    """What rows are evaluated with: the model and the measure of similarity.
+
+    Args:
+        model: The model that writes the workflows.
+        asking: How rows are asked.
+        definition: How they are scored.
+        similar: The similarity of two texts.
+    """
+
+    def __init__(self, model: ChatModel, asking: Asking, definition: Definition, similar: Similarity) -> None:
+        self.model = model
+        self.asking = asking
+        self.definition: Definition = definition
+        self.similar = similar
+        self.scoring = asyncio.Lock()
+
+    def close(self) -> None:
+        """Nothing is open that ends with a block: connections belong to the event loop."""
+
+
+async def evaluate(row: Row, services: RowServices, emit: Emit | None = None) -> RowRecord:
+    """Asks the model for the workflow of a row, and scores the reply."""
+    begun, clock = time.time(), time.monotonic()
+    error, reply = None, None
+    try:
+        reply = await services.model.complete(services.asking.request(row))
+    except ModelFailure as failure:
+        error = str(failure)
+    seconds = round(time.monotonic() - clock, 3)
+    record = RowRecord(
+        id=row.id, error=error, source=row.source, gold_graph=row.gold, started_at=round(begun, 3), seconds=seconds
+    )
+    if reply is None:
+        return record
+    async with services.scoring:  # in a thread: an encoder takes long enough for other replies to time out
+        judged = await asyncio.to_thread(judge, reply, row, services.asking, services.definition, services.similar)
+    return record.model_copy(
+        update={
+            "pred_graph": judged.predicted,
+            "pred_text": reply.text,
+            "malformed": judged.malformed,
+            "chain": judged.chain,
+            "graph": judged.graph,
+            "finish": reply.finish,
+            "input_tokens": reply.input_tokens,
+            "output_tokens": reply.output_tokens,
+        }
+    )
+
+
 def run(options: Options, materials: Materials, out: Path) -> Summary:
     """Asks what is left of a run and writes its summary.
 
@@ -107,20 +159,61 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
         InputError: If the folder holds another run.
         ModelUnavailable: If the model cannot be reached; what was done is kept.
     """
-    folder = Folder(out)
-    with folder.run.locked():
+    folder = RunFolder(out, RowRecord)
+    with folder.locked():
         endpoint = reach(options.model, options.base_url)
         limit = AdaptiveLimit() if options.concurrency == "auto" else FixedLimit(options.concurrency)
         model = OpenAIChat.at(endpoint, concurrency=limit, timeout=options.timeout, deadline=options.timeout)
-        folder.run.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
-        work = _Work(folder, options, materials.similar, model, limit)
+        folder.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
+        services = RowServices(model, options.asking, options.definition, materials.similar)
         try:
-            run_to_end(work.all(materials.rows))
+            run_to_end(_work(folder, options, materials, services, limit))
         except BaseException:
-            with suppress(FlowMindError, OSError):  # what ended the work is what there is to say
+            with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                 _settle(folder, options, materials)
             raise
         return _settle(folder, options, materials)
+
+
+async def _work(
+    folder: RunFolder[RowRecord], options: Options, materials: Materials, services: RowServices, limit: Limit
+) -> None:
+    """Asks for the rows that have no record yet."""
+    rows, records = materials.rows, folder.records()
+    scored = [record for row in rows if (record := records.get(row.id)) is not None and record.error is None]
+    done = {record.id for record in scored}
+    todo = [row for row in rows if row.id not in done]
+    if isinstance(materials.similar, SentenceEncoder):
+        materials.similar.learn(text for row in todo for text in row.gold.nodes)
+    local: LocalMap[Row, RowRecord] = LocalMap(evaluate, services, limit)
+
+    async def one(row: Row) -> RowRecord:
+        return await local.evaluate(row, lambda _: None)
+
+    lost = 0
+    with tqdm.tqdm(total=len(rows), initial=len(done), desc=options.model, unit="row") as bar:
+
+        def keep(row: Row, record: RowRecord, running: int) -> None:
+            nonlocal lost
+            folder.keep_record(record)
+            if record.error is None:
+                scored.append(record)
+            else:
+                lost += 1
+            bar.set_postfix_str(_progress(scored, lost, running), refresh=False)
+            bar.update()
+
+        try:
+            await drive(todo, lambda: local.at_once, one, keep, options.model)
+        finally:
+            if isinstance(services.model, OpenAIChat):
+                await services.model.aclose()
+
+
+def _progress(scored: Sequence[RowRecord], lost: int, running: int) -> str:
+    graph = sum(record.graph.f1 for record in scored if record.graph) / max(1, len(scored))
+    parts = [f"F1 graph={100 * graph:.1f}", f"malformed={sum(record.malformed is not None for record in scored)}"]
+    return ", ".join([*parts, *([f"lost={lost}"] if lost else []), f"at once={running}"])
 
 
 def _manifest(options: Options, data: Data, server: dict[str, Any]) -> dict[str, Any]:
@@ -132,110 +225,8 @@ def _manifest(options: Options, data: Data, server: dict[str, Any]) -> dict[str,
     }
 
 
-def _settle(folder: Folder, options: Options, materials: Materials) -> Summary:
+def _settle(folder: RunFolder[RowRecord], options: Options, materials: Materials) -> Summary:
     """Puts the records in the order of the rows and writes the summary: equal runs leave equal files."""
-    records = folder.records()
-    ordered = [records[row.id] for row in materials.rows if row.id in records]
-    folder.put_in_order(ordered)
-    summary = summarize(ordered, options.facts(materials.data.name))
-    write_text(folder.path / "summary.json", dump_json(summary.model_dump(mode="json"), indent=1) + "\n", "summary")
-    write_text(folder.path / "summary.md", tables(summary), "summary")
+    summary = summarize(folder.put_in_order(row.id for row in materials.rows), options.facts(materials.data.name))
+    folder.write_summary(summary, tables(summary))
     return summary
-
-
-@dataclass
-class _Work:
-    """The rows of a run, and what they need."""
-
-    folder: Folder
-    options: Options
-    similar: Similarity
-    model: ChatModel
-    limit: Limit
-    lost: int = 0
-    """Rows in a row that the endpoint failed."""
-    done: list[RowRecord] = field(default_factory=list[RowRecord])
-    scoring: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def all(self, rows: Sequence[Row]) -> None:
-        """Asks for what has no record yet, then once more for what the infrastructure failed.
-
-        Raises:
-            ModelUnavailable: If the model cannot serve at all, or has failed too many rows one after the other.
-        """
-        kept = self.folder.records()
-        self.done = [record for row in rows if (record := kept.get(row.id)) is not None and record.error is None]
-        before = {record.id for record in self.done}
-        todo = [row for row in rows if row.id not in before]
-        if isinstance(self.similar, SentenceEncoder):
-            self.similar.learn(text for row in todo for text in row.gold.nodes)
-        with tqdm.tqdm(total=len(rows), initial=len(before), desc=self.options.model, unit="row") as bar:
-            try:
-                again = await self._pass(todo, bar, last=False)
-                await self._pass(again, bar, last=True)
-            finally:
-                if isinstance(self.model, OpenAIChat):
-                    await self.model.aclose()
-
-    async def _pass(self, todo: Sequence[Row], bar: tqdm.tqdm[Any], last: bool) -> list[Row]:
-        """Asks for rows, as many at once as the limit says now; gives those that are to be asked again."""
-        again: list[Row] = []
-
-        async def one(row: Row, at_once: Count) -> None:
-            record = await self._record(row)
-            self._count(record)
-            if record.error is not None and not last:
-                again.append(row)
-                return
-            self.folder.keep(record)
-            self.done.append(record)
-            bar.set_postfix_str(self._progress(at_once()), refresh=False)
-            bar.update()
-
-        await work_through(todo, self.limit, one)
-        return again
-
-    def _count(self, record: RowRecord) -> None:
-        """Stops the run when the endpoint is gone: nothing is lost, and the same command goes on."""
-        self.lost = self.lost + 1 if record.error is not None else 0
-        if self.lost >= LOST:
-            raise ModelUnavailable(
-                f"{self.model.name} failed {self.lost} rows one after the other, last with: {record.error}; the same "
-                "command goes on from here"
-            )
-
-    def _progress(self, at_once: int) -> str:
-        scored = [record for record in self.done if record.error is None]
-        graph = sum(record.graph.f1 for record in scored if record.graph) / max(1, len(scored))
-        words = [f"F1 graph={100 * graph:.1f}", f"malformed={sum(record.malformed is not None for record in scored)}"]
-        if lost := len(self.done) - len(scored):
-            words.append(f"lost={lost}")
-        return ", ".join((*words, f"at once={at_once}"))
-
-    async def _record(self, row: Row) -> RowRecord:
-        """Asks for a row and scores the reply."""
-        begun, clock = time.time(), time.monotonic()
-        asking = self.options.asking
-        try:
-            reply = await self.model.complete(asking.request(row))
-        except ModelFailure as error:
-            reply, failure = None, str(error)
-        else:
-            failure = None
-        timing = {"started_at": round(begun, 3), "seconds": round(time.monotonic() - clock, 3)}
-        held: dict[str, Any] = {"id": row.id, "source": row.source, "gold_graph": row.gold, **timing}
-        if reply is None:
-            return RowRecord(**held, error=failure)
-        async with self.scoring:  # in a thread: an encoder takes long enough for other replies to time out
-            judged = await asyncio.to_thread(judge, reply, row, asking, self.options.definition, self.similar)
-        return RowRecord(
-            **held,
-            pred_graph=judged.predicted,
-            pred_text=reply.text,
-            malformed=judged.malformed,
-            chain=judged.chain,
-            graph=judged.graph,
-            finish=reply.finish,
-            input_tokens=reply.input_tokens,
-            output_tokens=reply.output_tokens,
-        )

@@ -12,6 +12,7 @@ from flowmind.api.runnable import RunnableWorkflow, Tools, environment_of, wait_
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import validate
 from flowmind.build.building import Built, build
+from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import (
     AgentExecutions,
@@ -21,14 +22,11 @@ from flowmind.build.executions import (
     Executions,
     budget_left,
     execute_brief,
-    is_complete,
     make_agent,
 )
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.joint import Joint
 from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
-from flowmind.evaluation.metrics import mixed_tool_invocation
-from flowmind.evaluation.record import Derivation
 from flowmind.llm.choosing import model_named
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel
@@ -40,7 +38,7 @@ from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
-from tools_registry.specs.schema import JSONSchema, json_equal
+from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import Record
 
 MOST_ROUNDS = 20
@@ -60,14 +58,10 @@ class Solution(Record):
     """The problems that `check` finds in the workflow."""
     coerced: int = 0
     """The values in calls of graph tools that were not read literally."""
-    exec_complete: bool = False
-    """Whether a rollout called a business tool successfully and ended by `finish`."""
-    exec_correct: bool = False
-    """Whether a complete rollout gave the expected output of its example."""
+    worked: tuple[int, ...] = ()
+    """For each trace the index of its example; -1 if it has none, or only repeats a given answer."""
     derivation: Derivation | None = None
     """How the workflow was derived; None if an agent alone built it."""
-    mti: str | None = None
-    """The kind of mixed tool invocation; None if there was none."""
     failure: str | None = None
     """The failure of the model's endpoint outside an agent's stage; the workflow was built without that reply."""
 
@@ -118,7 +112,7 @@ async def solve(
         executions=executions,
         inducer=inducer,
     )
-    return _solution(task, built)
+    return _solution(built)
 
 
 async def execute(task: Task, executions: Executions, rollouts: int) -> list[Trace]:
@@ -181,25 +175,18 @@ async def _single_stage(task: Task, environment: Environment, model: ChatModel, 
     trace = await agent.execute(brief, Joint(environment, draft))
     problems = tuple(draft.problems) if draft.workflow else ()
     traces = with_origins([trace], task.query)
-    return _solution(task, Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
+    return _solution(Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
 
 
-def _solution(task: Task, built: Built) -> Solution:
-    complete = [is_complete(trace) for trace in built.traces]
-    correct = [
-        done and example >= 0 and json_equal(trace.answer, task.examples[example].output)
-        for example, done, trace in zip(built.worked, complete, built.traces, strict=True)
-    ]
+def _solution(built: Built) -> Solution:
     return Solution(
         traces=built.traces,
+        worked=built.worked,
         summary=built.summary,
         workflow=built.workflow,
         problems=built.problems,
         coerced=built.coerced,
-        exec_complete=any(complete),
-        exec_correct=any(correct),
         derivation=built.derivation,
-        mti=next(filter(None, map(mixed_tool_invocation, built.traces)), None),
         failure=built.failure,
     )
 

@@ -16,11 +16,20 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from tools_registry.sandbox.closing import Closing
 
 _BOOT = "import sys; sys.path[:] = sys.argv[2:]; import importlib; importlib.import_module(sys.argv[1]).main()"
+
+
+_Emit = Callable[[Any], None]
+
+
+class _Emitted(NamedTuple):
+    """A value that a process passes on while it answers."""
+
+    value: Any
 
 
 class HelperEnded(Exception):
@@ -42,8 +51,12 @@ class Helpers(Closing):
         for process in self._all:
             self._free.put(process)
 
-    def ask(self, question: Any) -> Any:
+    def ask(self, question: Any, emit: _Emit | None = None) -> Any:
         """Asks a free process; waits for one if all are busy.
+
+        Args:
+            question: Pickled for the process.
+            emit: Takes what the process passes on while it answers.
 
         Raises:
             HelperEnded: If the process ended without an answer. The next question starts a new one.
@@ -51,7 +64,7 @@ class Helpers(Closing):
         """
         process = self._free.get()
         try:
-            return process.ask(question)
+            return process.ask(question, emit)
         finally:
             self._free.put(process)
 
@@ -79,9 +92,9 @@ class _Process:
     def pid(self) -> int | None:
         return None if self._running is None else self._running.pid
 
-    def ask(self, question: Any) -> Any:
+    def ask(self, question: Any, emit: _Emit | None) -> Any:
         try:
-            answer, problem = self._exchange(self._start(), question)
+            answer, problem = self._exchange(self._start(), question, emit)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:  # ValueError: the pipe was closed
             self.stop()
             raise HelperEnded(type(error).__name__) from None
@@ -108,10 +121,17 @@ class _Process:
         self._tell(running, self._about)
         return running
 
-    def _exchange(self, running: subprocess.Popen[bytes], question: Any) -> Any:
+    def _exchange(self, running: subprocess.Popen[bytes], question: Any, emit: _Emit | None) -> Any:
         self._tell(running, question)
         assert running.stdout is not None
-        return pickle.load(running.stdout)
+        while isinstance(message := pickle.load(running.stdout), _Emitted):
+            try:
+                if emit is not None:
+                    emit(message.value)
+            except BaseException:  # the rest of what the process sends would answer the next question
+                self.stop()
+                raise
+        return message
 
     def _tell(self, running: subprocess.Popen[bytes], what: Any) -> None:
         assert running.stdin is not None
@@ -141,11 +161,12 @@ def collect_seldom() -> None:
     gc.set_threshold(100_000, 20, 100)
 
 
-def answer_questions(prepared: Callable[[Any], AbstractContextManager[Callable[[Any], Any]]]) -> None:
+def answer_questions(prepared: Callable[[Any], AbstractContextManager[Callable[[Any, _Emit], Any]]]) -> None:
     """The `main` of a helper: answers questions from standard input until it is closed.
 
     Args:
-        prepared: Makes the function that answers questions, from the first value that the process receives.
+        prepared: Makes the function that answers questions, from the first value of the process. The function may
+            pass values on before its answer.
     """
     requests, replies = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
@@ -153,10 +174,14 @@ def answer_questions(prepared: Callable[[Any], AbstractContextManager[Callable[[
     about = pickle.load(requests)
     questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, questions), daemon=True).start()
+
+    def send(message: bytes) -> None:
+        replies.write(message)
+        replies.flush()
+
     with prepared(about) as answers:
         while True:
-            replies.write(_answered(answers, questions.get()))
-            replies.flush()
+            send(_answered(answers, questions.get(), lambda value: send(pickle.dumps(_Emitted(value)))))
 
 
 def _listen(requests: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:
@@ -168,9 +193,9 @@ def _listen(requests: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:
         os._exit(0)
 
 
-def _answered(answers: Callable[[Any], Any], question: Any) -> bytes:
+def _answered(answers: Callable[[Any, _Emit], Any], question: Any, emit: _Emit) -> bytes:
     """The pickled reply: an answer and None, or None and the message and traceback of an exception."""
     try:
-        return pickle.dumps((answers(question), None))
+        return pickle.dumps((answers(question, emit), None))
     except Exception as error:  # raised again in the process that asked
         return pickle.dumps((None, (f"{type(error).__name__}: {error}", traceback.format_exc())))

@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 
 from flowmind.build.brief import summarize_brief
+from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Executions, is_complete, make_agent, without_example
+from flowmind.build.executions import Executions, make_agent, without_example
 from flowmind.build.induction.explaining import with_plan
 from flowmind.build.induction.inducing import Inducer, drafts_in_thread
 from flowmind.build.induction.reading import read
@@ -25,7 +26,7 @@ from flowmind.build.verification.checks import influence, leaks
 from flowmind.build.verification.editing import edit
 from flowmind.build.verification.trying import probe
 from flowmind.build.verification.work import Work
-from flowmind.evaluation.record import Derivation
+from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import unexplained, with_origins

@@ -15,7 +15,6 @@ from flowmind.build.settings import MODES, Settings
 from flowmind.protocols import Agent, Brief, ChatModel
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
-from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.spec import ToolSpec
 
@@ -166,15 +165,6 @@ def execute_brief(
         f"Work on this input: {dump_json(work_on)}",
     ]
     return Brief(stage="execute", task="\n".join(parts), inputs=work_on, output=task.output)
-
-
-def is_complete(trace: Trace) -> bool:
-    """Whether an execution called at least one business tool successfully and ended by `finish`.
-
-    A workflow that is asked for after that `finish` does not change the result.
-    """
-    called = any(event.observation.ok and event.call.tool not in GRAPH_TOOLS for event in trace.calls)
-    return called and trace.executed
 
 
 def _again(trace: Trace, expected: Any) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_model, write_text
+from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings
 from flowmind.cli.arguments import add_out, read_tools, require_file
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import ModelOptions, SandboxOptions
-from flowmind.evaluation.record import Derivation
 from flowmind.llm.models import find, reach
 from flowmind.trace.task import Task, TaskFile, make_task, name_of
 

@@ -1,4 +1,4 @@
-"""Keeps every exchange with a model exactly, as JSON Lines, and answers from them what is asked again."""
+"""Keeps every exchange with a model as JSON Lines, and answers equal requests from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from flowmind.base import checksums as store
 from flowmind.base.errors import InputError, ModelFailure
-from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
+from flowmind.protocols import ChatModel, ChatRequest, Emit, Message, Reply
 
 
 class Timing(BaseModel):
@@ -56,38 +56,39 @@ class Stored(BaseModel):
 
 
 class Exchanges:
-    """The exchanges of one case, one line each: what the file answers is not asked again.
+    """The exchanges of one case: a request that was answered before is not asked again.
 
     The key of a reply is the whole request with its rollout, and what else decides the answer (`subject`).
     A conversation grows by a few messages a turn, so a line holds only what differs from the line before: `keep`
     messages of it stay, `messages` follow them.
 
     Args:
-        path: The case's file.
-        also: Files of other runs that may answer, too.
-        replay: Never ask: a request that no file answers is an error of the files, and a failure that was recorded
-            fails again.
+        stored: The exchanges of this case so far.
+        lent: Exchanges of other runs that may answer as well.
+        replay: Never ask: a request without a reply is an error of the files, and a failure that was recorded fails
+            again.
+        emit: Takes each new exchange, to keep it.
+        name: The name of the case's file, for errors.
         clock: Seconds.
     """
 
     def __init__(
         self,
-        path: Path,
-        also: Sequence[Path] = (),
+        stored: Stored | None = None,
+        lent: Sequence[Stored] = (),
         replay: bool = False,
+        emit: Emit | None = None,
+        name: str = "exchanges",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.stored = Stored.read(path)
-        self.asked = 0
-        """Requests that went to a model."""
-        self._path = path
-        self._others = [Stored.read(other) for other in also]
+        self._stored = stored or Stored()
+        self._replies = dict(self._stored.replies)
+        self._lent = lent
         self._replay = replay
+        self._emit = emit
+        self._name = name
         self._clock = clock
         self._last: tuple[Message, ...] = ()
-        if not replay:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            store.cut_torn_line(path)
 
     def of(self, model: ChatModel, subject: str = "") -> RecordedChat:
         """A model whose exchanges are kept here.
@@ -105,16 +106,15 @@ class Exchanges:
             ModelFailure: If the model failed; on replay, if it failed when it was asked.
             InputError: On replay, if no file answers.
         """
-        if key in self.stored.replies:
-            return self.stored.replies[key]
-        for other in self._others:
+        if key in self._replies:
+            return self._replies[key]
+        for other in self._lent:
             if key in other.replies:
                 return self._keep(key, request, other.replies[key])
         if self._replay:
-            if key in self.stored.errors:
-                raise ModelFailure(self.stored.errors[key])
-            raise InputError(f"{self._path}: no reply to a request of this run; the run or the benchmark has changed")
-        self.asked += 1
+            if key in self._stored.errors:
+                raise ModelFailure(self._stored.errors[key])
+            raise InputError(f"{self._name}: no reply to a request of this run; the run or the benchmark has changed")
         begun = self._clock()
         try:
             reply = await model.complete(request)
@@ -124,19 +124,13 @@ class Exchanges:
         seconds = round(self._clock() - begun, 3)
         return self._keep(key, request, reply.model_copy(update={"seconds": seconds}))
 
-    def end(self, timing: Timing) -> None:
-        """Notes that the case is over, and its times."""
-        if not self._replay:
-            self.stored.timing = timing
-            store.append(self._path, {"case": timing.model_dump()}, "end", sync=True)
-
     def _keep(self, key: str, request: ChatRequest, reply: Reply) -> Reply:
-        self.stored.replies[key] = reply
+        self._replies[key] = reply
         self._write(key, request, {"reply": reply.model_dump(mode="json")})
         return reply
 
     def _write(self, key: str, request: ChatRequest, outcome: dict[str, Any]) -> None:
-        if self._replay:
+        if self._replay or self._emit is None:
             return
         keep = 0
         for old, new in zip(self._last, request.messages, strict=False):
@@ -152,7 +146,36 @@ class Exchanges:
             "settings": request.model_dump(mode="json", exclude={"messages", "tools"}),
             **outcome,
         }
-        store.append(self._path, line, "exchange")
+        self._emit(line)
+
+
+def exchange_file(path: Path) -> Stored:
+    """The exchanges in a case's file, made ready for more: its folder exists, and a torn last line is cut off.
+
+    Raises:
+        InputError: If a line is damaged, or the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store.cut_torn_line(path)
+    return Stored.read(path)
+
+
+def keep_exchange(path: Path, line: dict[str, Any]) -> None:
+    """Adds a line of `Exchanges` to the case's file.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    store.append(path, line, "exchange")
+
+
+def end_case(path: Path, timing: Timing) -> None:
+    """Notes in the case's file that the case is over, and its times.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    store.append(path, {"case": timing.model_dump()}, "end", sync=True)
 
 
 class RecordedChat:

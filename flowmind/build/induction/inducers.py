@@ -42,4 +42,4 @@ class Inducers(Helpers):
 
 def main() -> None:
     """Runs the inductions that arrive on standard input until it is closed."""
-    answer_questions(lambda _: nullcontext(drafts))
+    answer_questions(lambda _: nullcontext(lambda given, _: drafts(given)))

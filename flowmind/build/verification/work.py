@@ -10,12 +10,13 @@ from typing import Any
 from flowmind.agents.turns import Budget
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
-from flowmind.build.executions import Execution, Executions, budget_left, is_complete, within_limits
+from flowmind.build.executions import Execution, Executions, budget_left, within_limits
 from flowmind.build.induction.inducing import Given, Induced, Inducer, Loops, drafts_in_thread
 from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.induction.structure import Key
 from flowmind.build.settings import Settings
+from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Ran, arun, needs_waiting, run_many
 from flowmind.trace.events import Trace, Turn

@@ -1,7 +1,6 @@
-"""The metrics over many cases (DESIGN: rates in percent with their counts and 95 % Wilson intervals).
+"""The metrics over many cases: rates in percent with their counts and 95 % Wilson intervals, means with 95 % intervals.
 
-Sources: CRate, TRate, exec_complete, graph_valid: FlowMind, section 4.1; mixed tool invocation: section 4.3.3;
-failure modes: appendix E.5, table 11.
+Sources: CRate, TRate, exec_complete, graph_valid: FlowMind, section 4.1; failure modes: appendix E.5, table 11.
 """
 
 from __future__ import annotations
@@ -10,11 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from flowmind.evaluation.record import CaseRecord, FailureMode, Integrity, ParseCounts, StageUsage
-from flowmind.evaluation.statistics import Rate, percent, rate
-from flowmind.trace.events import Trace
-from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from pydantic import Field
+
+from experiments.record import CaseRecord, FailureMode, ParseCounts, StageUsage
+from flowmind.evaluation.statistics import Mean, Rate, mean_of, percent, rate
 from tools_registry.specs.spec import Record
+
+_OWN = ("exec_complete", "exec_correct", "graph_valid", "passed", "mti")
+"""The scores that `Summary` has fields for."""
 
 
 class Group(Record):
@@ -65,38 +67,11 @@ class Summary(Record):
     by_difficulty: dict[str, Group]
     intervals: dict[str, Rate]
     """The rates again, with count and interval."""
+    scores: dict[str, Mean] = Field(default_factory=dict[str, Mean])
+    """The means of the scores that have no field of their own: those of evaluators that were added."""
     coerced: int
     parse: ParseCounts
     wall_s: float
-
-
-def mixed_tool_invocation(trace: Trace) -> str | None:
-    """The kind of mixed tool invocation in a trace, or None.
-
-    Business tools first and graph tools after a completed execution is clean. A graph call before the first of the
-    business calls is `front_loaded`, a business call after a graph call `interleaved`, and a change to graph tools
-    in an unfinished execution `interrupted`. Phases are those of the plan; without a plan the trace is one.
-    """
-    phases: dict[int, list[bool]] = {}
-    for step in trace.calls:
-        phases.setdefault(step.phase, []).append(step.call.tool in GRAPH_TOOLS)
-    for graph_calls in phases.values():
-        if True not in graph_calls or False not in graph_calls:
-            continue
-        first_graph = graph_calls.index(True)
-        if False in graph_calls[first_graph:]:
-            return "interleaved" if False in graph_calls[:first_graph] else "front_loaded"
-        if not trace.executed:
-            return "interrupted"
-    return None
-
-
-def integrity(trace: Trace) -> Integrity:
-    """Whether an execution came to its end, and without a failed call (FlowMind, section 4.4, figure 5)."""
-    if not trace.executed:
-        return "incomplete"
-    business = [step for step in trace.calls if step.call.tool not in GRAPH_TOOLS]
-    return "complete" if all(step.observation.ok for step in business) else "errors"
 
 
 def failure_mode(exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool) -> FailureMode:
@@ -163,10 +138,20 @@ def summarize_records(
         by_category=_by(records, lambda record: record.category),
         by_difficulty=_by(records, lambda record: record.difficulty),
         intervals=intervals,
+        scores=_means(records),
         coerced=sum(record.coerced for record in records),
         parse=sum((record.parse for record in records), ParseCounts()),
         wall_s=round(_covered(everything), 1),
     )
+
+
+def _means(records: Sequence[CaseRecord]) -> dict[str, Mean]:
+    """The means of all scores but the five that have rates."""
+    values: dict[str, list[float]] = {}
+    for record in records:
+        for name, score in record.scores.items():
+            values.setdefault(name, []).append(score.value)
+    return {name: mean_of(values[name]) for name in sorted(values.keys() - {*_OWN})}
 
 
 def _count(records: Sequence[CaseRecord], test: Callable[[CaseRecord], bool]) -> int:

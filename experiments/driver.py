@@ -1,0 +1,130 @@
+"""Works through the cases of a run: several at the same time, and once more those that the endpoint failed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from flowmind.base.errors import ModelUnavailable, Terminated
+
+LOST = 5
+"""Cases in a row that an endpoint may fail before the run stops."""
+
+
+class Result(Protocol):
+    """The result of a case."""
+
+    @property
+    def error(self) -> str | None:
+        """The failure of the infrastructure that ended the case."""
+        ...
+
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+Count = Callable[[], int]
+"""The number of items that are being worked on now."""
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`; SIGTERM cancels the work as Ctrl-C does, unless the process has a handler of its own.
+
+    Raises:
+        Terminated: If SIGTERM came.
+    """
+    told = False
+
+    async def until_told() -> T:
+        loop, this = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop() -> None:
+            nonlocal told
+            told = True
+            assert this is not None
+            this.cancel()
+
+        main = threading.current_thread() is threading.main_thread()
+        ours = main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        if ours:
+            loop.add_signal_handler(signal.SIGTERM, stop)
+        try:
+            return await work
+        finally:
+            if ours:
+                loop.remove_signal_handler(signal.SIGTERM)
+
+    try:
+        return asyncio.run(until_told())
+    except asyncio.CancelledError:
+        if told:
+            raise Terminated from None
+        raise
+
+
+async def drive(
+    items: Sequence[T],
+    at_once: Count,
+    evaluate: Callable[[T], Awaitable[R]],
+    keep: Callable[[T, R, int], None],
+    model: str,
+) -> None:
+    """Evaluates items, then once more those that the infrastructure failed.
+
+    Args:
+        items: What is evaluated, in this order.
+        at_once: How many items may be worked on at the same time, now.
+        evaluate: Evaluates one.
+        keep: Takes the final result of an item, and how many are being worked on.
+        model: The name of the model, for the error.
+
+    Raises:
+        ModelUnavailable: If the model cannot serve at all, or has failed `LOST` items in a row. What was kept stays,
+            and the same command continues the run.
+    """
+    lost = 0
+
+    async def once(chosen: Sequence[T], last: bool) -> list[T]:
+        again: list[T] = []
+
+        async def one(item: T, running: Count) -> None:
+            nonlocal lost
+            result = await evaluate(item)
+            lost = lost + 1 if result.error is not None else 0
+            if lost >= LOST:
+                raise ModelUnavailable(
+                    f"{model} failed {lost} cases in a row, last with: {result.error}; the same command continues the "
+                    "run"
+                )
+            if result.error is not None and not last:
+                again.append(item)
+            else:
+                keep(item, result, running())
+
+        await work_through(chosen, at_once, one)
+        return again
+
+    await once(await once(items, last=False), last=True)
+
+
+async def work_through(items: Sequence[T], at_once: Count, one: Callable[[T, Count], Awaitable[None]]) -> None:
+    """Works on each item once, in their order. An error of one ends the others and is raised."""
+    waiting, running = list(items), set[asyncio.Task[None]]()
+
+    async def work(item: T) -> None:
+        await one(item, lambda: len(running))
+
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once():
+                running.add(asyncio.create_task(work(waiting.pop(0))))
+            done, _ = await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            running -= done
+    finally:  # several tasks may have failed at once: `gather` takes the errors of all
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,250 @@
+"""`evaluate`: one case of the benchmark, from the task to its record. It writes no file, and everything pickles."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.golds import demonstration, structure
+from experiments.metrics import failure_mode
+from experiments.record import CallCounts, CaseRecord, ParseCounts, Score, StageUsage, StructureFacts, TaskFacts
+from experiments.services import Services
+from flowmind.api.solving import Solution, solve
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure
+from flowmind.build.settings import Settings
+from flowmind.evaluation.evaluators import EVALUATORS, exact_match
+from flowmind.evaluation.executions import Integrity, integrity
+from flowmind.llm.recorded import Exchanges, Stored, Timing
+from flowmind.protocols import ChatModel, Emit, Evaluator, Outcome
+from flowmind.run.running import arun, needs_waiting, run_batch
+from flowmind.trace.events import Trace
+from flowmind.trace.task import Example, Task
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
+from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.specs.spec import ToolSpec
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: a task with its held-out tests, and how it is solved."""
+
+    task: Task
+    tests: tuple[Example, ...]
+    settings: Settings
+    gold: Workflow | None = None
+    """The gold workflow of the task, if the benchmark has one."""
+    stored: Stored = field(default_factory=Stored)
+    """The exchanges with the model that an earlier attempt left."""
+    lent: tuple[Stored, ...] = ()
+    """Exchanges of other runs that may answer as well."""
+    replay: bool = False
+    """Whether only the stored exchanges may answer."""
+    file: str = "exchanges"
+    """The name of the file with the stored exchanges, for errors."""
+    evaluators: Mapping[str, Evaluator] = field(default_factory=lambda: EVALUATORS)
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What a case left."""
+
+    record: CaseRecord
+    solution: Solution | None = None
+    """The traces and the workflow; None if a defect ended the case."""
+    traceback: str = ""
+    """The traceback of that defect."""
+
+    @property
+    def error(self) -> str | None:
+        """The failure of the infrastructure that ended the case."""
+        return self.record.error
+
+
+def report_of(task: Task) -> str:
+    """The file in the run's folder for the traceback of a defect."""
+    return f"errors/{task.id}.txt"
+
+
+async def evaluate(case: Case, services: Services, emit: Emit | None = None) -> CaseResult:
+    """Solves a task, then runs its workflow on the held-out tests, which no earlier stage has seen.
+
+    Whatever goes wrong with the case is written into its record.
+
+    Args:
+        case: The case.
+        services: Models and sandboxes.
+        emit: Takes each exchange with a model as soon as it is over.
+
+    Raises:
+        FlowMindError: If no other case can be evaluated either: a model that cannot serve at all, files that cannot be
+            read.
+        SandboxUnavailable: If no worker starts.
+    """
+    exchanges = Exchanges(case.stored, case.lent, case.replay, emit, name=case.file)
+    begun, clock = time.time(), time.monotonic()
+    waited = sum(reply.seconds or 0.0 for reply in case.stored.replies.values())
+    try:
+        result = await _evaluated(case, services, exchanges)
+    except (FlowMindError, SandboxUnavailable):
+        raise
+    except Exception as error:  # a defect of ours or of a library ends this case, not the run
+        message = f"{type(error).__name__}: {error} (see {report_of(case.task)})"
+        result = CaseResult(failed(case, message), None, traceback.format_exc())
+    timing = case.stored.timing if case.replay else None
+    if timing is None:
+        timing = Timing(started_at=round(begun, 3), seconds=round(time.monotonic() - clock + waited, 3))
+    return CaseResult(result.record.model_copy(update=timing.model_dump()), result.solution, result.traceback)
+
+
+def failed(case: Case, error: str) -> CaseRecord:
+    """The record of a case that the infrastructure ended before it was solved."""
+    return _record(case, Solution(traces=()), (), error)
+
+
+async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> CaseResult:
+    task = case.task
+    environment = services.sandboxes.of([services.tools[name] for name in task.tools])
+    execute, summarize = (exchanges.of(services.models[stage], services.subject) for stage in ("execute", "summarize"))
+    gold = case.gold if case.settings.traces == "gold" else None
+    demonstrate = demonstration(gold, environment) if gold is not None else None
+    solution = await solve(task, environment, execute, case.settings, summarize, demonstrate, services.inducer)
+    error, runs = _endpoint_failure(solution), list[Trace]()
+    if error is None and solution.graph_valid and solution.workflow is not None:
+        try:
+            runs = await _run_on(solution.workflow, [test.input for test in case.tests], environment, summarize)
+        except ModelFailure as failure:
+            error = str(failure)
+    facts = await asyncio.to_thread(_structure, case, solution, environment.specs)
+    return CaseResult(_record(case, solution, runs, error, facts), solution)
+
+
+async def _run_on(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment, model: ChatModel
+) -> list[Trace]:
+    """The runs of a workflow on the held-out inputs; `llm` nodes ask the run's model."""
+    if needs_waiting(workflow, environment):
+        return [await arun(workflow, case, environment, model) for case in cases]
+    return await asyncio.to_thread(run_batch, workflow, cases, environment)
+
+
+def _structure(case: Case, solution: Solution, specs: Mapping[str, ToolSpec]) -> StructureFacts | None:
+    if solution.workflow is None or case.gold is None:
+        return None
+    try:
+        return structure(solution.workflow, case.gold, specs)
+    except InputError:  # a gold workflow that is not sound: `flowbench_synth check` names it, the run goes on
+        return None
+
+
+def _stages(solution: Solution) -> list[Trace]:
+    return [*solution.traces, *([solution.summary] if solution.summary else [])]
+
+
+def _endpoint_failure(solution: Solution) -> str | None:
+    """The first failure of a model's endpoint that ended a stage."""
+    if solution.failure is not None:
+        return solution.failure
+    failures = (trace.error for trace in _stages(solution) if trace.stop == "model_error" and trace.error)
+    return next((failure.message for failure in failures), None)
+
+
+def _record(
+    case: Case,
+    solution: Solution,
+    runs: Sequence[Trace],
+    error: str | None,
+    facts: StructureFacts | None = None,
+) -> CaseRecord:
+    task, traces = case.task, _stages(solution)
+    outcome = Outcome(
+        task=task,
+        tests=case.tests,
+        executions=solution.traces,
+        worked=solution.worked,
+        summary=solution.summary,
+        workflow=solution.workflow,
+        problems=solution.problems,
+        runs=tuple(runs),
+    )
+    judged = [evaluator.evaluate(outcome) for evaluator in case.evaluators.values()]
+    record = CaseRecord(
+        id=task.id,
+        error=error,
+        category=task.category,
+        difficulty=task.difficulty,
+        task=TaskFacts(
+            control_flow=task.control_flow,
+            words=len(task.query.split()),
+            tools=len(task.tools),
+            examples=len(task.examples),
+        ),
+        scores={name: score for scores in judged for name, score in scores.items()},
+        tests=_test_scores(case, runs, error),
+        problems=tuple(map(str, solution.problems)),
+        structure=facts,
+        derivation=solution.derivation,
+        integrity=_integrity(solution.traces),
+        calls=_calls(traces),
+        coerced=solution.coerced,
+        parse=sum((_parse(trace) for trace in traces), ParseCounts()),
+        execute=_usage(solution.traces),
+        summarize=_usage([solution.summary] if solution.summary else []),
+    )
+    succeeded = any(event.observation.ok for trace in traces for event in trace.calls)
+    mode = failure_mode(record.exec_complete, record.graph_valid, record.passed, succeeded, error is not None)
+    return record.model_copy(update={"failure_mode": mode})
+
+
+def _test_scores(case: Case, runs: Sequence[Trace], error: str | None) -> tuple[Score, ...]:
+    if not runs:
+        reason = error or "no sound workflow"
+        return tuple(Score(passed=False, input=test.input, expected=test.output, error=reason) for test in case.tests)
+    return tuple(_test_score(run, test) for run, test in zip(runs, case.tests, strict=True))
+
+
+def _test_score(run: Trace, test: Example) -> Score:
+    error = f"{run.error.type}: {run.error.message}" if run.error else None
+    passed = exact_match(run, test.output).value == 1.0
+    return Score(passed=passed, input=test.input, expected=test.output, actual=run.answer, error=error)
+
+
+def _integrity(executions: Sequence[Trace]) -> Integrity:
+    """The best of the executions."""
+    kinds = set(map(integrity, executions))
+    return "complete" if "complete" in kinds else "errors" if "errors" in kinds else "incomplete"
+
+
+def _calls(traces: Sequence[Trace]) -> CallCounts:
+    calls = [(event.call.tool in GRAPH_TOOLS, event.observation.ok) for trace in traces for event in trace.calls]
+    return CallCounts(
+        business=sum(not graph for graph, _ in calls),
+        business_failed=sum(not graph and not ok for graph, ok in calls),
+        graph=sum(graph for graph, _ in calls),
+        graph_failed=sum(graph and not ok for graph, ok in calls),
+    )
+
+
+def _parse(trace: Trace) -> ParseCounts:
+    kinds = [turn.parse for turn in trace.turns]
+    return ParseCounts(**{name: kinds.count(name) for name in ("clean", "recovered", "reprompted", "failed")})
+
+
+def _usage(traces: Sequence[Trace]) -> StageUsage:
+    turns = [turn for trace in traces for turn in trace.turns]
+    return StageUsage(
+        turns=len(turns),
+        input_tokens=_total([turn.input_tokens for turn in turns]),
+        output_tokens=_total([turn.output_tokens for turn in turns]),
+        seconds=round(sum(turn.seconds for turn in turns), 3),
+        stop=tuple(trace.stop for trace in traces),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    return None if None in counts else sum(count or 0 for count in counts)

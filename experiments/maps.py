@@ -1,0 +1,99 @@
+"""Where cases are evaluated: `LocalMap` in this process, `ProcessMap` in processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar, cast
+
+from flowmind.base.errors import FlowMindError
+from flowmind.base.processes import Helpers, answer_questions
+from flowmind.llm.limiting import AdaptiveLimit, Limit
+from flowmind.protocols import Emit
+from tools_registry.sandbox.closing import Closing
+from tools_registry.sandbox.errors import SandboxUnavailable
+
+C = TypeVar("C")
+R = TypeVar("R")
+S = TypeVar("S", bound=Closing)
+Evaluate = Callable[[C, S, Emit], Awaitable[R]]
+"""Evaluates a case with services. Like its arguments and its result, it pickles."""
+
+
+class LocalMap(Generic[C, R]):
+    """Evaluates cases in this process, on the running event loop.
+
+    Args:
+        evaluate: Evaluates a case.
+        services: What it is evaluated with.
+        limit: The bound on requests at the same time.
+    """
+
+    def __init__(self, evaluate: Evaluate[C, S, R], services: S, limit: Limit) -> None:
+        self._evaluate: Callable[[C, Emit], Awaitable[R]] = lambda case, emit: evaluate(case, services, emit)
+        self._limit = limit
+
+    @property
+    def at_once(self) -> int:
+        """A few more cases than requests may be on the way: an adaptive limit learns only while one waits."""
+        current = self._limit.current
+        return current + (current + 1) // 2 if isinstance(self._limit, AdaptiveLimit) else current
+
+    async def evaluate(self, case: C, emit: Emit) -> R:
+        """The result of one case."""
+        return await self._evaluate(case, emit)
+
+
+class ProcessMap(Helpers, Generic[C, R]):
+    """Evaluates cases in processes, one case at a time in each. A process starts when it is first needed.
+
+    Args:
+        evaluate: Evaluates a case; a function of a module.
+        services: What it is evaluated with. Each process opens a copy of its own.
+        count: The number of processes.
+    """
+
+    def __init__(self, evaluate: Evaluate[C, S, R], services: S, count: int) -> None:
+        super().__init__(__name__, (evaluate, services), count)
+        self.at_once = count
+        # threads of its own: waiting for a process must not keep the loop's other threads from their work
+        self._threads = ThreadPoolExecutor(count)
+
+    async def evaluate(self, case: C, emit: Emit) -> R:
+        """The result of one case.
+
+        Raises:
+            FlowMindError, SandboxUnavailable: As the function raised it.
+            HelperEnded: If the process has ended.
+        """
+        result = await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, case, emit)
+        if isinstance(result, (FlowMindError, SandboxUnavailable)):
+            raise result
+        return cast(R, result)
+
+    def close(self) -> None:
+        """Kills the processes."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        super().close()
+        self._threads.shutdown()
+
+
+@contextmanager
+def _opened(about: tuple[Evaluate[Any, Any, Any], Closing]) -> Generator[Callable[[Any, Emit], Any]]:
+    function, services = about
+
+    async def evaluated(case: Any, emit: Emit) -> Any:
+        try:
+            return await function(case, services, emit)
+        except (FlowMindError, SandboxUnavailable) as error:
+            return error
+
+    with services:
+        yield lambda case, emit: asyncio.run(evaluated(case, emit))
+
+
+def main() -> None:
+    """Evaluates the cases that arrive on standard input until it is closed."""
+    answer_questions(_opened)

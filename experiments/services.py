@@ -1,0 +1,181 @@
+"""What cases are evaluated with: the models, the sandboxes, and the processes for induction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from experiments.options import RunOptions
+from flowmind.base.errors import ModelUnavailable
+from flowmind.base.files import dump_json
+from flowmind.build.induction.inducers import Inducers
+from flowmind.build.induction.inducing import Inducer, drafts_in_thread
+from flowmind.cli.sandboxes import Sandboxes
+from flowmind.llm.choosing import model_named
+from flowmind.llm.limiting import AdaptiveLimit, FixedLimit, Limit
+from flowmind.llm.models import Endpoint, reach
+from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.serving import fingerprint
+from flowmind.protocols import ChatModel, ChatRequest, Reply
+from tools_registry.sandbox.closing import Closing
+from tools_registry.specs.spec import ToolSource
+
+STAGES = ("execute", "summarize")
+
+
+class Silent:
+    """The model of a replay: the files answer, so that it is never asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Always fails.
+
+        Raises:
+            ModelUnavailable: Always.
+        """
+        raise ModelUnavailable(f"{self.name}: a replay asks no model")
+
+
+class Services(Closing):
+    """The models, the sandboxes and the processes of a run. Each is opened when it is first used.
+
+    Services pickle: the copy opens its own, and has no processes for induction.
+
+    Args:
+        options: The model, the sandbox and the limits of the run.
+        tools: All tools of the benchmark, by name.
+        workers: The workers of each sandbox.
+        inducers: The number of processes for induction; 0 for a thread of this process.
+        silent: Whether no model is asked, as on replay.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        tools: Mapping[str, ToolSource],
+        workers: int = 1,
+        inducers: int = 0,
+        silent: bool = False,
+    ) -> None:
+        self.options = options
+        self.tools = tools
+        self._workers = workers
+        self._inducers = inducers
+        self._silent = silent
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Services, (self.options, dict(self.tools), 1, 0, self._silent)
+
+    @property
+    def subject(self) -> str:
+        """What the replies of the models depend on besides the requests."""
+        return dump_json({"json_mode": self.options.json_mode, "native_tools": self.options.native_tools})
+
+    @cached_property
+    def limit(self) -> Limit:
+        """The bound on requests, or on cases if the model is embedded, at the same time."""
+        concurrency = self.options.concurrency
+        if isinstance(concurrency, int):
+            return FixedLimit(concurrency)
+        return AdaptiveLimit() if self.remote else FixedLimit(2 * (os.cpu_count() or 1))
+
+    @property
+    def remote(self) -> bool:
+        """Whether the model is asked over the network."""
+        return self.options.model != "search" and not self._silent
+
+    @cached_property
+    def endpoints(self) -> dict[str, Endpoint]:
+        """The endpoint of each stage; empty if the model is not asked over the network.
+
+        Raises:
+            ModelUnavailable: If one cannot be reached.
+        """
+        if not self.remote:
+            return {}
+        urls = self.options.urls
+        reached = {url: reach(self.options.model, url) for url in dict.fromkeys(urls.values())}
+        return {stage: reached[url] for stage, url in urls.items()}
+
+    @cached_property
+    def servers(self) -> dict[str, Any]:
+        """The fingerprint of the server of each stage."""
+        made: dict[str, Any] = {}
+        for endpoint in self.endpoints.values():
+            if endpoint.base_url not in made:
+                made[endpoint.base_url] = fingerprint(endpoint.base_url, endpoint.served_name)
+        return {stage: made[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
+
+    @cached_property
+    def models(self) -> dict[str, ChatModel]:
+        """The model of each stage.
+
+        Raises:
+            ModelUnavailable: If one cannot be reached.
+        """
+        if self._silent:
+            return dict.fromkeys(STAGES, Silent(self.options.model))
+        if not self.remote:
+            return dict.fromkeys(STAGES, model_named("search", self.sandboxes.thinking(list(self.tools.values()))))
+        clients: dict[str, ChatModel] = {}
+        for endpoint in self.endpoints.values():
+            if endpoint.base_url not in clients:
+                clients[endpoint.base_url] = self._client(endpoint)
+        return {stage: clients[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
+
+    def _client(self, endpoint: Endpoint) -> ChatModel:
+        options = self.options
+        return OpenAIChat.at(
+            endpoint,
+            concurrency=self.limit,
+            deadline=options.timeout,
+            timeout=options.timeout,
+            json_mode=options.json_mode,
+            native_tools=options.native_tools,
+        )
+
+    @cached_property
+    def sandboxes(self) -> Sandboxes:
+        """The sandboxes of the tools.
+
+        Raises:
+            InputError: If the sandbox is not available, or isolates less than the options require.
+        """
+        return Sandboxes(self.options.sandbox, self._workers, least=self.options.require_isolation)
+
+    @cached_property
+    def inducer(self) -> Inducer:
+        """Runs induction."""
+        return self._processes.drafts if self._inducers else drafts_in_thread
+
+    @cached_property
+    def _processes(self) -> Inducers:
+        return Inducers(self._inducers)
+
+    def open(self) -> None:
+        """Opens the sandboxes, so that a missing one is reported before anything is written.
+
+        Raises:
+            InputError: As `sandboxes`.
+        """
+        assert self.sandboxes
+
+    async def disconnect(self) -> None:
+        """Closes the connections of the models; for the event loop that used them."""
+        for model in {id(model): model for model in self._made("models", {}).values()}.values():
+            if isinstance(model, OpenAIChat):
+                await model.aclose()
+
+    def close(self) -> None:
+        """Stops the processes and the workers that were started."""
+        for name in ("_processes", "sandboxes"):
+            if (made := self._made(name, None)) is not None:
+                made.close()
+
+    def _made(self, name: str, default: Any) -> Any:
+        """A lazy property, if it was used."""
+        return vars(self).get(name, default)
