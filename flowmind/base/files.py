@@ -45,7 +45,7 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"a string with the lone surrogate {half!a}, which cannot be stored") from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
-            raise ValueError("an integer with too many digits") from None
+            raise ValueError("an integer of more digits than can be held") from None
         raise
     return value
 

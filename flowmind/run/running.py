@@ -217,7 +217,7 @@ async def arun(
     """
     prepared = prepare(workflow, sandbox)
     if needs_model(workflow) and model is None:
-        raise InvalidWorkflow("the workflow has llm nodes: pass a model")
+        raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
     admitted = prepared.admit(inputs)
     if isinstance(admitted, Outcome):
         return Trace(inputs={}, stop="error", error=_error(admitted))
