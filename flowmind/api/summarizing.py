@@ -301,7 +301,7 @@ def _toolbox(traces: Sequence[Trace], tools: Any, environment: Environment | Non
         described = [cast(Definition, tool) for tool in listed if isinstance(tool, ToolSpec | Mapping)]
         if described and len(described) < len(listed):
             raise InputError("tools: give either tools that can be run or descriptions of tools, not both")
-        specs, effects_known = _specs(described)
+        specs, effects_known = _specs(described) if described else ({}, True)
         own = None if described else environment_of(listed)
     else:
         specs = {name: spec for name, spec in specs_of_traces(traces).items() if name not in GRAPH_TOOLS}
