@@ -42,7 +42,7 @@ def parse_json(text: str) -> Any:
         raise ValueError("nested too deeply") from None
     except UnicodeEncodeError as error:
         half = str(error.object)[error.start]
-        raise ValueError(f"a string with the lone surrogate {half!a}, which cannot be stored") from None
+        raise ValueError(f"a text with {half!a}, half of a surrogate pair, which cannot be stored") from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
             raise ValueError("an integer of more digits than can be held") from None
