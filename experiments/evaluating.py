@@ -13,7 +13,7 @@ from experiments.golds import demonstration, structure
 from experiments.metrics import failure_mode
 from experiments.record import CallCounts, CaseRecord, ParseCounts, Score, StageUsage, StructureFacts, TaskFacts
 from experiments.services import Services
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure
 from flowmind.build.settings import Settings
 from flowmind.evaluation.evaluators import EVALUATORS, exact_match

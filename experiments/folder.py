@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from experiments.metrics import Summary, summarize_records
 from experiments.naming import variant_of
 from experiments.record import CaseRecord, Kept
-from flowmind.api.pipeline import Solution
+from flowmind.api.solving import Solution
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError

@@ -21,7 +21,7 @@ import tqdm
 
 from experiments.golds import demonstration, read_golds
 from experiments.tables import markdown
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread

@@ -32,7 +32,7 @@ from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_
 from flowmind.protocols import Map
 from flowmind.trace.task import Benchmark, Task, benchmark_tools
 from flowmind.workflow.document import Workflow
-from tools_registry.specs.sources import ToolSource
+from tools_registry.specs.spec import ToolSource
 
 WORTH_A_PROCESS = 8
 """Cases for which one more process is worth its start, which takes about a second."""

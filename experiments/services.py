@@ -19,7 +19,7 @@ from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from tools_registry.sandbox.closing import Closing
-from tools_registry.specs.sources import ToolSource
+from tools_registry.specs.spec import ToolSource
 
 STAGES = ("execute", "summarize")
 

@@ -24,7 +24,7 @@ from pydantic import Field
 from flowbench_synth.features import Part, control_flow, signature, tool_calls
 from flowbench_synth.instance import FILES, TOOLS, Gold
 from flowbench_synth.mutants import mutants
-from flowmind.api.pipeline import solve
+from flowmind.api.solving import solve
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_lines, validate
 from flowmind.base.files import read_text as read_file

@@ -24,7 +24,7 @@ from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, st
 from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import answer_schema, cover, parts_of
 from flowmind.agents.replies import Unreadable, read_object
-from flowmind.api.pipeline import solve
+from flowmind.api.solving import solve
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import Settings

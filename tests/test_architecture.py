@@ -245,7 +245,7 @@ for module, names in ((os, ("fork", "register_at_fork", "sched_getaffinity")), (
 IN_A_SANDBOX = """
 import asyncio
 from flowmind import ToolSource
-from flowmind.api.tools import environment_of
+from flowmind.api.runnable import environment_of
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import ToolCall
 

@@ -442,6 +442,23 @@ def test_solve_prints_a_workflow_that_runs(tmp_path: Path, tools: Path) -> None:
     assert answer.stdout == "75.0\n"
 
 
+@pytest.mark.parametrize(("status", "reason"), [(401, "the server refuses the API key"), (404, "no such model")])
+@pytest.mark.parametrize("mode", ["es-react", "es-pe+verify"])
+def test_solve_names_an_endpoint_that_refuses(mode: str, status: int, reason: str, tmp_path: Path, tools: Path) -> None:
+    (tmp_path / "task.json").write_text(json.dumps(TASK))
+    with FaultyServer(lambda number, body: Fault(status, "{}")) as server:
+        words = ("--model", "m", "--base-url", server.url, "--mode", mode, "--rollouts", 3)
+        done = flowmind("solve", "--task", tmp_path / "task.json", "--tools", tools, *words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("flowmind: m: ") and reason in done.stderr
+
+
+def test_a_workflow_without_a_name_is_named_after_its_task(tmp_path: Path, tools: Path) -> None:
+    (tmp_path / "task.json").write_text(json.dumps({"query": TASK["query"], "examples": TASK["examples"]}))
+    done = flowmind("solve", "--task", tmp_path / "task.json", "--tools", tools, "--mode", "es-rr")
+    assert Workflow.model_validate_json(done.stdout).name == "keep_even_numbers_average_them"
+
+
 def test_solve_says_that_it_found_nothing(tmp_path: Path, tools: Path) -> None:
     examples = [{"input": {"numbers": [1, 2]}, "output": "x"}, {"input": {"numbers": [3]}, "output": "y"}]
     (tmp_path / "task.json").write_text(json.dumps({"query": "Guess.", "examples": examples}))

@@ -416,7 +416,7 @@ def test_a_file_that_may_not_grow_ends_a_run_in_one_line_and_loses_nothing(
         path = run / "exchanges" / f"{ORDER[0]}.jsonl"
         said = (tmp_path / "log").read_text()
         assert said.splitlines()[-1] == (
-            f"flowmind: {path}: File too large; what was stored is kept, and the same command goes on from here"
+            f"flowmind: {path}: File too large; stored results are kept, and the same command continues the run"
         )
         assert "Traceback" not in said
         assert path.read_bytes().endswith(b"}\n")
@@ -482,13 +482,13 @@ def test_a_changed_exchange_is_named_and_made_again(bench: Path, two: Path, tmp_
     run = shutil.copytree(two, tmp_path / "run")
     path = run / "exchanges" / f"{ORDER[1]}.jsonl"
     number = flip(path, b"multiply", b"multiplz")
-    told = f"flowmind: {path}, line {number}: its checksum does not fit, so it has been changed since it was written; "
+    told = f"flowmind: {path}, line {number}: its checksum does not match: it was changed after it was written; "
     (run / "records.jsonl").unlink()
     with FaultyServer(lambda number, body: capable(body)) as server:
         for given in (words(server, bench, run, 2), ("exp", "--replay", run, "--bench", bench)):
             done = called(*given)
             assert (done.returncode, done.stdout) == (2, "")
-            assert told_last(done) == f"{told}remove that line, and the run's command makes again what it held"
+            assert told_last(done) == f"{told}remove that line, and the same command writes it again"
         assert server.requests == []
         without(path, number)
         assert called(*words(server, bench, run, 2)).returncode == 0
@@ -504,7 +504,7 @@ def test_a_changed_record_is_named_and_made_again(bench: Path, two: Path, tmp_pa
         for told in (words(server, bench, run, 2), ("report", run, "--tables")):
             done = called(*told)
             assert (done.returncode, done.stdout) == (2, "")
-            assert told_last(done).startswith(f"flowmind: {path}, line {number}: its checksum does not fit, ")
+            assert told_last(done).startswith(f"flowmind: {path}, line {number}: its checksum does not match: ")
         without(path, number)
         assert called(*words(server, bench, run, 2)).returncode == 0
         assert server.requests == []
@@ -515,7 +515,7 @@ def test_a_changed_manifest_or_trace_is_named(bench: Path, two: Path, tmp_path: 
     run = shutil.copytree(two, tmp_path / "run")
     trace = run / "traces" / f"{ORDER[0]}.json"
     flip(trace, b"multiply", b"multiplz")
-    with pytest.raises(InputError, match=f"{trace}: its checksum does not fit"):
+    with pytest.raises(InputError, match=f"{trace}: its checksum does not match"):
         Run(run).stages(ORDER[0])
     assert called("exp", "--replay", run, "--bench", bench).returncode == 0
     assert files(run / "traces") == files(two / "traces")
@@ -525,7 +525,7 @@ def test_a_changed_manifest_or_trace_is_named(bench: Path, two: Path, tmp_path: 
         for told in (words(server, bench, run, 2), ("report", run, "--tables")):
             done = called(*told)
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-            assert done.stderr.startswith(f"flowmind: {manifest}: its checksum does not fit, ")
+            assert done.stderr.startswith(f"flowmind: {manifest}: its checksum does not match: ")
             assert done.stderr.endswith("; without it, the run's command writes it again\n")
 
 

@@ -233,3 +233,9 @@ def test_a_second_node_of_one_id_is_refused() -> None:
     document = sketch([compute("a", "1"), compute("a", "2"), end("a")], "start a end")
     with pytest.raises(InputError, match="node a: two nodes have this id"):
         to_mermaid(Workflow.model_validate(document), {})
+
+
+def test_groups_that_stand_for_too_many_arrows_are_refused() -> None:
+    many = [" & ".join(f"{letter}{number}" for number in range(8_000)) for letter in "ab"]
+    with pytest.raises(InputError, match=r"^line 2: more than 20000 arrows"):
+        from_mermaid(f"flowchart TD\n{many[0]} --> {many[1]}\n")

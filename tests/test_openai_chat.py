@@ -30,7 +30,8 @@ from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.testing import completion
 from flowmind.protocols import Brief, ChatRequest, Episode, Message, Reply
-from tools_registry.specs.spec import ToolCall, ToolSpec, spec_of
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import ToolCall, ToolSpec
 
 HELLO = ChatRequest(messages=(Message(role="system", content="Be brief."), Message(role="user", content="Hi")))
 FINE = Reply(text="fine", input_tokens=10, output_tokens=5)

@@ -1,24 +1,21 @@
-"""Foreign conversations as traces: every form that the APIs of OpenAI have had, and what is wrong with some."""
+"""Conversations as traces and back: the forms of the APIs of OpenAI and Anthropic, and what is refused."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from flowmind import summarize
 from flowmind.base.errors import InputError
-from flowmind.formats.openai_messages import (
-    read_traces,
-    specs_of_openai_tools,
-    specs_of_traces,
-    tool_identifier,
-    trace_of_messages,
-)
-from flowmind.trace.events import Called, Trace
-from tools_registry.specs.spec import Observation, ToolCall, spec_of
+from flowmind.formats.openai_messages import messages_of_trace, read_trace, read_traces, trace_of_messages
+from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
+from flowmind.trace.events import Called, Planned, Refused, Said, Trace
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
 
 Row = dict[str, Any]
 ASKED: Row = {"role": "user", "content": "How warm is it in Oslo and in Rome?"}
@@ -51,11 +48,12 @@ CHAT: list[Row] = [
     result("c", "12.75"),
     says('{"mean": 12.75}'),
 ]
-STEPS = (
+SYSTEM = Said(role="system", text="You can look up the weather.", turn=0)
+ASKED_FOR = Said(role="user", text="How warm is it in Oslo and in Rome?", turn=0)
+CALLS = (
     Called(
         call=ToolCall(tool="weather_at", args={"city": "Oslo"}),
         observation=Observation(value={"degrees": 4}),
-        reasoning="I look.",
         turn=0,
     ),
     Called(
@@ -66,10 +64,12 @@ STEPS = (
     Called(
         call=ToolCall(tool="mean", args={"numbers": [4, 21.5]}),
         observation=Observation(value=12.75),
-        reasoning="Now the mean.",
         turn=1,
     ),
 )
+MEAN = Said(role="agent", text="Now the mean.", turn=1)
+ANSWER = Said(role="agent", text='{"mean": 12.75}', turn=2)
+STEPS = (SYSTEM, ASKED_FOR, Said(role="agent", text="I look.", turn=0), *CALLS[:2], MEAN, CALLS[2], ANSWER)
 WHOLE = Trace(inputs={"cities": ["Oslo", "Rome"]}, events=STEPS, stop="finish", answer={"mean": 12.75})
 ITEMS: list[Row] = [
     ASKED,
@@ -86,9 +86,138 @@ ITEMS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize("messages", [CHAT, ITEMS], ids=["chat completions", "responses"])
-def test_a_conversation_is_a_trace(messages: list[Row]) -> None:
-    assert trace_of_messages(messages, {"cities": ["Oslo", "Rome"]}) == WHOLE
+BLOCKS: list[Row] = [
+    ASKED,
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Two cities.", "signature": "x"},
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "a", "name": "weather.at", "input": {"city": "Oslo"}},
+            {"type": "tool_use", "id": "b", "name": "weather.at", "input": {"city": "Rome"}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "no such city"}],
+             "is_error": True},
+            {"type": "tool_result", "tool_use_id": "a", "content": '{"degrees": 4}'},
+            {"type": "text", "text": "Only Oslo, then."},
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "4 degrees."}]},
+]  # fmt: skip
+
+
+def test_a_conversation_is_a_trace() -> None:
+    assert trace_of_messages(CHAT, {"cities": ["Oslo", "Rome"]}) == WHOLE
+
+
+def test_items_of_the_responses_api_are_a_trace() -> None:
+    thought = CALLS[0].model_copy(update={"reasoning": "I look."})
+    answer = ANSWER.model_copy(update={"reasoning": "Done."})
+    trace = trace_of_messages(ITEMS, {"cities": ["Oslo", "Rome"]})
+    assert trace.events == (ASKED_FOR, thought, CALLS[1], MEAN, CALLS[2], answer)
+    assert (trace.stop, trace.answer, trace.inputs) == (WHOLE.stop, WHOLE.answer, WHOLE.inputs)
+
+
+def test_blocks_of_anthropic_are_a_trace() -> None:
+    trace = trace_of_messages(BLOCKS)
+    failed = CALLS[1].model_copy(update={"observation": Observation.failed("tool_error", "no such city")})
+    assert trace.events == (
+        ASKED_FOR,
+        Said(role="agent", text="I look.", turn=0),
+        CALLS[0].model_copy(update={"reasoning": "Two cities."}),
+        failed,
+        Said(role="user", text="Only Oslo, then.", turn=1),
+        Said(role="agent", text="4 degrees.", turn=1),
+    )
+    assert (trace.stop, trace.answer) == ("finish", "4 degrees.")
+    assert trace_of_messages(BLOCKS[:-1]).stop == "turns"
+
+
+def test_a_system_prompt_beside_the_messages_is_read() -> None:
+    trace = read_trace({"system": [{"type": "text", "text": "You can look up the weather."}], "messages": BLOCKS})
+    assert trace.events[0] == SYSTEM and trace.events[1:] == trace_of_messages(BLOCKS).events
+    with pytest.raises(InputError, match=r"^message 1: "):
+        read_trace({"system": "s", "messages": [7]})
+
+
+def texts(value: Any) -> list[str]:
+    """All that is said in messages of any form, in order."""
+    if isinstance(value, list):
+        return [text for part in cast(list[Any], value) for text in texts(part)]
+    if isinstance(value, dict):
+        row = cast(Row, value)
+        keys = ("summary", "reasoning_content", "thinking", "text", "content")
+        return [text for key in keys if key in row and row.get("role") != "tool" for text in texts(row[key])]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("messages", [CHAT, ITEMS, BLOCKS], ids=["chat completions", "responses", "anthropic"])
+def test_all_that_was_said_survives_the_way_to_a_trace_and_back(messages: list[Row]) -> None:
+    trace = trace_of_messages(messages)
+    back = messages_of_trace(trace)
+    assert trace_of_messages(back) == trace
+    spoken = [text for message in messages if message.get("role") != "tool" for text in texts(message)]
+    results = ["no such city", '{"degrees": 4}', '{"degrees":', " 4}"]
+    assert [text for text in spoken if text not in results] == texts(back)
+
+
+def test_messages_of_chat_completions_come_back_as_they_were() -> None:
+    back = messages_of_trace(WHOLE)
+    assert [message["role"] for message in back] == [
+        "system", "user", "assistant", "tool", "tool", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+    assert [message["content"] for message in back] == [
+        CHAT[0]["content"], ASKED["content"], "I look.", '{"degrees":4}', '{"degrees":21.5}', "Now the mean.", "12.75",
+        '{"mean": 12.75}',
+    ]  # fmt: skip
+    ids = [call["id"] for message in back for call in message.get("tool_calls", ())]
+    assert [message["tool_call_id"] for message in back if message["role"] == "tool"] == ids == list(dict.fromkeys(ids))
+
+
+def test_failed_refused_and_unread_calls_come_back() -> None:
+    rows = [asks(call("a", "f", "{"), call("b", "g", "{}"), call("c", "h", "{}")), result("b", "Error: no")]
+    trace = trace_of_messages(
+        [*rows, {"role": "user", "content": "12"}, asks(call("d", "f", "{}")), result("d", '"12"')]
+    )
+    assert trace_of_messages(messages_of_trace(trace)) == trace
+    refused = Refused(call=ToolCall(tool="pay"), by="approval", reason="too much", turn=0)
+    planned = Planned(analysis="First.", steps=("pay",), turn=0)
+    back = trace_of_messages(messages_of_trace(Trace(events=(planned, refused), stop="turns")))
+    assert back.calls[0].observation == Observation.failed("tool_error", "too much")
+    assert [event.text for event in back.events if isinstance(event, Said)] == ["First.\npay"]
+
+
+def test_the_words_of_a_conversation_do_not_change_the_workflow() -> None:
+    quiet = Trace(inputs=WHOLE.inputs, events=CALLS, stop="finish", answer=WHOLE.answer)
+    documents = [summarize([trace], query="The mean.").document.to_json() for trace in (WHOLE, quiet)]
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}, "a part of type 'image_url'"),
+        ({"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}, "a part of type 'input_image'"),
+        ({"role": "user", "content": [{"type": "tool_use", "id": "a"}]}, "a part of type 'tool_use'"),
+        (
+            {"role": "assistant", "content": [{"type": "server_tool_use", "id": "a"}]},
+            "a part of type 'server_tool_use'",
+        ),
+        ({"role": "assistant", "content": None, "audio": {"id": "a"}}, "its audio has no transcript"),
+        ({"role": "system", "content": {"text": "x"}}, "a part of its content has no type and no text"),
+        ({"role": "user", "content": 7}, "a part of its content has no type and no text"),
+        ({"type": "reasoning", "summary": [{"type": "image"}]}, "its reasoning has a part without text"),
+        ({"role": "model", "content": "x"}, "it has the role 'model'; known are the roles system, developer, user"),
+    ],
+)
+def test_unknown_content_is_refused_and_never_dropped(message: Row, line: str) -> None:
+    with pytest.raises(InputError) as raised:
+        trace_of_messages([ASKED, message, says("Done.")])
+    assert str(raised.value).startswith("message 2: ") and line in str(raised.value)
 
 
 def test_the_older_form_has_results_by_name() -> None:
@@ -130,7 +259,9 @@ def test_a_custom_tool_gets_its_input_as_text() -> None:
 
 def test_thoughts_beside_a_call_are_its_reasoning() -> None:
     thinking = {**asks(call("a", "now", "{}"), content="I ask."), "reasoning_content": "What time is it?"}
-    assert trace_of_messages([thinking]).calls[0].reasoning == "What time is it?\nI ask."
+    said, called = trace_of_messages([thinking]).events
+    assert said == Said(role="agent", text="I ask.", turn=0)
+    assert isinstance(called, Called) and called.reasoning == "What time is it?"
 
 
 def test_a_conversation_that_ends_with_a_call_stops_with_turns() -> None:
@@ -202,11 +333,11 @@ def test_arguments_that_are_no_object_make_a_failed_call(written: str) -> None:
     [
         ([], "no message is an assistant's"),
         ([ASKED], "no message is an assistant's"),
-        ([ASKED, "hello"], "message 2: it is no object, but str"),
+        ([ASKED, "hello"], "message 2: it is not an object, but str"),
         ([ASKED, says(b"x")], "message 2: a value of type bytes is not JSON"),
-        ([{"role": "narrator"}], "message 1: it has the role 'narrator'; read are the roles system, "),
-        ([{"type": "web_search_call"}], "message 1: it has the type 'web_search_call'; read are"),
-        ([{"content": "x"}], "message 1: it has no role; read are"),
+        ([{"role": "narrator"}], "message 1: it has the role 'narrator'; known are the roles system, "),
+        ([{"type": "web_search_call"}], "message 1: it has the type 'web_search_call'; known are"),
+        ([{"content": "x"}], "message 1: it has no role; known are"),
         (
             [ASKED, result("z", "1")],
             "message 2: it is the result of a call 'z', and no message before it has that call",
@@ -215,12 +346,12 @@ def test_arguments_that_are_no_object_make_a_failed_call(written: str) -> None:
             [asks(call("a", "f", "{}")), result("a", "1"), result("a", "2")],
             "message 3: it is a second result of the call",
         ),
-        ([asks(call("a", "f", "{}"), call("a", "g", "{}"))], "message 1: the id 'a' stands at two calls"),
+        ([asks(call("a", "f", "{}"), call("a", "g", "{}"))], "message 1: two calls have the id 'a'"),
         (
             [asks(call("a", "f", "{}")), {"role": "tool", "content": "1"}],
-            "message 2: it is the result of a call, but has not an id",
+            "message 2: it is the result of a call and has no id",
         ),
-        ([{"role": "function", "name": "f", "content": "1"}], "but has not an id, and no call of 'f' is open"),
+        ([{"role": "function", "name": "f", "content": "1"}], "has no id, and no call of 'f' waits for a result"),
         ([asks({"id": "a", "function": {"arguments": "{}"}})], "message 1: a call in it names no function"),
         ([{**asks(), "tool_calls": "x"}], "message 1: its tool_calls are string, not a list"),
         ([asks({**call("a", "f", "{}"), "id": 7})], "message 1: the id of a call is integer, not a string"),
@@ -295,13 +426,17 @@ def test_specs_of_deeply_nested_values_can_be_checked() -> None:
     assert spec.check({"x": value}) is None and spec.check({"x": 1}) is not None
 
 
-def test_specs_of_tool_definitions_in_three_forms() -> None:
+def test_specs_of_tool_definitions_in_every_form() -> None:
     def mean(numbers: list[float]) -> float:
         """The mean of numbers."""
         return sum(numbers) / len(numbers)
 
     chat = spec_of(mean).openai()
-    for tool in (chat, {"type": "function", **chat["function"]}, chat["function"]):
+    about = {"name": "mean", "description": chat["function"]["description"]}
+    anthropic = {**about, "input_schema": chat["function"]["parameters"]}
+    mcp = {**about, "inputSchema": chat["function"]["parameters"]}
+    flat = {"type": "function", **chat["function"]}
+    for tool in (chat, flat, chat["function"], anthropic, {"type": "custom", **anthropic}, mcp):
         (spec,) = specs_of_openai_tools([tool]).values()
         assert (spec.name, spec.description, spec.parameters) == (
             "mean",
@@ -316,7 +451,7 @@ def test_specs_of_tool_definitions_in_three_forms() -> None:
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
-        ([{"type": "web_search"}], "tool 1: the type 'web_search' is no function"),
+        ([{"type": "web_search"}], "tool 1: the type 'web_search' is not function"),
         ([{"name": "f"}, {"type": "function", "function": {"name": ""}}], "tool 2: it has no name"),
         ([{"name": "f"}, {"name": "f"}], "tool 2: a second tool 'f'"),
         (
@@ -364,7 +499,7 @@ def test_a_file_of_traces_is_read(tmp_path: Path, name: str, write: Callable[[li
     bare, with_inputs, with_answer, own = read_traces(path)
     assert bare == Trace(events=STEPS, stop="finish", answer={"mean": 12.75})
     assert with_inputs == bare.model_copy(update={"inputs": {"n": 1}})
-    assert (with_answer.events, with_answer.answer, with_answer.stop) == (STEPS, "mild", "finish")
+    assert (with_answer.events, with_answer.answer, with_answer.stop) == (STEPS[:-1], "mild", "finish")
     assert own == WHOLE
 
 
@@ -373,7 +508,7 @@ def test_a_file_of_one_entry_is_read(tmp_path: Path, entry: Any) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(entry), encoding="utf-8")
     (trace,) = read_traces(path)
-    assert trace.events == STEPS
+    assert trace.events in (STEPS, STEPS[:-1])
 
 
 @pytest.mark.parametrize(
@@ -388,12 +523,12 @@ def test_a_file_of_one_entry_is_read(tmp_path: Path, entry: Any) -> None:
         (
             "t.jsonl",
             lines([CHAT, 7]),
-            "t.jsonl, line 2: it is none of what can be read: a trace (events, stop), a list of",
+            "t.jsonl, line 2: it is no trace and no conversation; give a trace (events, stop), a list of",
         ),
-        ("t.jsonl", lines([ASKED]), "t.jsonl, line 1: it is none of what can be read"),
-        ("t.jsonl", lines([CHAT, [ASKED, 7]]), "t.jsonl, line 2: message 2: it is no object, but int"),
+        ("t.jsonl", lines([ASKED]), "t.jsonl, line 1: it is no trace and no conversation"),
+        ("t.jsonl", lines([CHAT, [ASKED, 7]]), "t.jsonl, line 2: message 2: it is not an object, but int"),
         ("t.json", json.dumps([CHAT, []]), "t.json, entry 2: no message is an assistant's"),
-        ("t.json", '{"messages": {}}', "t.json: its messages are no list"),
+        ("t.json", '{"messages": {}}', "t.json: its messages are not a list"),
         ("t.json", json.dumps({"messages": CHAT, "inputs": [1]}), "t.json: its inputs are array, not an object"),
         ("t.jsonl", '{"stop": "tired"}', "t.jsonl, line 1: stop: Input should be 'finish', "),
         ("t.jsonl", '{"steps": []}', "t.jsonl, line 1: stop: Field required"),

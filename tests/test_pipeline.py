@@ -10,7 +10,7 @@ import pytest
 from tiny import judged
 
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.settings import MODES, Mode, Settings, mode_of

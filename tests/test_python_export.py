@@ -29,8 +29,9 @@ from flowmind.run.running import arun, run_many
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.nesting import readable
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
+from tools_registry.sandbox.functions import tool
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import ToolSpec, tool
+from tools_registry.specs.spec import ToolSpec
 
 
 def same(value: Any) -> Any:

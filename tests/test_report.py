@@ -40,7 +40,7 @@ from experiments.folder import Run, Stages
 from experiments.loading import Loaded, load
 from experiments.record import CaseRecord, ParseCounts, Score, StageUsage, TaskFacts
 from experiments.report import MOST_BYTES, run_names, write_report
-from flowmind.api.pipeline import Solution
+from flowmind.api.solving import Solution
 from flowmind.base.errors import InputError
 from flowmind.build.derivation import Derivation
 from flowmind.trace.events import Called, Origin, Planned, Trace, Turn

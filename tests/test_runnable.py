@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import pickle
 import types
 from datetime import date
 from pathlib import Path
@@ -15,10 +16,23 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel, Field
 
-from flowmind import CaseFailed, InputError, InvalidWorkflow, RunnableWorkflow, Workflow, check, tool
-from flowmind.api.tools import environment_of
+from flowmind import (
+    CaseFailed,
+    ExecuteSummarize,
+    InputError,
+    InvalidWorkflow,
+    RunnableWorkflow,
+    Trace,
+    Workflow,
+    check,
+    summarize,
+    tool,
+)
+from flowmind.api.runnable import environment_of
 from flowmind.formats.python import to_function, to_python
-from tools_registry.specs.spec import SpecError, spec_of
+from flowmind.trace.events import Called
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import Observation, SpecError, ToolCall
 
 
 def double(n: int) -> int:
@@ -78,12 +92,14 @@ def test_a_failing_case_names_its_node_and_its_cause() -> None:
     with pytest.raises(CaseFailed, match="tool_error: OSError: the disk is full") as caught:
         workflow({"n": 1})
     assert caught.value.node == "two" and isinstance(caught.value.__cause__, OSError)
+    assert caught.value.trace == workflow.trace(n=1) and caught.value.trace.error.type == "tool_error"
+    assert pickle.loads(pickle.dumps(caught.value)).trace == caught.value.trace
     with pytest.raises(CaseFailed, match="invalid_input") as caught:
         workflow({"n": "one"})
     assert caught.value.node == ""
     with pytest.raises(CaseFailed) as caught:
         asyncio.run(workflow.acall(n=1))
-    assert caught.value.node == "two"
+    assert caught.value.node == "two" and caught.value.trace == workflow.trace({"n": 1})
     first, second = workflow.batch([{"n": 1}, {}], return_exceptions=True)
     assert isinstance(first, CaseFailed) and second.type == "invalid_input"
     with pytest.raises(CaseFailed):
@@ -164,7 +180,26 @@ def product(n: int, factor: int) -> int:
     return n * factor
 
 
+def by_mcp(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+def mcp_tool(**fields: Any) -> Any:
+    """A tool of an MCP server; the classes of the SDK's versions 1 and 2 have these attributes."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "description": "What to double."}}}
+    return types.SimpleNamespace(fn=by_mcp, description="Double.", parameters=schema, context_kwarg=None, **fields)
+
+
+TRACE = Trace(
+    inputs={"n": 1},
+    events=(Called(call=ToolCall(tool="double", args={"n": 1}), observation=Observation(value=2)),),
+    stop="finish",
+    answer=2,
+)
 TAKEN: dict[str, Any] = {
+    "by_mcp": mcp_tool(name="by_mcp"),
+    "by_mcp_server": mcp_tool(name="by-mcp.server"),
     "by_langchain": by_langchain,
     "structured": StructuredTool.from_function(double, name="structured", args_schema=Numbers),
     "doubling": Doubling(),
@@ -188,6 +223,10 @@ def test_descriptions_of_tools_of_libraries_are_kept() -> None:
     spec = spec_of(TAKEN["structured"])
     assert spec.parameters["properties"]["n"] == {"type": "integer", "description": "What to double."}
     assert spec_of(TAKEN["doubling"]).description == "Double a number."
+    assert spec_of(TAKEN["by_mcp"]).parameters["properties"]["n"]["description"] == "What to double."
+    schema = types.SimpleNamespace(json_schema={"properties": {"n": {"description": "A number."}}})
+    by_pydantic = types.SimpleNamespace(name="by_pydantic", description="D", function=double, function_schema=schema)
+    assert spec_of(by_pydantic).parameters["properties"]["n"]["description"] == "A number."
 
 
 def test_a_mark_inside_a_partial_counts() -> None:
@@ -206,14 +245,42 @@ def test_a_mark_inside_a_partial_counts() -> None:
         "double",
         types.SimpleNamespace(name="empty", description=""),
         types.SimpleNamespace(name="ctx", description="", function=double, takes_ctx=True),
+        types.SimpleNamespace(name="ctx", description="", fn=double, context_kwarg="ctx"),
+        types.SimpleNamespace(name="described", description="", inputSchema={"type": "object"}),
+        lambda n: n,
+        {double},
     ],
 )
 def test_what_cannot_be_a_tool_is_one_line(thing: Any) -> None:
     with pytest.raises(SpecError) as caught:
         spec_of(thing)
     assert "\n" not in str(caught.value)
-    with pytest.raises(InputError):
-        environment_of([thing])
+    for door in (environment_of, functools.partial(check, document()), functools.partial(summarize, [TRACE])):
+        with pytest.raises(InputError):
+            door([thing])
+
+
+@pytest.mark.parametrize("inputs", [3, [1], "n"])
+def test_inputs_that_are_no_mapping_are_one_line(inputs: Any) -> None:
+    workflow = RunnableWorkflow(document(), [double])
+    for verb in (workflow, workflow.invoke, workflow.trace, lambda case: workflow.batch([case])):
+        with pytest.raises(InputError, match=f"inputs: give a mapping or keywords, not {type(inputs).__name__}"):
+            verb(inputs)
+
+
+def test_the_short_forms_of_objects_are_short() -> None:
+    runnable = RunnableWorkflow(document(), [double])
+    trace = runnable.trace(n=4)
+    many = trace.model_copy(update={"events": trace.events * 9})
+    shown = [runnable, runnable.workflow, trace, many, Trace(stop="turns"), ExecuteSummarize(double)]
+    assert [repr(thing) for thing in shown] == [
+        "<RunnableWorkflow twice(n): 3 nodes; tools: double>",
+        "<Workflow twice(n): 3 nodes>",
+        "<Trace: double; finish>",
+        "<Trace: double → double → double → double → double → double → … (9 calls); finish>",
+        "<Trace: no calls; turns>",
+        "<ExecuteSummarize: tools double; model search; mode es-pe>",
+    ]
 
 
 @dataclasses.dataclass

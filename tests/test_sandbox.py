@@ -14,8 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from tools_registry.sandbox.environments import FunctionEnvironment, Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.functions import tool
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSpec, tool
+from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSpec
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 

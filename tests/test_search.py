@@ -16,7 +16,7 @@ from tiny import judged
 
 from flowmind.agents import prompts
 from flowmind.agents.replies import read_action, read_plan
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.build import brief as brief_module
 from flowmind.build.brief import execute_brief
 from flowmind.build.settings import MODES, Mode, Settings

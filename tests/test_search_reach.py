@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flowmind.api.pipeline import solve
+from flowmind.api.solving import solve
 from flowmind.build.settings import Settings
 from flowmind.llm.search.constants import constants, entries, named
 from flowmind.llm.search.model import SearchModel

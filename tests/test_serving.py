@@ -684,7 +684,7 @@ def test_serve_says_in_one_line_what_is_missing(
     ("words", "problem"),
     [
         (("gpt-5",), "qwen3-8b, qwen3-14b, qwen3-32b"),
-        (("qwen3-8b", "qwen3-14b"), "flags for vLLM stand after --"),
+        (("qwen3-8b", "qwen3-14b"), "put flags for vLLM after --"),
         (("qwen3-8b", "--port", "-1"), "--port: "),
         (("qwen3-8b", "--", "--port", "1"), "--port: is set by flowmind itself"),
     ],

@@ -29,10 +29,10 @@ from flowmind import (
     ToolSource,
     tool,
 )
-from flowmind.api.tasks import infer_inputs
 from flowmind.llm.faulty_server import FaultyServer
 from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.trace.events import Called
+from flowmind.trace.task import infer_inputs
 
 
 def total(numbers: list[float]) -> float:
@@ -347,8 +347,8 @@ SOURCE = ToolSource.parse("def f(n: int) -> int:\n    return n\n")
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        ([], "give functions"),
-        ([total, SOURCE], "not both"),
+        ([], "give at least one function"),
+        ([total, SOURCE], "give one kind only"),
         ([starred], "'starred'.*'numbers' must be passed by its name"),
         ([untyped], "'untyped'"),
         ([total, with_tax, other_total()], "'total'"),

@@ -10,16 +10,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from tools_registry.specs.spec import (
-    Observation,
-    SpecError,
-    ToolCall,
-    ToolSpec,
-    spec_from_source,
-    spec_of,
-    specs_from_source,
-    tool,
-)
+from tools_registry.sandbox.functions import spec_of, tool
+from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSource, ToolSpec, spec_from_source
 
 
 def search_orders(customer: str, limit: int = 10, order: Literal["asc", "desc"] = "asc") -> list[str]:
@@ -338,7 +330,7 @@ def test_the_spec_of_untrusted_source() -> None:
 
 def test_the_last_function_of_a_source_is_its_tool() -> None:
     assert spec_from_source(SOURCE).signature() == "helper(items: list) -> object of integer"
-    assert [spec.name for spec in specs_from_source(SOURCE)] == ["gross", "helper"]
+    assert [tool.spec.name for tool in ToolSource.parse_all(SOURCE)] == ["gross", "helper"]
 
 
 @pytest.mark.parametrize(

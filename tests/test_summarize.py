@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import types
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,14 @@ from flowmind import (
     summarize,
     tool,
 )
-from flowmind.api.summarizing import Given
+from flowmind.api.summarizing import TraceLike
 from flowmind.cli import main as cli
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Called
 from flowmind.trace.recorded import Recorded
-from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, spec_of
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 TOOLS = '''
 def total(numbers: list[float]) -> float:
@@ -119,11 +122,62 @@ def test_without_tools_the_workflow_is_checked_on_what_was_recorded_and_cannot_b
     for tools in (None, [spec_of(total), spec_of(with_tax)], [spec_of(total).openai(), spec_of(with_tax).openai()]):
         found = summarize(BILLS, tools, query=QUERY)
         assert found.ok and (found.reproduced, found.checked) == ((1, 2, 3), "recorded")
-        assert found.notes == ("no tool was run: the tools are not here",)
-        with pytest.raises(InvalidWorkflow, match="its tools are not here"):
+        assert found.notes == ("no tool was run: the tools were not passed",)
+        with pytest.raises(InvalidWorkflow, match="its tools were not passed"):
             _ = found.workflow
     found.save(tmp_path / "bill.json")  # pyright: ignore[reportPossiblyUnboundVariable]
     assert RunnableWorkflow.load(tmp_path / "bill.json", [total, with_tax])({"prices": [100]}) == 120
+
+
+def test_tools_are_one_a_list_or_a_dict_and_traces_one_or_several() -> None:
+    several: list[Any] = [[total, with_tax], (total, with_tax), {"total": total, "with_tax": with_tax}]
+    documents = [summarize(BILLS, tools, query=QUERY).document for tools in several]
+    assert documents[0] == documents[1] == documents[2]
+    sums = [
+        trace.model_copy(update={"events": trace.events[:1], "answer": trace.calls[0].observation.value})
+        for trace in BILLS
+    ]
+    for tools in (total, spec_of(total), spec_of(total).openai(), {"total": total}):
+        result = summarize(sums, tools)
+        assert result.ok and result.name == "total"
+    assert summarize(sums[0], total).total == 1
+    described = types.SimpleNamespace(name="total", inputSchema=spec_of(total).parameters)
+    described.model_dump = lambda **_: {"name": "total", "inputSchema": spec_of(total).parameters}
+    assert summarize(sums, [described]).checked == "recorded"
+
+
+def test_the_result_has_a_short_form_and_no_private_matters() -> None:
+    result = summarize(BILLS, [total, with_tax], query=QUERY)
+    name = "add_up_prices_add_percent"
+    assert repr(result) == f"<Summarized {name}(prices): 3 of 3 traces reproduced; 0 guesses, 0 questions>"
+    public = {field.name for field in dataclasses.fields(result) if not field.name.startswith("_")}
+    assert public == {
+        "name", "total", "reproduced", "checked", "questions", "guesses", "missed", "notes", "problem",
+    }  # fmt: skip
+    narrow = ToolSpec(name="total", parameters={"type": "object", "properties": {}, "additionalProperties": False})
+    failed = summarize(BILLS, [narrow, spec_of(with_tax)])
+    assert repr(failed).startswith("<Summarized: total_with_tax: no sound workflow") and failed.evidence == ()
+
+
+def test_the_report_names_where_values_come_from() -> None:
+    assert summarize(BILLS, [total, with_tax], query=QUERY).report().splitlines()[:3] == [
+        "evidence: total.numbers = prices: 3 of 3 traces",
+        "evidence: with_tax.price = the result of total: 3 of 3 traces",
+        "evidence: with_tax.percent = 20: 3 of 3 traces",
+    ]
+    orders = {"A": {"total": 120}, "B": {"total": 30}, "C": {"total": 80}}
+
+    def get_order(id: str) -> dict[str, int]:
+        """Get an order."""
+        return orders[id]
+
+    def worked(id: str) -> Trace:
+        called = Called(call=ToolCall(tool="get_order", args={"id": id}), observation=Observation(value=orders[id]))
+        return Trace(inputs={"order": id}, events=(called,), stop="finish", answer=2 * orders[id]["total"])
+
+    report = summarize([worked(id) for id in orders], get_order).report()
+    assert "evidence: the answer = 2 * get_order['total']: 3 of 3 traces" in report.splitlines()
+    assert "answer = answer" not in report and "get_order: get_order" not in report
 
 
 SENT: list[str] = []
@@ -225,8 +279,8 @@ def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
     ("traces", "problem"),
     [
         ([], "at least one trace"),
-        ([Trace(inputs={"n": 1}, stop="turns")], "none of the 1 traces came to an answer"),
-        ([trace({}, 1), trace({}, 2)], "traces 1 and 2 do not say what they worked on"),
+        ([Trace(inputs={"n": 1}, stop="turns")], "none of the 1 traces has an answer"),
+        ([trace({}, 1), trace({}, 2)], "traces 1 and 2 have no inputs"),
         ([trace({"a b": 1}, 1)], "trace 1: input 'a b' cannot be a variable"),
         ([trace({"n": 1}, 2, ("other", {"n": 1}, 2))], "the traces call 'other', which is not among the tools"),
         ([[{"role": "nobody"}]], "trace 1: message 1: it has the role 'nobody'"),
@@ -234,7 +288,7 @@ def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
     ],
     ids=["none", "unanswered", "no inputs", "name", "unknown tool", "message", "dump"],
 )
-def test_traces_that_cannot_be_used_are_one_line(traces: list[Given], problem: str) -> None:
+def test_traces_that_cannot_be_used_are_one_line(traces: list[TraceLike], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         summarize(traces, [total, with_tax])
 
@@ -332,7 +386,7 @@ def test_summarize_prints_the_workflow_without_tools_or_with_definitions(
         assert cli.main([*words, *tools]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
-    assert Workflow.model_validate_json(printed[0]).name == "workflow"
+    assert Workflow.model_validate_json(printed[0]).name == "add_up_prices_add_percent"
 
 
 def test_summarize_says_no_with_one_and_bad_input_with_two(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,7 +398,7 @@ def test_summarize_says_no_with_one_and_bad_input_with_two(files: Path, capsys: 
     )
     assert cli.main(["summarize", traces, "--tools", str(files / "narrow.json")]) == 1
     shown = capsys.readouterr()
-    assert shown.out == "" and "flowmind: workflow: no sound workflow gives these traces" in shown.err
+    assert shown.out == "" and "flowmind: total_with_tax: no sound workflow gives these traces" in shown.err
     (files / "none.json").write_text("{}")
     for words, problem in [
         ([str(files / "nothing.jsonl")], "no such file"),

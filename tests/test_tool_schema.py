@@ -15,7 +15,8 @@ from test_random_workflows import SPECS, Maker
 from flowmind.formats.fidelity import Export
 from flowmind.formats.tool_schema import output_schema, to_mcp_tool, to_openai_tool, tool_name
 from flowmind.workflow.document import Workflow
-from tools_registry.specs.spec import ToolSpec, spec_of, tool
+from tools_registry.sandbox.functions import spec_of, tool
+from tools_registry.specs.spec import ToolSpec
 
 
 def area(width: float, height: float) -> float:

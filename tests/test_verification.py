@@ -17,7 +17,7 @@ from tiny import FIRST_TEST, Row, called, records
 
 from experiments import evaluating
 from flowmind.agents.turns import Budget
-from flowmind.api.pipeline import Solution, solve
+from flowmind.api.solving import Solution, solve
 from flowmind.api.summarizing import summarize
 from flowmind.base.errors import InputError, InvalidWorkflow, ModelFailure
 from flowmind.base.files import dump_json
@@ -37,7 +37,8 @@ from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.specs.spec import Observation, ToolCall, tool
+from tools_registry.sandbox.functions import tool
+from tools_registry.specs.spec import Observation, ToolCall
 
 # Held-out tests
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from flowmind.api.pipeline import Solution
+from flowmind.api.solving import Solution
 from flowmind.base.files import dump_json
 from flowmind.cli import main as cli
 from flowmind.evaluation.evaluators import ExecutionEvaluator

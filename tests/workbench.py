@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from flowmind.formats.openai_messages import tool_identifier
 from flowmind.trace.events import Called, StopReason, Trace
-from tools_registry.specs.spec import Effect, Observation, ToolCall, ToolSpec
+from tools_registry.specs.spec import Effect, Observation, ToolCall, ToolSpec, tool_identifier
 
 Row = dict[str, Any]
 READING = ("get", "search", "find", "total", "engaged", "traffic")

@@ -15,7 +15,7 @@ from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.language import policy
 from tools_registry.sandbox.local import LocalSandbox
 from tools_registry.specs.schema import validator
-from tools_registry.specs.sources import ToolSource
+from tools_registry.specs.spec import ToolSource
 from tools_registry.specs.values import call_checked
 
 SOURCE = '''def increase(x: int) -> int:

@@ -1,32 +1,133 @@
-"""`RunnableWorkflow`: a workflow with its tools."""
+"""`RunnableWorkflow`: a workflow with its tools. `environment_of`: the tools that a user passes, as an environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
-from flowmind.api.tools import Tools, environment_of
 from flowmind.base.errors import CaseFailed, InputError
 from flowmind.base.files import read_model, write_text
-from flowmind.base.waiting import wait_for
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Prepared, Ran, arun
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
+from tools_registry.sandbox.local import LocalSandbox
+from tools_registry.specs.spec import SpecError, ToolSource
 
+T = TypeVar("T")
 Inputs = Mapping[str, Any]
+Tool = Callable[..., Any] | ToolSource
+"""A function, a tool object of LangChain, pydantic-ai or an MCP server, or tool source for the sandbox."""
+Tools = Tool | Sequence[Tool] | Mapping[str, Tool]
+"""One tool, a list of tools, or a dict of them by name."""
+
+
+def environment_of(tools: Tools | Environment) -> Environment:
+    """The environment of a user's functions (trusted, in this process) or of tool sources (untrusted, in workers).
+
+    An environment is returned unchanged.
+
+    Raises:
+        InputError: If there is no tool, if functions and sources are mixed, if two tools have the same name, or if
+            something cannot be a tool.
+    """
+    if hasattr(tools, "specs") and hasattr(tools, "awaited"):
+        return cast(Environment, tools)
+    listed = tool_list(tools)
+    if not listed:
+        raise InputError("tools: give at least one function or tool source")
+    require_distinct([tool_name(tool) for tool in listed])
+    sources = [tool for tool in listed if isinstance(tool, ToolSource)]
+    if not sources:
+        return FunctionEnvironment(listed)
+    if len(sources) < len(listed):
+        raise InputError("tools: functions run in this process and tool sources in a sandbox; give one kind only")
+    return LocalSandbox(sources)
+
+
+def tool_list(tools: Any) -> list[Any]:
+    """One tool, a list or a dict of tools as a list.
+
+    Raises:
+        InputError: If the key of a tool in a dict is not its name.
+    """
+    if isinstance(tools, Mapping):
+        by_name = cast(Mapping[str, Any], tools)
+        for key, tool in by_name.items():
+            if (name := tool_name(tool)) != key:
+                raise InputError(f"tools: the tool with the key {key!r} has the name {name!r}; use its name as the key")
+        return list(by_name.values())
+    several = isinstance(tools, Sequence) and not isinstance(tools, str | bytes)
+    return list(cast(Sequence[Any], tools)) if several else [tools]
+
+
+def tool_name(tool: Any) -> str:
+    """The name of a tool, a tool source or a spec.
+
+    Raises:
+        InputError: If it cannot be a tool.
+    """
+    try:
+        return spec_of(tool).name
+    except SpecError as error:
+        raise InputError(str(error)) from None
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuses two tools with the same name.
+
+    Raises:
+        InputError: With the name.
+    """
+    if duplicates := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two tools have the name {duplicates[0]!r}; names are unique")
+
+
+def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine and returns its result, also inside a running event loop (a notebook)."""
+    import asyncio  # takes 50 ms, and a workflow of sync functions does not need it
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        return _in_thread(coroutine)
+    return asyncio.run(coroutine)
+
+
+def _in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(asyncio.run(coroutine))
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
 
 
 class RunnableWorkflow:
-    """A workflow with its tools: call it with inputs, or keep it as a file.
+    """A workflow with its tools. Call it with inputs, or save it to a file.
 
     Args:
         workflow: The workflow.
         tools: Its tools: functions or tool sources, one, a list or a dict by name; or an environment.
-        model: Answers `llm` nodes.
+        model: The model of `llm` nodes.
 
     Raises:
         InputError: If something cannot be a tool.
@@ -62,11 +163,12 @@ class RunnableWorkflow:
         """The answer for these inputs, given as a mapping or by name: `workflow({"n": 3})`, `workflow(n=3)`.
 
         Raises:
-            CaseFailed: If the workflow ends in an error on them. `node` names the node; the cause is the exception
-                that a function raised.
+            CaseFailed: If the run ends in an error. `node` is the node that failed and `trace` the run up to the error.
+                The cause is the exception of the tool, if a function of this process raised one.
+            InputError: If the inputs are not a mapping.
         """
-        if inputs is None or named:
-            inputs = {**(inputs or {}), **named}
+        if named or not isinstance(inputs, dict):
+            inputs = _inputs(inputs, named)
         if self._prepared.waits:
             return _answer(self.trace(inputs))
         ran = self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET)
@@ -75,16 +177,15 @@ class RunnableWorkflow:
         return ran.answer
 
     async def acall(self, inputs: Inputs | None = None, /, **named: Any) -> Any:
-        """The answer, without blocking the event loop while tools wait. Raises as a call does."""
-        inputs = {**(inputs or {}), **named}
-        return _answer(await arun(self.workflow, inputs, self._environment, self._model))
+        """The answer. The event loop is not blocked while async tools wait. Raises the errors of a call."""
+        return _answer(await arun(self.workflow, _inputs(inputs, named), self._environment, self._model))
 
     def invoke(self, inputs: Inputs, config: object = None) -> Any:
-        """The answer, as a call gives it. `config` is there for LangChain's sake and is ignored."""
+        """The answer, as from a call. `config` is ignored; it is part of LangChain's `Runnable` interface."""
         return self(inputs)
 
     async def ainvoke(self, inputs: Inputs, config: object = None) -> Any:
-        """The answer, as `acall` gives it. `config` is ignored."""
+        """The answer, as from `acall`. `config` is ignored."""
         return await self.acall(inputs)
 
     def batch(self, cases: Sequence[Inputs], config: object = None, *, return_exceptions: bool = False) -> list[Any]:
@@ -93,15 +194,15 @@ class RunnableWorkflow:
         Args:
             cases: The inputs of each case.
             config: Ignored.
-            return_exceptions: Give the `CaseFailed` of a failing case in its place instead of raising it.
+            return_exceptions: Return the `CaseFailed` of a case in place of its answer instead of raising it.
 
         Raises:
-            CaseFailed: Of the first case that fails.
+            CaseFailed: For the first case that fails.
         """
         if self._prepared.waits:
             return wait_for(self.abatch(cases, return_exceptions=return_exceptions))
         answers: list[Any] = []
-        for ran in self._prepared.run(cases, self._environment, DEFAULT_BUDGET):
+        for ran in self._prepared.run([_inputs(case, {}) for case in cases], self._environment, DEFAULT_BUDGET):
             if ran.error is None:
                 answers.append(ran.answer)
             elif return_exceptions:
@@ -124,14 +225,15 @@ class RunnableWorkflow:
                 answers.append(failure)
         return answers
 
-    def trace(self, inputs: Inputs) -> Trace:
-        """Every step of a run on these inputs, errors included."""
+    def trace(self, inputs: Inputs | None = None, /, **named: Any) -> Trace:
+        """The trace of a run on these inputs. An error of the run is part of it."""
+        inputs = _inputs(inputs, named)
         if self._prepared.waits:
-            return wait_for(arun(self.workflow, dict(inputs), self._environment, self._model))
+            return wait_for(arun(self.workflow, inputs, self._environment, self._model))
         return self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET).trace
 
     def save(self, path: str | Path) -> None:
-        """Writes the workflow's document."""
+        """Writes the workflow's document to a file."""
         write_text(Path(path), self.workflow.to_json())
 
     def to_langgraph(self, tools: Tools | None = None, llm: Callable[[str], str] | None = None) -> Any:
@@ -139,7 +241,7 @@ class RunnableWorkflow:
 
         Args:
             tools: Functions, as a list or a dict by name; by default the workflow's own.
-            llm: Answers a prompt with text, for `llm` nodes.
+            llm: Returns the reply to a prompt, for `llm` nodes.
 
         Raises:
             InputError: If a tool or the model is missing, or a tool is async or runs in a sandbox.
@@ -152,9 +254,20 @@ class RunnableWorkflow:
         return export(self.workflow, functions, llm, environment.specs)
 
 
+def _inputs(inputs: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a call.
+
+    Raises:
+        InputError: If they are not a mapping.
+    """
+    if not isinstance(inputs, Mapping | None):
+        raise InputError(f"inputs: give a mapping or keywords, not {type(inputs).__name__}")
+    return {**cast(Mapping[str, Any], inputs or {}), **named}
+
+
 def _failure(ran: Ran) -> CaseFailed:
     assert ran.error is not None
-    failure = CaseFailed(ran.error.type, ran.error.message, ran.node)
+    failure = CaseFailed(ran.error.type, ran.error.message, ran.node, ran.trace)
     failure.__cause__ = ran.cause
     return failure
 
@@ -162,5 +275,5 @@ def _failure(ran: Ran) -> CaseFailed:
 def _answer(trace: Trace) -> Any:
     if trace.error is not None:
         last = trace.events[-1] if trace.events else None
-        raise CaseFailed(trace.error.type, trace.error.message, getattr(last, "node", None) or "")
+        raise CaseFailed(trace.error.type, trace.error.message, getattr(last, "node", None) or "", trace)
     return trace.answer

@@ -1,30 +1,192 @@
-"""`ExecuteSummarize`: functions, a model and a task with examples become a workflow."""
+"""Solves a task in two stages: execute its examples to traces, then build a workflow from the traces.
+
+`ExecuteSummarize` is the door of the library, `solve` the pipeline behind it and behind experiments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from flowmind.api.pipeline import Solution, solve
-from flowmind.api.runnable import RunnableWorkflow
-from flowmind.api.tasks import Shown, make_task, name_of
-from flowmind.api.tools import Tools, environment_of
+from flowmind.api.runnable import RunnableWorkflow, Tools, environment_of, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import validate
-from flowmind.base.waiting import wait_for
+from flowmind.build.brief import execute_brief
+from flowmind.build.building import Built, build
 from flowmind.build.derivation import Derivation
-from flowmind.build.settings import Settings, mode_of
-from flowmind.llm.choosing import model_named
+from flowmind.build.draft import DraftEnvironment, Joint
+from flowmind.build.executions import (
+    AgentExecutions,
+    Demonstrate,
+    Demonstrations,
+    Execution,
+    Executions,
+    budget_left,
+    make_agent,
+)
+from flowmind.build.induction.search import Inducer, drafts_in_thread
+from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
+from flowmind.llm.choosing import close, model_named
 from flowmind.protocols import ChatModel
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
-from flowmind.trace.task import Task
+from flowmind.trace.origins import with_origins
+from flowmind.trace.task import ExampleLike, Task, make_task, name_of
 from flowmind.workflow.checking import Problem
+from flowmind.workflow.document import Workflow
+from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import Record
 
 MOST_ROUNDS = 20
 """The most rounds of verification that `Settings` accepts."""
+
+
+class Solution(Record):
+    """The result of solving a task."""
+
+    traces: tuple[Trace, ...]
+    """The traces of the execute stage, one for each rollout; in a single-stage mode the trace of that stage."""
+    summary: Trace | None = None
+    """The trace of the summarize stage."""
+    workflow: Workflow | None = None
+    """The workflow, sound or not."""
+    problems: tuple[Problem, ...] = ()
+    """The problems that `check` finds in the workflow."""
+    coerced: int = 0
+    """The values in calls of graph tools that were not read literally."""
+    worked: tuple[int, ...] = ()
+    """For each trace the index of its example; -1 if it has none, or only repeats a given answer."""
+    derivation: Derivation | None = None
+    """How the workflow was derived; None if an agent alone built it."""
+    failure: str | None = None
+    """The failure of the model's endpoint outside an agent's stage; the workflow was built without that reply."""
+
+    @property
+    def graph_valid(self) -> bool:
+        """Whether a workflow was produced and passes `check`."""
+        return self.workflow is not None and not self.problems
+
+
+async def solve(
+    task: Task,
+    environment: Environment,
+    model: ChatModel,
+    settings: Settings,
+    summarizer: ChatModel | None = None,
+    demonstrate: Demonstrate | None = None,
+    inducer: Inducer = drafts_in_thread,
+) -> Solution:
+    """Solves a task: executes its examples, then builds a workflow from the traces.
+
+    Args:
+        task: A task with at least one example.
+        environment: Its tools.
+        model: The model of the execute stage, and of the summarize stage unless a `summarizer` is given.
+        settings: The mode and its parameters.
+        summarizer: The model of the summarize stage.
+        demonstrate: Makes the gold trace of an input; required if `settings.traces` is `gold`.
+        inducer: Runs induction: in a thread, or in processes.
+
+    Raises:
+        InputError: If the task has no examples, a tool has the name of a graph tool, or settings contradict each other.
+        ModelUnavailable: If the model cannot serve at all.
+    """
+    _require_solvable(task, environment, settings, demonstrate)
+    if MODES[settings.mode].single:
+        return await _single_stage(task, environment, model, settings)
+    executions: Executions = AgentExecutions(task, environment, model, settings)
+    if settings.traces == "gold" and demonstrate is not None:
+        executions = Demonstrations(demonstrate)
+    traces = await execute(task, executions, _rollouts(task, settings))
+    built = await build(
+        traces,
+        environment,
+        summarizer_of(settings),
+        task=task,
+        settings=settings,
+        model=summarizer or model,
+        executions=executions,
+        inducer=inducer,
+    )
+    return _solution(built)
+
+
+async def execute(task: Task, executions: Executions, rollouts: int) -> list[Trace]:
+    """Executes a task: rollout k works on example k, cyclic.
+
+    Args:
+        task: The task.
+        executions: An agent, or demonstrations.
+        rollouts: The number of executions.
+
+    Returns:
+        A trace for each rollout, fewer if a limit of the case is reached.
+    """
+    traces: list[Trace] = []
+    for rollout in range(rollouts):
+        example = rollout % len(task.examples)
+        turns = [turn for trace in traces for turn in trace.turns]
+        if traces and not executions.allows(turns):
+            break
+        execution = Execution(task.examples[example].input, rollout, example, turns=turns)
+        traces.append(await executions.execute(execution))
+    return traces
+
+
+def _rollouts(task: Task, settings: Settings) -> int:
+    """The number of executions before the first workflow is built; verification may ask for more."""
+    match summarizer_of(settings):
+        case "replay":
+            return 1
+        case "induction" | "guided":
+            verified = rounds_of(settings) > 0
+            return 1 if verified and settings.rollouts == 1 else max(settings.rollouts, len(task.examples))
+        case _:
+            return settings.rollouts
+
+
+def _require_solvable(
+    task: Task, environment: Environment, settings: Settings, demonstrate: Demonstrate | None
+) -> None:
+    if not task.examples:
+        raise InputError(f"task {task.id!r} has no example: the agent works on an example to make a trace")
+    if clash := sorted(set(environment.specs) & set(GRAPH_TOOLS)):
+        raise InputError(f"tool {clash[0]!r} has the name of a graph tool; rename it")
+    require_consistent(settings)
+    if settings.traces == "gold" and demonstrate is None:
+        raise InputError("gold traces need the task's gold workflow, which is missing")
+    writing = [spec.name for spec in environment.specs.values() if spec.effect == "write"]
+    if settings.probe and writing:
+        raise InputError(f"--probe needs read-only tools; {writing[0]!r} has effect 'write'")
+
+
+async def _single_stage(task: Task, environment: Environment, model: ChatModel, settings: Settings) -> Solution:
+    """Business and graph tools in one stage; `finish` ends it, whether the draft is sound or not."""
+    preset = MODES[settings.mode]
+    draft = DraftEnvironment(environment.specs, task.inputs, task.id, [task.examples[0].input], task.query)
+    brief = execute_brief(task, 0, environment.specs).model_copy(
+        update={"stage": "single", "must_build": preset.must_build}
+    )
+    agent = make_agent(preset.execute, model, budget_left(settings.execute_budget, settings, ()), settings, 0)
+    trace = await agent.execute(brief, Joint(environment, draft))
+    problems = tuple(draft.problems) if draft.workflow else ()
+    traces = with_origins([trace], task.query)
+    return _solution(Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
+
+
+def _solution(built: Built) -> Solution:
+    return Solution(
+        traces=built.traces,
+        worked=built.worked,
+        summary=built.summary,
+        workflow=built.workflow,
+        problems=built.problems,
+        coerced=built.coerced,
+        derivation=built.derivation,
+        failure=built.failure,
+    )
 
 
 class Result:
@@ -98,12 +260,12 @@ class ExecuteSummarize:
         model: The name of a model (`"search"` works offline), or any `ChatModel`.
         mode: The mode, such as `es-pe` (default) or `es-react`.
         settings: All other settings, as `Settings` or a dict of its fields: rollouts, budgets, seed.
-        environment: The environment to call the tools in; by default `environment_of(tools)`.
-        verify: Derive the workflow from the traces, run it on the examples, and mend it where it fails. `True` selects
-            the mode with `+verify`, a number limits the rounds. For `es-react` and `es-pe`. While verifying, tools that
-            write are answered from the recorded calls; the executions themselves call them.
+        environment: The environment that calls the tools; by default this process for functions, a sandbox for sources.
+        verify: Derive the workflow from the traces, run it on the examples, and repair it where it fails. `True`
+            selects the mode with `+verify`, a number limits the rounds. It works with `es-react` and `es-pe`. It does
+            not call tools that write: it uses their recorded results.
         approve: Called as `approve(call, spec)` before each call of a tool that is not marked `effect="read"`; sync or
-            async. It allows the call by `True`; `False`, or a text with the reason, refuses it.
+            async. `True` allows the call; `False`, or a text with the reason, refuses it.
 
     Raises:
         InputError: If something cannot be a tool, or if mode, settings and verification contradict each other.
@@ -127,23 +289,29 @@ class ExecuteSummarize:
         self.model = model_named(model, own) if isinstance(model, str) else model
         self.environment: Environment = own if approve is None else Approved(own, approve)
 
-    def run(self, query: str | Task, examples: Sequence[Shown] = (), inputs: JSONSchema | None = None) -> Result:
+    def __repr__(self) -> str:
+        tools = ", ".join(self.environment.specs)
+        return f"<ExecuteSummarize: tools {tools}; model {self.model.name}; mode {self.settings.mode}>"
+
+    def run(self, query: str | Task, examples: Sequence[ExampleLike] = (), inputs: JSONSchema | None = None) -> Result:
         """Solves a task; see `arun`."""
 
         async def once() -> Result:
             try:
                 return await self.arun(query, examples, inputs)
             finally:
-                await self.model.aclose()
+                await close(self.model)
 
         return wait_for(once())
 
-    async def arun(self, query: str | Task, examples: Sequence[Shown] = (), inputs: JSONSchema | None = None) -> Result:
+    async def arun(
+        self, query: str | Task, examples: Sequence[ExampleLike] = (), inputs: JSONSchema | None = None
+    ) -> Result:
         """Solves a task.
 
         Args:
             query: The task in words, or a whole `Task`.
-            examples: Pairs of input and output, or dicts with `input` and `output`; the agent works on one of them.
+            examples: Pairs of input and output, or dicts with `input` and `output`.
             inputs: JSON Schema of the inputs; by default it is inferred from the examples.
 
         Raises:
@@ -157,11 +325,13 @@ class ExecuteSummarize:
         return Result(solution, self.environment, self.model)
 
 
-def _settings(settings: Settings | Mapping[str, Any] | None) -> Settings:
+def _settings(settings: Any) -> Settings:
     if isinstance(settings, Settings):
         return settings
+    if not isinstance(settings, Mapping | None):
+        raise InputError(f"settings: give a Settings object or a dict of its fields, not {type(settings).__name__}")
     try:
-        return validate(Settings, dict(settings or {}))
+        return validate(Settings, dict(cast(Mapping[str, Any], settings or {})))
     except ValueError as error:
         raise InputError(f"settings: {error}") from None
 

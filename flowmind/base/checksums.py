@@ -1,7 +1,7 @@
-"""Lines and documents that are kept with a checksum: damage is noticed before anything is made of it.
+"""JSON lines and documents with a checksum, which is verified when they are read.
 
-The checksum is the last member of the object, `crc`: the CRC-32 of the object without it, as compact JSON in UTF-8.
-What was written before there were checksums is read as it is.
+The checksum is the last member of the object, `crc`: the CRC-32 of the object without it, as compact JSON in UTF-8. An
+object without `crc` is read without verification.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def append(path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool
     Args:
         path: The file.
         value: The object.
-        write: What it is, for fault points.
-        sync: Wait until the disk has it.
+        write: The kind of record, for fault points.
+        sync: Wait until the line is on the disk.
 
     Raises:
         InputError: If it cannot be written.
@@ -54,7 +54,7 @@ def append(path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool
 
 
 def read(path: Path, kind: type[M]) -> Iterator[M]:
-    """The lines of a file; a last one that is not finished is left out. Nothing, if there is no file.
+    """The lines of a file without an unfinished last line; none if there is no file.
 
     Raises:
         InputError: If a line is damaged, with file, line and reason.
@@ -65,12 +65,12 @@ def read(path: Path, kind: type[M]) -> Iterator[M]:
             yield validate(kind, _unsealed(parse_json(_decoded(text))))
         except ValueError as error:
             raise InputError(
-                f"{path}, line {number}: {error}; remove that line, and the run's command makes again what it held"
+                f"{path}, line {number}: {error}; remove that line, and the same command writes it again"
             ) from None
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cuts off what a killed process left of a last line; for the process that has the folder.
+    """Removes an unfinished last line, which a killed process leaves; only the owner of the folder may call it.
 
     Raises:
         InputError: If it cannot be cut off.
@@ -92,7 +92,7 @@ def write_document(path: Path, value: Mapping[str, Any], write: faults.Write) ->
 
 
 def read_document(path: Path, remedy: str) -> Any:
-    """What `write_document` wrote.
+    """The object that `write_document` wrote.
 
     Args:
         path: The file.
@@ -116,7 +116,7 @@ def _unsealed(value: Any) -> Any:
         return value
     kept = cast(dict[str, Any], value)
     if "crc" in kept and kept.pop("crc") != _checksum(kept):
-        raise ValueError("its checksum does not fit, so it has been changed since it was written")
+        raise ValueError("its checksum does not match: it was changed after it was written")
     return kept
 
 
@@ -150,5 +150,5 @@ def _at(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"{path}: {error.strerror}; what was stored is kept, and the same command goes on from here"
+            f"{path}: {error.strerror}; stored results are kept, and the same command continues the run"
         ) from None

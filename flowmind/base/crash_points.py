@@ -1,7 +1,6 @@
-"""Points at which a run can be told to kill itself, so that anyone can see that nothing is lost there.
+"""Points at which a process kills itself on demand, to test that a run survives a crash there.
 
-`FLOWMIND_FAULT=before-record:3` ends the process, as `kill -9` does, when it comes to that point for the third time.
-Unset, a point costs one comparison.
+`FLOWMIND_FAULT=before-record:3` ends the process with SIGKILL when it reaches that point for the third time.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import Literal, get_args
 from flowmind.base.errors import InputError
 
 Write = Literal["manifest", "exchange", "end", "trace", "workflow", "record", "order", "summary"]
-"""What a run writes: `end` is the last line of a case's exchanges, `order` the records once more in their order."""
+"""A kind of write: `end` is the last line of a case's exchanges, `order` the records rewritten in order."""
 
 POINTS = tuple(f"{moment}-{write}" for write in get_args(Write) for moment in ("before", "mid", "after"))
-"""`mid`: half of it is written and handed to the system."""
+"""`mid`: half of the data is written."""
 
 
 class _Fault:
@@ -43,10 +42,10 @@ _armed: _Fault | None = None
 
 
 def arm(environment: Mapping[str, str]) -> None:
-    """Takes the fault of this process from `FLOWMIND_FAULT`, where that is set.
+    """Reads the fault of this process from `FLOWMIND_FAULT`, if it is set.
 
     Raises:
-        InputError: If it names no point.
+        InputError: If it is not the name of a point.
     """
     global _armed
     text = environment.get("FLOWMIND_FAULT")
@@ -54,11 +53,11 @@ def arm(environment: Mapping[str, str]) -> None:
 
 
 def reach(moment: Literal["before", "after"], write: Write | None) -> None:
-    """Passes a point; a write without a name has none."""
+    """Reaches a point; a write without a kind has no points."""
     if _armed is not None and write is not None:
         _armed.reach(f"{moment}-{write}")
 
 
 def parts(data: bytes, write: Write | None) -> Iterator[bytes]:
-    """The data as it is to be written: in one piece, or in two with a point between them."""
+    """The data in the pieces in which it is written: one, or two with a point between them."""
     return iter((data,)) if _armed is None or write is None else _armed.parts(data, write)

@@ -1,14 +1,16 @@
-"""What a developer must mend is raised as one of these; what a model can mend is an observation."""
+"""The exceptions for developers and users. Errors that a model can correct are observations instead."""
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FlowMindError(Exception):
-    """The base: one line that says what is wrong, where, and what would be right."""
+    """The base class. The message is one line: what is wrong, where, and what would be right."""
 
 
 class InputError(FlowMindError):
-    """A file, a flag or a value from outside is not usable. The command line exits with 2."""
+    """A file, a flag or an argument is not usable. The command line exits with 2."""
 
 
 class InvalidWorkflow(FlowMindError):
@@ -20,23 +22,29 @@ class ModelUnavailable(FlowMindError):
 
 
 class ModelFailure(FlowMindError):
-    """A model's endpoint failed on one request, after retries. Never a wrong answer of the model."""
+    """A model's endpoint failed on one request, after retries. It never means a wrong answer of the model."""
 
 
 class CaseFailed(FlowMindError):
-    """A workflow ended in an error on one input.
+    """A run of a workflow ended in an error.
 
     Args:
         type: The type of the error, such as `tool_error`.
-        message: What happened.
-        node: The id of the node that failed; empty if none did.
+        message: The error in words.
+        node: The id of the node that failed; empty if the inputs were refused.
+        trace: The `Trace` of the run.
     """
 
-    def __init__(self, type: str, message: str, node: str = "") -> None:
-        super().__init__(f"{type}: {message}")
+    def __init__(self, type: str, message: str, node: str = "", trace: Any = None) -> None:
+        super().__init__(type, message, node, trace)
         self.type = type
+        self.message = message
         self.node = node
+        self.trace = trace
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}"
 
 
 class Terminated(BaseException):
-    """SIGTERM came; like `KeyboardInterrupt` it passes whoever handles errors. The command line exits with 143."""
+    """The process received SIGTERM. Like `KeyboardInterrupt` it is no `Exception`. The command line exits with 143."""

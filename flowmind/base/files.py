@@ -1,4 +1,4 @@
-"""Reading and writing JSON strictly: every error names the file and the line."""
+"""Reads JSON strictly, with errors that name the file and the line, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from flowmind.base.errors import InputError
 M = TypeVar("M", bound=BaseModel)
 MAX_LINE = 10_000_000
 MAX_FILE = 50_000_000
-"""Bytes; of files of lines each line counts for itself."""
+"""The largest size of a file in bytes; in files of lines the limit is for each line."""
 _BY_NAME = {"missing", "extra_forbidden", "model_type"}
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str) -> Any:
-    """JSON text to a value: no NaN, no infinity, no duplicate keys, no half of a surrogate pair, nothing after it.
+    """The value of a JSON text. NaN, infinities, duplicate keys and lone surrogates are refused.
 
     Raises:
         ValueError: With what is wrong.
@@ -70,7 +70,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def bracket_depth(text: str) -> int:
-    """How many brackets are open at most, those in texts included; for readers that are slow on many."""
+    """The largest number of open brackets, including those in strings; for readers that are slow on deep nesting."""
     depth = most = 0
     for bracket in re.findall(r"[{}\[\]]", text):
         depth = depth + 1 if bracket in "{[" else max(0, depth - 1)
@@ -79,13 +79,13 @@ def bracket_depth(text: str) -> int:
 
 
 def dump_json(value: Any, indent: int | None = None) -> str:
-    """A JSON value as text, in the one form that all files here have: UTF-8, order kept, no NaN."""
+    """A JSON value as text: keys in their order, no ASCII escapes, no NaN; compact unless `indent` is given."""
     separators = (",", ":") if indent is None else None
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
 
 
 def read_text(path: Path) -> str:
-    """A file's text; every line ends with a line feed.
+    """A file's text, with line feeds as line ends.
 
     Raises:
         InputError: If it cannot be read as UTF-8, or has more than `MAX_FILE` bytes.
@@ -113,7 +113,7 @@ def _decoded(data: bytes) -> str:
 
 
 def read_model(path: Path, kind: type[M]) -> M:
-    """A file that holds one record.
+    """The record in a file.
 
     Raises:
         InputError: With file, field and reason.
@@ -125,7 +125,7 @@ def read_model(path: Path, kind: type[M]) -> M:
 
 
 def validate(kind: type[M], value: Any) -> M:
-    """A record out of a JSON value.
+    """The record of a JSON value.
 
     Raises:
         ValueError: One line with the field and what would be right.
@@ -140,7 +140,7 @@ def validate(kind: type[M], value: Any) -> M:
 
 
 def _first(error: ValidationError) -> ErrorDetails:
-    """The first error; where none of several classes fits, the first that is about more than a field's name."""
+    """The first error; if none of several classes fits, the first error that is not about a field's name."""
     found = error.errors(include_url=False)
     first = found[0]
     path = first["loc"]
@@ -157,9 +157,9 @@ def _reason(error: ErrorDetails) -> str:
 
 
 def _place(value: Any, path: tuple[str | int, ...]) -> str:
-    """Where an error is, as keys and indexes: what pydantic names besides (kinds and classes) is left out.
+    """The place of an error as keys and indexes, without the kinds and classes in pydantic's path.
 
-    The last thing on the way that has an id is named.
+    The innermost object with an id is named.
     """
     shown: list[str] = []
     named, kind = "", ""
@@ -203,7 +203,7 @@ def read_lines(path: Path, kind: type[M]) -> Iterator[M]:
 
 
 def read_numbered(path: Path, kind: type[M]) -> Iterator[tuple[int, M]]:
-    """The records of a JSON Lines file with the numbers of their lines, from 1.
+    """The records of a JSON Lines file with their line numbers, from 1.
 
     Raises:
         InputError: With file, line, field and reason.
@@ -231,7 +231,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def write_text(path: Path, text: str, write: faults.Write | None = None) -> None:
-    """Writes a file so that it is there whole or not at all.
+    """Writes a file atomically: after a crash it has the old content or the new.
 
     Raises:
         OSError: With the file's name, if it cannot be written.
@@ -254,10 +254,10 @@ def write_text(path: Path, text: str, write: faults.Write | None = None) -> None
 
 
 def write_all(file: FileIO, data: bytes, write: faults.Write | None = None) -> None:
-    """Writes every byte.
+    """Writes all bytes.
 
     Raises:
-        OSError: If the system takes no more; part of it may be written then.
+        OSError: If not all bytes can be written; some may be.
     """
     for part in faults.parts(data, write):
         done = 0
@@ -266,6 +266,6 @@ def write_all(file: FileIO, data: bytes, write: faults.Write | None = None) -> N
 
 
 def sweep(folder: Path) -> None:
-    """Removes what killed processes left of files that `write_text` was to write in a folder or below."""
+    """Removes the unfinished files that `write_text` left in a folder and below when its process was killed."""
     for part in folder.rglob(".*.part"):
         part.unlink(missing_ok=True)

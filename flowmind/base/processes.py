@@ -1,6 +1,6 @@
-"""Processes that help this one: Python computes one thing at a time in a process, and they one each.
+"""Helper processes, for computations that the interpreter lock would serialize in one process.
 
-What they say is unpickled: they run code of this project alone. Tools run in the workers of their sandboxes.
+Their answers are unpickled, so they may only run code of this project. Tools run in the workers of a sandbox.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class _Emitted(NamedTuple):
 
 
 class HelperEnded(Exception):
-    """The process that was asked has ended, or was ended, without an answer."""
+    """A helper process ended without an answer."""
 
 
 class Helpers(Closing):
-    """Processes that answer questions, each one at a time. One starts when it is first needed.
+    """A pool of processes that answer questions. Each answers one at a time and starts with its first question.
 
     Args:
         module: Its `main` answers the questions, by `answer_questions`.
-        about: What each process is told first; pickled.
-        count: How many processes.
+        about: The value that each process receives first; it is pickled.
+        count: The number of processes.
     """
 
     def __init__(self, module: str, about: Any, count: int) -> None:
@@ -52,15 +52,15 @@ class Helpers(Closing):
             self._free.put(process)
 
     def ask(self, question: Any, emit: _Emit | None = None) -> Any:
-        """The answer of a process that is free; waits while there is none.
+        """Asks a free process; waits for one if all are busy.
 
         Args:
             question: Pickled for the process.
             emit: Takes what the process passes on while it answers.
 
         Raises:
-            HelperEnded: If the process has ended. The next question starts another.
-            RuntimeError: If answering raised something.
+            HelperEnded: If the process ended without an answer. The next question starts a new one.
+            RuntimeError: If the process raised an exception.
         """
         process = self._free.get()
         try:
@@ -70,17 +70,17 @@ class Helpers(Closing):
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that are running."""
+        """The ids of the running processes."""
         return [process.pid for process in self._all if process.pid is not None]
 
     def close(self) -> None:
-        """Ends the processes for good, whatever they do."""
+        """Kills the processes; no new ones are started."""
         for process in self._all:
             process.stop(for_good=True)
 
 
 class _Process:
-    """One process, and the pipes to it. It ends when they are closed, however abruptly."""
+    """One process with the pipes to it. It ends when the pipes are closed."""
 
     def __init__(self, module: str, about: Any) -> None:
         self._module, self._about = module, about
@@ -135,7 +135,7 @@ class _Process:
 
     def _tell(self, running: subprocess.Popen[bytes], what: Any) -> None:
         assert running.stdin is not None
-        running.stdin.write(pickle.dumps(what))  # whole or not at all, whatever cannot be pickled
+        running.stdin.write(pickle.dumps(what))  # pickled first: an error must not leave half a message
         running.stdin.flush()
 
     def stop(self, for_good: bool = False) -> None:
@@ -147,55 +147,55 @@ class _Process:
             running.kill()
             running.wait()
             for pipe in (running.stdin, running.stdout):
-                with contextlib.suppress(OSError):  # what was not sent any more
+                with contextlib.suppress(OSError):  # closing flushes to a process that has ended
                     if pipe is not None:
                         pipe.close()
 
 
 def collect_seldom() -> None:
-    """Lets this process look for garbage less often.
+    """Makes garbage collection rarer in this process.
 
-    What a search makes is mostly kept to its end: looking through it again and again takes a third of the time.
+    Most objects of a search live until its end; with the default thresholds the collector takes a third of the time.
     """
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
 
 
 def answer_questions(prepared: Callable[[Any], AbstractContextManager[Callable[[Any, _Emit], Any]]]) -> None:
-    """Answers questions from standard input until it is closed: the `main` of a helper.
+    """The `main` of a helper: answers questions from standard input until it is closed.
 
     Args:
-        prepared: Makes, from what the process is told first, the function that answers a question. The function may
+        prepared: Makes the function that answers questions, from the first value of the process. The function may
             pass values on before its answer.
     """
-    given, told = sys.stdin.buffer, sys.stdout.buffer
+    requests, replies = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     collect_seldom()
-    about = pickle.load(given)
+    about = pickle.load(requests)
     questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(given, questions), daemon=True).start()
+    threading.Thread(target=_listen, args=(requests, questions), daemon=True).start()
 
     def send(message: bytes) -> None:
-        told.write(message)
-        told.flush()
+        replies.write(message)
+        replies.flush()
 
     with prepared(about) as answers:
         while True:
             send(_answered(answers, questions.get(), lambda value: send(pickle.dumps(_Emitted(value)))))
 
 
-def _listen(given: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:
-    """Hands questions on; when the asker is gone, ends the process in the middle of whatever it does."""
+def _listen(requests: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:
+    """Queues the questions; ends the process at once when the pipe is closed."""
     try:
         while True:
-            questions.put(pickle.load(given))
+            questions.put(pickle.load(requests))
     except (EOFError, pickle.UnpicklingError):
         os._exit(0)
 
 
 def _answered(answers: Callable[[Any, _Emit], Any], question: Any, emit: _Emit) -> bytes:
-    """The answer and no problem; or no answer, and what was raised, for whoever has asked. Pickled."""
+    """The pickled reply: an answer and None, or None and the message and traceback of an exception."""
     try:
         return pickle.dumps((answers(question, emit), None))
-    except Exception as error:  # a defect, or no sandbox: it is the asker's error
+    except Exception as error:  # raised again in the process that asked
         return pickle.dumps((None, (f"{type(error).__name__}: {error}", traceback.format_exc())))

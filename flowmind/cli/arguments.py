@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the files behind them."""
+"""Arguments of several commands, and readers of their files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_out(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def read_tools(path: Path | None, names: Sequence[str] | None = None) -> list[ToolSource]:
-    """The tools of a file, or those of the catalog, all or some by name.
+    """The tools of a file; without a file those of the catalog, or some of them by name.
 
     Raises:
         InputError: If the file cannot be read or holds no tools.
@@ -49,12 +49,12 @@ def read_tools(path: Path | None, names: Sequence[str] | None = None) -> list[To
 
 
 def read_specs(path: Path | None) -> Mapping[str, ToolSpec]:
-    """The specs of the tools of a file, or those of the catalog."""
+    """The specs of the tools of a file; without a file those of the catalog."""
     return {tool.spec.name: tool.spec for tool in read_tools(path)} if path else catalog.specs()
 
 
 def require_file(flag: str, path: Path | None) -> None:
-    """Refuses a folder where a file is to be written, before any work is done.
+    """Refuses a folder as the name of an output file, before any work is done.
 
     Raises:
         InputError: With the flag.

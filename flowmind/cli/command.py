@@ -1,4 +1,4 @@
-"""A command of the `flowmind` program. Packages above this one add theirs by the entry points `flowmind.commands`."""
+"""A command of the program `flowmind`. Other packages add commands by the entry point group `flowmind.commands`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command. Its module is imported when the command is called: `flowmind --help` stays fast."""
+    """A command. Its module is imported when the command is called, so that `flowmind --help` is fast."""
 
     help: str
     module: str

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints what works on this machine; 1 if something is missing that FlowMind needs."""
+    """Prints what works on this machine; 1 if a required part is missing."""
     findings = diagnose()
     for finding in findings:
         state = "ok     " if finding.ok else "MISSING" if finding.needed else "absent "
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Finding(Record):
-    """The state of one thing."""
+    """The state of one part."""
 
     what: str
     ok: bool

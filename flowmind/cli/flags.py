@@ -1,4 +1,4 @@
-"""Flags from the fields of a settings model: type, choices, bounds, default and help text are read off the field."""
+"""Flags of the fields of a settings model, with their types, choices, bounds, defaults and help texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flowmind.base.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 _FEW = 6
-"""Choices that are shown beside the flag; more are listed in the help text."""
+"""The most choices that are shown beside the flag; longer lists are in the help text."""
 _TYPES: dict[str, Any] = {"integer": int, "number": float}
 
 
@@ -27,7 +27,7 @@ class Parser(Protocol):
 def add_flags(parser: Parser, model: type[BaseModel], *names: str) -> None:
     """Adds a flag for each field of a model: `--max-turns` for `max_turns`.
 
-    A flag that the user leaves out is not in the parsed options: the default stays the model's.
+    A flag that the user omits is not in the parsed options, so that the model's default applies.
 
     Args:
         parser: The parser, or a group of it.
@@ -74,10 +74,10 @@ def _help(field: dict[str, Any], kind: dict[str, Any]) -> str:
 
 
 def read_flags(model: type[M], options: argparse.Namespace | dict[str, Any]) -> M:
-    """The settings that the parsed options give.
+    """The settings in parsed options.
 
     Raises:
-        InputError: If a value is not allowed, with the flag and what would be right.
+        InputError: If a value is not allowed, with the flag and the allowed values.
     """
     given = options if isinstance(options, dict) else vars(options)
     try:
@@ -87,7 +87,7 @@ def read_flags(model: type[M], options: argparse.Namespace | dict[str, Any]) -> 
 
 
 def explained(error: ValidationError) -> str:
-    """The first field that is wrong, as a flag, and what would be right."""
+    """The first invalid field as a flag, with the reasons."""
     first, *others = error.errors(include_url=False)
     messages = [first["msg"], *(other["msg"] for other in others if other["loc"][0] == first["loc"][0])]
     reasons = [message.removeprefix("Value error, ") for message in messages]

@@ -1,6 +1,6 @@
-"""The program `flowmind`. The modules of a command are imported when it is called.
+"""The program `flowmind`. The module of a command is imported when the command is called.
 
-Exit codes: 0 done; 1 the answer is "no"; 2 bad usage or bad input, one line; 130 interrupted; 143 terminated.
+Exit codes: 0 success; 1 the answer is "no"; 2 bad usage or input, in one line; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fals
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit code. Every error that a user can mend is one line, never a traceback."""
+    """Runs a command and returns its exit code. An error that a user can correct is one line, without a traceback."""
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         code = options.command.run(options)
@@ -66,7 +66,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command: from its flags, else from `FLOWMIND_<FLAG>`, else the default.
 
     Returns:
-        The options; `explicit` has the names of those that are given as arguments.
+        The options; `explicit` has the names of the options that are passed as arguments.
 
     Raises:
         InputError: If a value in the environment is not allowed.
@@ -89,16 +89,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser(name: str = "") -> tuple[argparse.ArgumentParser, argparse.ArgumentParser | None]:
-    """The parser, with the help text of every command.
+    """The parser with the help texts of all commands.
 
     Args:
-        name: The command that gets its flags as well.
+        name: The command whose flags are added.
 
     Returns:
-        The parser, and the parser of the named command, if there is one.
+        The parser, and the parser of the named command if it exists.
 
     Raises:
-        InputError: If the command is in a package that another one hides.
+        InputError: If another package hides the package of the command.
     """
     parser = argparse.ArgumentParser(
         prog="flowmind",
@@ -116,13 +116,13 @@ def build_parser(name: str = "") -> tuple[argparse.ArgumentParser, argparse.Argu
 
 
 def commands(name: str = "") -> dict[str, Command]:
-    """All commands: those of packages above this one, then ours.
+    """All commands: those of packages that depend on this one, then those of this package.
 
     Args:
         name: The command that is called.
 
     Raises:
-        InputError: If its package is hidden by another one of the same name, such as a folder of the user's.
+        InputError: If another package with the same name hides its package, such as a folder in the working directory.
     """
     above: dict[str, Command] = {}
     for point in entry_points(group="flowmind.commands"):
@@ -142,7 +142,7 @@ def _is_beside(package: str) -> bool:
 
 
 def _from_environment(flags: Sequence[argparse.Action]) -> dict[str, Any]:
-    """The values of `FLOWMIND_<FLAG>`; a flag that is set there is not required as an argument."""
+    """The values of `FLOWMIND_<FLAG>`; such a flag is no longer required as an argument."""
     values: dict[str, Any] = {}
     for action in flags:
         for flag in action.option_strings:
@@ -154,7 +154,7 @@ def _from_environment(flags: Sequence[argparse.Action]) -> dict[str, Any]:
 
 
 def _read_variable(action: argparse.Action, flag: str, variable: str, text: str) -> Any:
-    """The value of an environment variable, of the type of its flag.
+    """The value of an environment variable with the type of its flag.
 
     Raises:
         InputError: With the variable and what would be right.

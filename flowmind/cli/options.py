@@ -1,4 +1,4 @@
-"""Settings that several commands share. The docstrings of the fields are the help texts of the flags."""
+"""Settings of several commands. The docstrings of the fields are the help texts of the flags."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SandboxKind = Literal["local", "monty", "both"]
 
 
 class ModelOptions(Record):
-    """The model that is asked."""
+    """The model."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, protected_namespaces=())
 
@@ -24,7 +24,7 @@ class ModelOptions(Record):
 
 
 class SandboxOptions(Record):
-    """The sandbox that tools run in."""
+    """The sandbox of the tools."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 

@@ -1,4 +1,4 @@
-"""The sandboxes of a command, as `--sandbox` and `--require-isolation` choose them."""
+"""The sandboxes of a command, chosen by `--sandbox` and `--require-isolation`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from flowmind.api.tools import require_distinct
+from flowmind.api.runnable import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines, write_text
 from flowmind.cli.options import SandboxKind
@@ -78,11 +78,11 @@ class Sandboxes(Closing):
         return monty if self.kind == "monty" else CrossCheckSandbox(local, monty, self.crosscheck)
 
     def thinking(self, tools: Sequence[ToolSource]) -> Trier:
-        """A sandbox for the trial calls of a model, which are many and are not compared."""
+        """A sandbox for the trial calls of a model, which are not compared."""
         return LocalSandbox(tools, self._workers) if self.kind == "both" else self.of(tools)
 
     def write(self, path: Path) -> None:
-        """Adds the differences to those that a file holds from an earlier part of the run.
+        """Adds the differences to a file, which may have differences of an earlier part of the run.
 
         Raises:
             InputError: If the file does not hold differences.

@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until Ctrl-C, or until the server ends by itself."""
+    """Serves until Ctrl-C or until the server ends."""
     require_file("--log", options.log)
     if options.extra and not options.extra[0].startswith("-"):
-        raise InputError(f"{options.extra[0]!r}: serve takes one model; flags for vLLM stand after --")
+        raise InputError(f"{options.extra[0]!r}: serve takes one model; put flags for vLLM after --")
     settings = {name: value for name, value in vars(options).items() if name in _SETTINGS}
     chosen = ServeOptions.of(options.model, options.served_name, extra=tuple(options.extra), **settings)
     if options.dry_run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,19 @@ from flowmind.cli.arguments import add_out, read_tools, require_file
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import ModelOptions, SandboxOptions
 from flowmind.llm.models import find, reach
-from flowmind.trace.task import Task, TaskFile
+from flowmind.trace.task import Task, TaskFile, make_task, name_of
 
 if TYPE_CHECKING:
-    from flowmind.api.pipeline import Solution
+    from flowmind.api.solving import Solution
 
 _SETTINGS = ("mode", "rollouts", "summarizer", "verify", "probe")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
-    parser.add_argument("--task", type=Path, required=True, help="JSON file: query, examples and, if wanted, inputs")
+    parser.add_argument(
+        "--task", type=Path, required=True, help="JSON file with query, examples and optionally id and inputs"
+    )
     parser.add_argument("--tools", type=Path, required=True, help="Python file with the tools")
     add_flags(parser, ModelOptions)
     add_flags(parser, Settings, *_SETTINGS)
@@ -55,7 +58,8 @@ def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions
     from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
 
-    task, sources = _read_task(options.task), read_tools(options.tools)
+    sources = read_tools(options.tools)
+    task = _read_task(options.task, [source.spec.name for source in sources])
     isolated = read_flags(SandboxOptions, options)
     with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
         model = model_named(chosen.model, sandboxes.thinking(sources), chosen.base_url)
@@ -67,12 +71,10 @@ def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions
     return solution
 
 
-def _read_task(path: Path) -> Task:
-    from flowmind.api.tasks import make_task
-
+def _read_task(path: Path, tools: Iterable[str]) -> Task:
     file = read_model(path, TaskFile)
     try:
-        return make_task(file.query, file.examples, file.inputs, file.id)
+        return make_task(file.query, file.examples, file.inputs, file.id or name_of(file.query, tools))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

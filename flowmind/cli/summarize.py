@@ -22,16 +22,21 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     parser.add_argument(
-        "traces", type=Path, metavar="TRACES", help="JSON or JSON Lines: traces, or conversations in OpenAI's format"
+        "traces",
+        type=Path,
+        metavar="TRACES",
+        help="JSON or JSON Lines: traces, or conversations in the format of OpenAI or Anthropic",
     )
     parser.add_argument(
         "--tools", type=Path, metavar="FILE",
         help="Python file with the tools, which are run to check the workflow; or a JSON list of definitions in "
-        "OpenAI's format; by default the tools are read off the traces",
+        "the format of OpenAI, Anthropic or MCP; by default the tools are inferred from the traces",
     )  # fmt: skip
-    parser.add_argument("--query", metavar="TEXT|@FILE", help="the task in words; ranks the open questions")
+    parser.add_argument(
+        "--query", metavar="TEXT|@FILE", help="the task in words; used to rank constants and conditions"
+    )
     parser.add_argument("--task", type=Path, metavar="FILE", help="JSON file as for solve")
-    parser.add_argument("--model", help="model that is asked for conditions that the traces leave open; default none")
+    parser.add_argument("--model", help="model that decides conditions that the traces leave open; default none")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
     add_flags(parser, SandboxOptions)
     add_out(parser, "write the workflow to this file instead of standard output")
@@ -59,7 +64,7 @@ def _summarize(options: argparse.Namespace) -> Summarized:
     from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
 
-    task = read_model(options.task, TaskFile) if options.task else TaskFile(id="workflow", query="", examples=())
+    task = read_model(options.task, TaskFile) if options.task else TaskFile(query="", examples=())
     query = task.query if options.query is None else str(options.query)
     if query.startswith("@"):
         query = read_text(Path(query[1:]))
@@ -71,7 +76,7 @@ def _summarize(options: argparse.Namespace) -> Summarized:
         model = options.model and model_named(options.model, sandboxes.thinking(sources), options.base_url)
         result = summarize(
             options.traces, definitions, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
-            model=model, sandbox=sandboxes.of(sources) if sources else None,
+            model=model, environment=sandboxes.of(sources) if sources else None,
         )  # fmt: skip
         sandboxes.print_differences()
     return result

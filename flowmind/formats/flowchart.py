@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from flowmind.base.errors import InputError
 
 _HEAD = re.compile(r"(?:flowchart(?:-elk)?|graph)\b[ \t]*(?:TB|TD|BT|RL|LR|[<>^v])?(?=[ \t]*(?:;|\n|$))")
+MAX_ARROWS = 20_000
+"""The most arrows of a chart: `a & b --> c & d` stands for four."""
 _ID = re.compile(r"[^\W_](?:[\w.]|-(?![->.]|$))*|_[\w.]*")
 _SHAPES = {
     "(((": (")))",), "((": ("))",), "([": ("])",), "[[": ("]]",), "[(": (")]",), "{{": ("}}",),
@@ -173,6 +175,8 @@ class _Reader:
             text, shown = self.link()
             self.skip(" \t\n")
             targets = self.group()
+            if len(self.chart.arrows) + len(sources) * len(targets) > MAX_ARROWS:
+                raise self.refuse(f"more than {MAX_ARROWS} arrows")
             if shown:
                 self.chart.arrows += [Arrow(one, other, text, line) for one in sources for other in targets]
             sources = targets

@@ -1,16 +1,16 @@
-"""Conversations with tool calls, as the APIs of OpenAI have them, read as traces, and the specs of their tools.
+"""Reads conversations with tool calls as traces, and writes traces as conversations.
 
-Three forms are read, mixed too: messages of chat completions (`tool_calls`, role `tool`), their older form
-(`function_call`, role `function`), and items of the Responses API (`function_call`, `function_call_output`).
+Four forms are read, also mixed in one conversation: messages of chat completions (`tool_calls`, role `tool`), their
+older form (`function_call`, role `function`), items of the Responses API (`function_call`, `function_call_output`), and
+messages of Anthropic (content blocks `tool_use`, `tool_result`, `thinking`).
 
-A tool is called by an identifier here, so names are changed where they are read, everywhere alike:
-`tool_identifier`. Two tools that would come to the same name are an error, never one tool.
+A tool's name must be an identifier here, so other names are changed: see `tool_identifier`. Two tools whose
+names become equal are an error.
 """
 
 from __future__ import annotations
 
 import json
-import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,60 +21,121 @@ from pydantic import RootModel
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
-from flowmind.trace.events import Called, Trace
-from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
-from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from flowmind.trace.events import Called, Planned, Refused, Said, Trace
+from tools_registry.specs.schema import type_name
+from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
 from tools_registry.specs.values import CaseError, clean
 
 _LINES = (".jsonl", ".ndjson")
-_OTHERS = ("system", "developer", "user")
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "agent"}
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
 _FAILED = re.compile(
     r"Error\b(?!-)|(?i:error)\s*:|[A-Z]\w*(?:Error|Exception):|An error occurred\b|Traceback \(most recent call last\)"
 )
-"""How a result begins that tells of an error: what the common agent libraries write, and Python's own exceptions."""
-_UNREAD = "bad_arguments"
-_LEVELS = 8
-"""How deep the schema of observed values goes; what is deeper may be anything."""
-_FIELDS = 64
-"""An observed object with more keys than this has data for keys."""
+"""The start of a result that reports an error, as common agent libraries and Python's exceptions write it."""
+BAD_ARGUMENTS = "bad_arguments"
+"""The error of a recorded call whose arguments are not a JSON object."""
+_UNREAD_NOTE = "the arguments are not a JSON object: "
 
 
 class _Entry(RootModel[Any]):
-    """A line of a file of traces, whatever it is."""
+    """A line of a file of traces, not yet read."""
 
 
 def trace_of_messages(
     messages: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any] | None = None, answer: Any = ...
 ) -> Trace:
-    """The trace of a conversation: each call of a tool is a step, in the order in which the calls were made.
+    """The trace of a conversation: a `said` event for each text and a `called` event for each tool call, in order.
 
-    A result is read as JSON if it is JSON, else it is a text. A step has failed with `tool_error` if its result says
-    so: an object with `error` (a text, an object, or true) or `isError`, a text that begins with `Error` or with the
-    name of an exception, or a message marked with `"status": "error"`; with `no_result` if nothing answers the call;
-    with `bad_arguments`, and the text as it came, if its arguments are no JSON object.
+    A result is read as JSON if it is JSON, else as text. A call failed with `tool_error` if its result is an object
+    with `error` (a text, an object, or true) or `isError`, a text that begins with `Error` or the name of an exception,
+    or if it is marked by `"status": "error"` or `"is_error": true`. It failed with `no_result` if no result follows,
+    and with `bad_arguments` if its arguments are not a JSON object.
 
-    `turn` counts the model's replies from 0. What is said beside calls is the `reasoning` of the first of them.
-    Several turns of a user are one trace.
+    `turn` numbers the model's replies from 0; texts of a user or the system have the turn of the reply that follows
+    them. The model's thoughts before a call are the call's `reasoning`; encrypted thoughts are left out. Several turns
+    of a user are one trace.
 
     Args:
         messages: Messages or items, oldest first.
-        inputs: What the agent worked on; a conversation does not say.
-        answer: The final value. If not given, it is what the assistant says last without calling a tool, read as
-            JSON if it is JSON; a conversation that ends otherwise stops with `turns`, without an answer.
+        inputs: The inputs of the task; a conversation does not name them.
+        answer: The final value. By default it is the text of the assistant's last turn if that turn calls no tool,
+            read as JSON if it is JSON. A conversation that ends otherwise stops with `turns` and has no answer.
 
     Raises:
-        InputError: With the message's number, from 1: one that cannot be read, a result of a call that was not made,
-            an id that stands twice, two tools that would have one name.
+        InputError: With the message's number, from 1: a message or a part of one that cannot be read, a result without
+            its call, an id of two calls, two tools whose names become equal.
     """
     return _trace(messages, inputs, answer, {})
+
+
+def messages_of_trace(trace: Trace) -> list[dict[str, Any]]:
+    """The conversation of a trace, as messages of chat completions; the inverse of `trace_of_messages`.
+
+    The texts, thoughts and calls of one turn are one message. Events other than `said`, `called`, `refused` and
+    `planned` are a workflow's steps and have no message.
+    """
+    messages: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    reply: dict[str, Any] = {}
+    turn: int | None = None
+    for place, event in enumerate(trace.events):
+        if isinstance(event, Said) and event.role != "agent":
+            messages += results
+            results, reply = [], {}
+            messages.append({"role": event.role, "content": event.text})
+        elif isinstance(event, Said | Called | Refused | Planned):
+            if not reply or event.turn != turn:
+                messages += results
+                results, reply, turn = [], {"role": "assistant", "content": None}, event.turn
+                messages.append(reply)
+            _add_event(reply, event)
+            if isinstance(event, Called | Refused):
+                reply.setdefault("tool_calls", []).append(_tool_call(event, f"call_{place}"))
+                results += _result_message(event, f"call_{place}")
+    return messages + results
+
+
+def _add_event(reply: dict[str, Any], event: Said | Called | Refused | Planned) -> None:
+    """Adds the text and the thoughts of an event to the message of its turn."""
+    text = event.text if isinstance(event, Said) else ""
+    if isinstance(event, Planned):
+        text = "\n".join(filter(None, [event.analysis, *event.steps]))
+    elif event.reasoning:
+        reply["reasoning_content"] = "\n".join(filter(None, [reply.get("reasoning_content"), event.reasoning]))
+    if text:
+        reply["content"] = "\n".join(filter(None, [reply["content"], text]))
+
+
+def _tool_call(event: Called | Refused, id: str) -> dict[str, Any]:
+    arguments = dump_json(event.call.args)
+    error = event.observation.error if isinstance(event, Called) else None
+    if error is not None and error.type == BAD_ARGUMENTS:
+        arguments = error.message.removeprefix(_UNREAD_NOTE)
+    return {"id": id, "type": "function", "function": {"name": event.call.tool, "arguments": arguments}}
+
+
+def _result_message(event: Called | Refused, id: str) -> list[dict[str, Any]]:
+    """The message with the result of a call; none if the call has no result."""
+    message = {"role": "tool", "tool_call_id": id}
+    if isinstance(event, Refused):
+        return [{**message, "content": event.reason, "status": "error"}]
+    if (error := event.observation.error) is not None:
+        return (
+            []
+            if error.type in ("no_result", BAD_ARGUMENTS)
+            else [{**message, "content": error.message, "status": "error"}]
+        )
+    value = event.observation.value
+    plain = isinstance(value, str) and _json_or_text(value) == value
+    return [{**message, "content": value if plain else dump_json(value)}]
 
 
 def read_traces(path: Path) -> list[Trace]:
     """The traces of a file, in JSON Lines or as one JSON document (an entry, or a list of entries).
 
-    An entry is a trace as `Trace.dump` gives it, a list of messages, or an object with `messages` and, if need be,
-    `inputs` and `answer`; other keys of such an object are passed over.
+    An entry is a trace as `Trace.dump` writes it, a list of messages, or an object with `messages` and optionally
+    `inputs`, `answer` and `system` (the system prompt, where it is no message). Other keys of the object are ignored.
 
     Raises:
         InputError: With the file, the line or the number of the entry, and what would be right.
@@ -83,7 +144,7 @@ def read_traces(path: Path) -> list[Trace]:
     names: dict[str, str] = {}
     for where, value in _entries(path):
         try:
-            traces.append(_read_entry(value, names))
+            traces.append(read_trace(value, names))
         except (InputError, ValueError) as error:
             raise InputError(f"{where}: {error}") from None
     if not traces:
@@ -91,57 +152,42 @@ def read_traces(path: Path) -> list[Trace]:
     return traces
 
 
-def specs_of_traces(traces: Iterable[Trace]) -> dict[str, ToolSpec]:
-    """Specs of the tools that traces call, as far as the calls show them, by the names that the traces have.
+def read_trace(value: Any, names: dict[str, str] | None = None) -> Trace:
+    """The trace of one entry; see `read_traces`.
 
-    Parameters come from the calls that gave a value (if none did, from all that can be read): their types are those
-    that were seen, required is what all of them passed. What a tool returns comes from its values. The effect is
-    `write`, as no trace shows that a call changes nothing.
-    """
-    steps: dict[str, list[Called]] = {}
-    for trace in traces:
-        for step in trace.calls:
-            steps.setdefault(step.call.tool, []).append(step)
-    return {name: _observed_spec(name, found) for name, found in steps.items()}
-
-
-def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolSpec]:
-    """Specs of the functions in `tools` of a request, or in the older `functions`, by name: see `tool_identifier`.
-
-    The effect is `write`, as these definitions do not say.
+    Args:
+        value: The entry.
+        names: The original names of tools by their names here, shared by the entries of a file.
 
     Raises:
-        InputError: With the tool's number, from 1: no function, no name, a name that another tool has, or
-            parameters with a schema that cannot be checked here.
+        ValueError, InputError: If it cannot be read.
     """
-    names: dict[str, str] = {}
-    found: dict[str, ToolSpec] = {}
-    for number, tool in enumerate(tools, 1):
-        try:
-            spec = _openai_spec(tool, names)
-        except (ValueError, CaseError) as error:
-            raise InputError(f"tool {number}: {error}") from None
-        if spec.name in found:
-            raise InputError(f"tool {number}: a second tool {names[spec.name]!r}")
-        found[spec.name] = spec
-    return found
-
-
-def tool_identifier(name: str) -> str:
-    """A tool's name as an identifier: `calendar.search-events` becomes `calendar_search_events`.
-
-    Every character that an identifier cannot have becomes `_`; before a digit at the start comes `tool_`, behind a
-    word that Python keeps for itself `_`.
-    """
-    plain = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
-    if keyword.iskeyword(plain):
-        return f"{plain}_"
-    return plain if plain.isidentifier() else f"tool_{plain}"
+    names = {} if names is None else names
+    if isinstance(value, list):
+        return _trace(cast(list[Any], value), None, ..., names)
+    fields = _fields(value)
+    if {"events", "steps", "stop"} & fields.keys() and "messages" not in fields:
+        return validate(Trace, fields)
+    messages, inputs, answer = fields.get("messages"), fields.get("inputs"), fields.get("answer")
+    if not isinstance(messages, list | tuple):
+        problem = "its messages are not a list" if "messages" in fields else "it is no trace and no conversation"
+        raise ValueError(
+            f"{problem}; give a trace (events, stop), a list of messages, or an object with such a list as messages"
+        )
+    if inputs is not None and not isinstance(inputs, dict):
+        raise ValueError(f"its inputs are {type_name(inputs)}, not an object")
+    return _trace(
+        cast(Sequence[Any], messages),
+        cast(dict[str, Any] | None, inputs),
+        ... if answer is None else answer,
+        names,
+        fields.get("system"),
+    )
 
 
 @dataclass
 class _Call:
-    """A call, until its result comes."""
+    """A call that waits for its result."""
 
     name: str
     args: dict[str, Any] | None
@@ -151,34 +197,36 @@ class _Call:
     turn: int
     result: Observation | None = None
 
-    def step(self) -> Called:
-        """The call as a step of a trace."""
+    def event(self) -> Called:
+        """The call as an event of a trace."""
         if self.args is None:
-            seen = Observation.failed(_UNREAD, f"the arguments are not a JSON object: {self.written}")
+            observation = Observation.failed(BAD_ARGUMENTS, f"{_UNREAD_NOTE}{self.written}")
         else:
-            seen = self.result or Observation.failed("no_result", "the conversation has no result of this call")
+            observation = self.result or Observation.failed("no_result", "the conversation has no result of this call")
         call = ToolCall(tool=self.name, args=self.args or {})
-        return Called(call=call, observation=seen, reasoning=self.reasoning, turn=self.turn)
+        return Called(call=call, observation=observation, reasoning=self.reasoning, turn=self.turn)
 
 
 class _Reading:
-    """What was read of a conversation so far.
+    """The part of a conversation that has been read.
 
     Args:
-        names: The tools' names as they were written, by the names that they have here.
+        names: The original names of the tools, by their names here.
     """
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
-        self.calls: list[_Call] = []
+        self.events: list[Said | _Call] = []
         self.by_id: dict[str, _Call] = {}
         self.turn = -1
         self.replying = False
-        """Whether the message before was the model's, so that an item goes on with its reply."""
-        self.said: list[str] = []
-        """What the model said in this turn, answer and thoughts, as far as no call has it yet."""
-        self.texts: list[str] = []
-        """What it said for others in this turn."""
+        """Whether the last message was the model's, so that an item continues its reply."""
+        self.thoughts: list[str] = []
+        """Thoughts of this turn that belong to no event yet."""
+
+    @property
+    def calls(self) -> list[_Call]:
+        return [event for event in self.events if isinstance(event, _Call)]
 
     def message(self, message: dict[str, Any]) -> None:
         """Reads the next message or item.
@@ -192,40 +240,95 @@ class _Reading:
         elif role in ("tool", "function"):
             name = message.get("name", message.get("tool_name"))
             self.answered(message.get("tool_call_id"), name, message.get("content"), message)
-        elif role in _OTHERS:
-            self.replying = False
-        elif kind == "function_call":
+        elif role in _ROLES:
+            self.end_reply()
+            self.content(role, message.get("content"))
+        elif kind in ("function_call", "custom_tool_call"):
             self.reply(anew=False)
-            self.called(message.get("call_id"), message.get("name"), message.get("arguments"))
-        elif kind == "custom_tool_call":
-            self.reply(anew=False)
-            self.called(message.get("call_id"), message.get("name"), {"input": message.get("input")})
+            custom = kind == "custom_tool_call"
+            arguments = {"input": message.get("input")} if custom else message.get("arguments")
+            self.called(message.get("call_id"), message.get("name"), arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             self.answered(message.get("call_id"), None, message.get("output"), message)
         elif kind == "reasoning":
             self.reply(anew=False)
-            self.said += filter(None, [_spoken(message.get("summary")) or _spoken(message.get("content"))])
+            self.think(_spoken(message.get("summary")) or _spoken(message.get("content")))
         else:
-            shown = f"the role {role!r}" if role is not None else "no role" if kind is None else f"the type {kind!r}"
+            unknown = f"the role {role!r}" if role is not None else "no role" if kind is None else f"the type {kind!r}"
             raise ValueError(
-                f"it has {shown}; read are the roles {', '.join(_OTHERS)}, assistant, tool and function, and the types"
+                f"it has {unknown}; known are the roles {', '.join(_ROLES)}, tool and function, and the types"
                 " function_call, function_call_output, custom_tool_call, custom_tool_call_output and reasoning"
             )
 
     def reply(self, anew: bool) -> None:
-        """Begins a turn of the model, unless it goes on with its reply."""
+        """Begins a turn of the model, unless it continues its reply."""
         if anew or not self.replying:
+            self.end_reply()
             self.turn += 1
-            self.said, self.texts = [], []
         self.replying = True
 
+    def end_reply(self) -> None:
+        """Ends the model's turn; thoughts that came before no call belong to the last text of the turn."""
+        self.replying = False
+        if not self.thoughts:
+            return
+        last = self.events.pop() if self.events else None
+        if not (isinstance(last, Said) and last.role == "agent" and last.turn == self.turn):
+            self.events += [] if last is None else [last]
+            last = Said(role="agent", text="", turn=self.turn)
+        self.events.append(last.model_copy(update={"reasoning": "\n".join(self.thoughts)}))
+        self.thoughts = []
+
+    def think(self, text: str) -> None:
+        self.thoughts += filter(None, [text])
+
+    def say(self, role: str, text: str) -> None:
+        if text:
+            turn = self.turn + (role != "assistant")
+            self.events.append(Said.model_validate({"role": _ROLES[role], "text": text, "turn": turn}))
+
+    def content(self, role: str, content: Any) -> None:
+        """Reads the content of a message: a text, or parts. Texts that follow one another are one text.
+
+        Raises:
+            ValueError: If a part cannot be read.
+        """
+        texts: list[str] = []
+        for part in cast(list[Any], content) if isinstance(content, list) else [content]:
+            text = "" if part is None else part if isinstance(part, str) else _part(part)
+            if text is None:
+                self.say(role, "".join(texts))
+                texts = []
+                self.block(role, part)
+            else:
+                texts.append(text)
+        self.say(role, "".join(texts))
+
+    def block(self, role: str, part: Any) -> None:
+        """Reads a part of a message that is no text: a content block of Anthropic."""
+        block = _fields(part)
+        match role, block.get("type"):
+            case "assistant", "tool_use":
+                self.called(block.get("id"), block.get("name"), block.get("input"))
+            case "assistant", "thinking":
+                self.think(str(block.get("thinking") or ""))
+            case "assistant", "redacted_thinking":
+                pass
+            case "user", "tool_result":
+                self.answered(block.get("tool_use_id"), None, block.get("content"), block)
+            case _, str(kind):
+                raise ValueError(f"it has a part of type {kind!r}; only text, tool calls and their results can be read")
+            case _:
+                raise ValueError("a part of its content has no type and no text")
+
     def assistant(self, message: dict[str, Any]) -> None:
-        """Reads what the model says, and the calls in it."""
+        """Reads the thoughts, the text and the calls of a message."""
         self.reply(anew=message.get("type") != "message")
-        text = _spoken(message.get("content")) or _spoken(message.get("refusal"))
-        thought = _spoken(message.get("reasoning_content")) or _spoken(message.get("reasoning"))
-        self.said += filter(None, [thought, text])
-        self.texts += filter(None, [text])
+        self.think(_spoken(message.get("reasoning_content")) or _spoken(message.get("reasoning")))
+        spoken = message.get("content") or message.get("refusal") or _fields(message.get("audio")).get("transcript")
+        if not spoken and message.get("audio"):
+            raise ValueError("its audio has no transcript")
+        self.content("assistant", spoken)
         calls: Any = message.get("tool_calls") or []
         if not isinstance(calls, list):
             raise ValueError(f"its tool_calls are {type_name(calls)}, not a list")
@@ -244,19 +347,19 @@ class _Reading:
         """Notes a call."""
         if not isinstance(name, str) or not name:
             raise ValueError("a call in it names no function")
-        tool = _named(name, self.names)
+        tool = named_tool(name, self.names)
         written = arguments if isinstance(arguments, str) else dump_json(arguments)
-        call = _Call(tool, _arguments(arguments), written, "\n".join(self.said), self.turn)
-        self.said = []
+        call = _Call(tool, _arguments(arguments), written, "\n".join(self.thoughts), self.turn)
+        self.thoughts = []
         if id is not None:
             if _id(id) in self.by_id and self.by_id[id].result is None:
-                raise ValueError(f"the id {id!r} stands at two calls")
+                raise ValueError(f"two calls have the id {id!r}")
             self.by_id[id] = call
-        self.calls.append(call)
+        self.events.append(call)
 
     def answered(self, id: Any, name: Any, content: Any, marks: Mapping[str, Any]) -> None:
-        """Notes a result; without an id it is that of the first call of its tool that has none."""
-        self.replying = False
+        """Notes a result; without an id it belongs to the first call of its tool that has none."""
+        self.end_reply()
         if id is not None:
             call = self.by_id.get(_id(id))
             if call is None:
@@ -267,43 +370,54 @@ class _Reading:
             tool = tool_identifier(name) if isinstance(name, str) else None
             call = next((call for call in self.calls if call.result is None and call.name == tool), None)
             if call is None:
-                missing = "an id" if tool is None else f"an id, and no call of {name!r} is open"
-                raise ValueError(f"it is the result of a call, but has not {missing}")
+                waiting = "" if tool is None else f", and no call of {name!r} waits for a result"
+                raise ValueError(f"it is the result of a call and has no id{waiting}")
         call.result = _observation(content, marks)
 
     def final(self) -> bool:
         """Whether the model's last turn has no calls."""
         return self.turn >= 0 and not any(call.turn == self.turn for call in self.calls)
 
+    def last_text(self) -> str | None:
+        """The text of the model's last turn, if that turn has no calls."""
+        said = [event for event in self.events if isinstance(event, Said)]
+        texts = [event.text for event in said if event.role == "agent" and event.turn == self.turn and event.text]
+        return "\n".join(texts) if texts and self.final() else None
 
-def _trace(messages: Iterable[Any], inputs: Mapping[str, Any] | None, answer: Any, names: dict[str, str]) -> Trace:
+
+def _trace(
+    messages: Iterable[Any], inputs: Mapping[str, Any] | None, answer: Any, names: dict[str, str], system: Any = None
+) -> Trace:
     reading = _Reading(names)
-    for number, message in enumerate(messages, 1):
+    rows = [{"role": "system", "content": system}] if system is not None else []
+    for number, message in enumerate([*rows, *messages], 1 - len(rows)):
         try:
             if not isinstance(message, Mapping):
                 dumped = "; its model_dump() can be read" if hasattr(message, "model_dump") else ""
-                raise ValueError(f"it is no object, but {type(message).__name__}{dumped}")
+                raise ValueError(f"it is not an object, but {type(message).__name__}{dumped}")
             reading.message(clean(dict(cast(Mapping[str, Any], message))))
         except (ValueError, CaseError) as error:
             raise InputError(f"message {number}: {error}") from None
     if reading.turn < 0:
         raise InputError("no message is an assistant's")
-    given = answer is not ...
-    if not given:
-        answer = _json_or_text("\n".join(reading.texts)) if reading.final() and reading.texts else None
+    reading.end_reply()
+    explicit = answer is not ...
+    if not explicit:
+        text = reading.last_text()
+        answer = None if text is None else _json_or_text(text)
     try:
         return Trace(
             inputs=clean(dict(inputs or {})),
-            events=tuple(call.step() for call in reading.calls),
-            stop="finish" if given or reading.final() else "turns",
+            events=tuple(event.event() if isinstance(event, _Call) else event for event in reading.events),
+            stop="finish" if explicit or reading.final() else "turns",
             answer=clean(answer),
         )
     except CaseError as error:
         raise InputError(f"the inputs and the answer of a conversation: {error}") from None
 
 
-def _named(name: str, names: dict[str, str]) -> str:
-    """A tool's name here.
+def named_tool(name: str, names: dict[str, str]) -> str:
+    """A tool's name as an identifier.
 
     Raises:
         ValueError: If another tool has it.
@@ -320,14 +434,14 @@ def _id(id: Any) -> str:
     return id
 
 
-def _arguments(given: Any) -> dict[str, Any] | None:
-    """Arguments as an object; None if they are none. Nothing, or an empty text, is a call without arguments."""
-    if given is None or isinstance(given, str):
+def _arguments(written: Any) -> dict[str, Any] | None:
+    """The arguments as an object; None if they are not an object. None or an empty text means no arguments."""
+    if written is None or isinstance(written, str):
         try:
-            given = clean(parse_json(given)) if given and given.strip() else {}
+            written = clean(parse_json(written)) if written and written.strip() else {}
         except (ValueError, CaseError):
             return None
-    return cast(dict[str, Any], given) if isinstance(given, dict) else None
+    return cast(dict[str, Any], written) if isinstance(written, dict) else None
 
 
 def _observation(content: Any, marks: Mapping[str, Any]) -> Observation:
@@ -341,7 +455,7 @@ def _observation(content: Any, marks: Mapping[str, Any]) -> Observation:
 
 
 def _error_in(value: Any) -> str | None:
-    """What a result says of an error; None if it tells of none."""
+    """The error that a result reports; None if it reports none."""
     if isinstance(value, str):
         return value if _FAILED.match(value) else None
     fields = _fields(value)
@@ -349,11 +463,11 @@ def _error_in(value: Any) -> str | None:
         case str(error) if error.strip():
             return error
         case dict() if error := _fields(fields["error"]):
-            about = error.get("message")
-            return about if isinstance(about, str) else dump_json(error)
+            message = error.get("message")
+            return message if isinstance(message, str) else dump_json(error)
         case error if error is True or fields.get("isError") is True:
-            about = fields.get("message")
-            return about if isinstance(about, str) else dump_json(value)
+            message = fields.get("message")
+            return message if isinstance(message, str) else dump_json(value)
         case _:
             return None
 
@@ -366,7 +480,7 @@ def _json_or_text(text: str) -> Any:
 
 
 def _text(content: Any) -> str | None:
-    """Content that is text: itself, or its parts one behind the other; None if any part is something else."""
+    """Content that is text, or the text of its parts; None if a part is something else."""
     if isinstance(content, str):
         return content
     parts = cast(list[Any], content) if isinstance(content, list) else []
@@ -375,11 +489,11 @@ def _text(content: Any) -> str | None:
 
 
 def _spoken(content: Any) -> str:
-    """The text in what a model said; parts that are no text are left out."""
-    if isinstance(content, str):
-        return content
-    parts = cast(list[Any], content) if isinstance(content, list) else []
-    return "".join(_part(part) or "" for part in parts)
+    """The text of a model's thoughts."""
+    text = _text(content) if content else ""
+    if text is None:
+        raise ValueError("its reasoning has a part without text")
+    return text
 
 
 def _part(part: Any) -> str | None:
@@ -393,7 +507,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
-    """The entries of a file, each with where it stands."""
+    """The entries of a file, each with its place."""
     if path.suffix not in _LINES:
         try:
             whole = parse_json(read_text(path))
@@ -416,87 +530,6 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 def _is_message(first: Sequence[Any]) -> bool:
     """Whether a list is a conversation, by its first element."""
     return any(
-        isinstance(one, dict) and not {"messages", "events", "steps", "stop"} & _fields(one).keys() for one in first
+        isinstance(entry, dict) and not {"messages", "events", "steps", "stop"} & _fields(entry).keys()
+        for entry in first
     )
-
-
-def _read_entry(value: Any, names: dict[str, str]) -> Trace:
-    if isinstance(value, list):
-        return _trace(cast(list[Any], value), None, ..., names)
-    fields = _fields(value)
-    if {"events", "steps", "stop"} & fields.keys() and "messages" not in fields:
-        return validate(Trace, fields)
-    messages, inputs, answer = fields.get("messages"), fields.get("inputs"), fields.get("answer")
-    if not isinstance(messages, list):
-        shown = "its messages are no list" if "messages" in fields else "it is none of what can be read"
-        raise ValueError(
-            f"{shown}: a trace (events, stop), a list of messages, or an object with such a list as messages"
-        )
-    if inputs is not None and not isinstance(inputs, dict):
-        raise ValueError(f"its inputs are {type_name(inputs)}, not an object")
-    given = ... if answer is None else answer
-    return _trace(cast(list[Any], messages), cast(dict[str, Any] | None, inputs), given, names)
-
-
-def _observed_spec(name: str, steps: Sequence[Called]) -> ToolSpec:
-    good = [step for step in steps if step.observation.ok]
-    readable = [step for step in steps if step.observation.error is None or step.observation.error.type != _UNREAD]
-    seen = _schema_of_objects([step.call.args for step in good or readable])
-    parameters: JSONSchema = {"type": "object", **seen, "additionalProperties": False}
-    returns = _schema_of([step.observation.value for step in good])
-    return ToolSpec(name=name, parameters=parameters, returns=returns, effect="write")
-
-
-def _schema_of(values: Sequence[Any], levels: int = _LEVELS) -> JSONSchema:
-    """What values that were seen have in common, as a schema that all of them fit."""
-    kinds = list(dict.fromkeys(type_name(value) for value in values))
-    if "number" in kinds and "integer" in kinds:
-        kinds.remove("integer")
-    if not kinds or not levels:
-        return {}
-    made: JSONSchema = {"type": kinds[0] if len(kinds) == 1 else kinds}
-    elements = [part for value in values if isinstance(value, list) for part in cast(list[Any], value)]
-    if elements and (items := _schema_of(elements, levels - 1)):
-        made["items"] = items
-    objects = [cast(dict[str, Any], value) for value in values if isinstance(value, dict)]
-    if _is_mapping(objects):
-        made["additionalProperties"] = _schema_of([part for one in objects for part in one.values()], levels - 1)
-    elif any(objects):
-        made |= _schema_of_objects(objects, levels)
-    return made
-
-
-def _is_mapping(objects: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the keys of objects are data: too many, or several objects and no key that all of them have."""
-    names = {name for one in objects for name in one}
-    shared = len(objects) < 2 or any(all(name in one for one in objects) for name in names)
-    return bool(names) and (len(names) > _FIELDS or not shared)
-
-
-def _schema_of_objects(objects: Sequence[Mapping[str, Any]], levels: int = _LEVELS) -> JSONSchema:
-    names = list(dict.fromkeys(name for one in objects for name in one))
-    seen = {name: [one[name] for one in objects if name in one] for name in names}
-    return {
-        "properties": {name: _schema_of(values, levels - 1) for name, values in seen.items()},
-        "required": [name for name, values in seen.items() if len(values) == len(objects)],
-    }
-
-
-def _openai_spec(tool: Mapping[str, Any], names: dict[str, str]) -> ToolSpec:
-    fields = cast(dict[str, Any], clean(dict(tool)))
-    kind = fields.get("type", "function")
-    if kind not in ("function", "custom"):
-        raise ValueError(f"the type {kind!r} is no function; hosted tools have no calls that can be read")
-    about = _fields(fields.get(kind, fields))
-    name = about.get("name")
-    if not isinstance(name, str) or not name:
-        raise ValueError("it has no name")
-    parameters: Any = about.get("parameters") or {"type": "object", "properties": {}}
-    if kind == "custom":
-        parameters = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-    try:
-        check_schema(parameters)
-    except SchemaError as error:
-        raise ValueError(f"the parameters of {name!r}: {error}") from None
-    made = _named(name, names)
-    return ToolSpec(name=made, description=str(about.get("description") or ""), parameters=parameters, effect="write")

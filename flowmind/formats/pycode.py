@@ -51,7 +51,8 @@ from flowmind.workflow.document import (
     reads,
 )
 from flowmind.workflow.graph import Flow
-from tools_registry.specs.spec import ToolSpec, spec_of
+from tools_registry.sandbox.functions import spec_of
+from tools_registry.specs.spec import ToolSpec
 
 _BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")

@@ -1,26 +1,35 @@
-"""Workflows as tools that a model can call: a function of the OpenAI API, a tool of the Model Context Protocol.
+"""Tool definitions: writes workflows as tools of the OpenAI API and of MCP, and reads the specs of tools.
 
-Both say what goes in and what the workflow is for; what it does is not part of a tool's schema, so nodes and edges
-are lost by design. The name is written in the letters that both allow: `[a-zA-Z0-9_-]`, at most 64. (MCP, revision
-2026-07-28, section "Tool Names", asks for at most 128 and has the dot as well; models behind MCP hosts do not.)
+A tool definition has a description and the schemas of inputs and result. It has no nodes and edges, so these are lost.
+Names have at most 64 characters of `[a-zA-Z0-9_-]`, which both forms allow. (MCP, revision 2026-07-28, section "Tool
+Names", allows 128 characters and the dot; the models behind MCP hosts do not.)
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, cast
 
+from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Fidelity, Note
+from flowmind.formats.openai_messages import BAD_ARGUMENTS, named_tool
 from flowmind.formats.pycode import Code, Names, require_sound
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
+from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
-from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
 from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.values import CaseError, clean
 
 MOST_LETTERS = 64
+_LEVELS = 8
+"""The depth to which the schema of observed values goes; deeper values may be anything."""
+_FIELDS = 64
+"""The keys of an observed object with more keys than this are data."""
 _JSON_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _NO_STRICT = ("default", "examples", "$schema", "$id")
 _BODY = "a tool's schema says what goes in and what comes out, not what happens between"
@@ -29,8 +38,8 @@ _BODY = "a tool's schema says what goes in and what comes out, not what happens 
 def to_openai_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow as an element of `tools` of the OpenAI API, as JSON.
 
-    `strict` is set where the inputs' schema is one that strict mode takes: closed objects of which all fields are
-    required, a type everywhere, no defaults.
+    `strict` is set if strict mode accepts the schema of the inputs: closed objects with all fields required, a type
+    everywhere, no defaults.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -51,8 +60,8 @@ def to_openai_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow as a tool of the Model Context Protocol, as JSON: an element of the answer to `tools/list`.
 
-    `readOnlyHint` is true if no tool of the workflow writes. The schema of the answer is what constants and the
-    tools' promises say; it is given if the answer is an object, the only kind that revisions before 2026-07-28 take.
+    `readOnlyHint` is true if no tool of the workflow writes. The schema of the answer follows from constants and the
+    specs of the tools. It is written only for objects, because revisions before 2026-07-28 allow nothing else.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -75,33 +84,28 @@ def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 
 
 def tool_name(name: str) -> str:
-    """A name in the letters that tools may have: `Mean of évens` becomes `Mean_of_evens`."""
+    """A name with the characters that tools may have: `Mean of évens` becomes `Mean_of_evens`."""
     letters = unicodedata.normalize("NFKD", name)
     plain = "".join(character for character in letters if not unicodedata.combining(character))
-    found = re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_")[:MOST_LETTERS]
-    return found or "workflow"
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_")[:MOST_LETTERS] or "workflow"
 
 
 def output_schema(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> JSONSchema:
-    """What is known of the answer: from the inputs' schema, constants, and what the tools promise; `{}` is anything."""
+    """The schema of the answer, from the schema of the inputs, constants and the specs of tools; `{}` if unknown."""
     code = _Promised(workflow, specs)
-    found: Type | None = None
-    for node in workflow.nodes:
-        if isinstance(node, End):
-            type = code.type_of(node.output) or ANY
-            found = type if found is None else join(found, type)
-    return _schema(found or ANY)
+    types = [code.type_of(node.output) or ANY for node in workflow.nodes if isinstance(node, End)]
+    return _schema(reduce(join, types)) if types else {}
 
 
 class _Promised(Code):
-    """What is known of variables if tools keep their promises."""
+    """The types of variables if results have the types in the specs."""
 
     def __init__(self, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         self.specs = specs
         super().__init__(workflow, Names([]))
 
     def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
-        """The variables that a step sets, with what is known of them."""
+        """The variables that a step sets, with their types."""
         match step:
             case ToolNode(tool=tool, output=output) if tool in self.specs:
                 yield output, type_of_input(self.specs[tool].returns, whole=True)
@@ -122,18 +126,18 @@ def _schema(type: Type) -> JSONSchema:
     name = kind(type)
     if name not in _JSON_TYPES:
         return {}
-    found: JSONSchema = {"type": name}
+    schema: JSONSchema = {"type": name}
     if name == "array" and (items := _schema(type.get("items", ANY))):
-        found["items"] = items
+        schema["items"] = items
     if name == "object" and type.get("properties"):
-        found["properties"] = {key: _schema(part) for key, part in type["properties"].items()}
-        if required := [key for key in type.get("required", ()) if key in found["properties"]]:
-            found["required"] = required
-    return found
+        schema["properties"] = {key: _schema(part) for key, part in type["properties"].items()}
+        if required := [key for key in type.get("required", ()) if key in schema["properties"]]:
+            schema["required"] = required
+    return schema
 
 
 def _against_strict(schema: Any, where: str) -> Iterator[str]:
-    """What of a schema the strict mode of the OpenAI API does not take."""
+    """The parts of a schema that the strict mode of the OpenAI API does not accept."""
     if not isinstance(schema, dict):
         yield f"{where} has no type"
         return
@@ -180,3 +184,109 @@ def _export(document: dict[str, Any], notes: list[Note], lost: list[Note]) -> Ex
     return Export(
         dump_json(document, indent=2) + "\n", Fidelity(kept=kept, approximated=tuple(notes), lost=tuple(lost))
     )
+
+
+def specs_of_traces(traces: Iterable[Trace]) -> dict[str, ToolSpec]:
+    """The specs of the tools that traces call, as far as the calls show them, by their names in the traces.
+
+    The types of parameters are those of the calls that gave a value (if none did, of all calls that can be read); a
+    parameter is required if all these calls pass it. The type of the result comes from the values. The effect is
+    `write`, because no trace shows that a call changes nothing.
+    """
+    calls: dict[str, list[Called]] = {}
+    for trace in traces:
+        for call in trace.calls:
+            calls.setdefault(call.call.tool, []).append(call)
+    return {name: _observed_spec(name, observed) for name, observed in calls.items()}
+
+
+def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolSpec]:
+    """The specs of tool definitions, by name: those of OpenAI (`tools`, or the older `functions`), of Anthropic
+    (`input_schema`) and of MCP (`inputSchema`). For names see `tool_identifier`.
+
+    The effect is `write`, because definitions do not state it.
+
+    Raises:
+        InputError: With the tool's number, from 1: no function, no name, the name of another tool, or parameters with a
+            schema outside the supported subset.
+    """
+    names: dict[str, str] = {}
+    specs: dict[str, ToolSpec] = {}
+    for number, tool in enumerate(tools, 1):
+        try:
+            spec = _defined_spec(tool, names)
+        except (ValueError, CaseError) as error:
+            raise InputError(f"tool {number}: {error}") from None
+        if spec.name in specs:
+            raise InputError(f"tool {number}: a second tool {names[spec.name]!r}")
+        specs[spec.name] = spec
+    return specs
+
+
+def _observed_spec(name: str, calls: Sequence[Called]) -> ToolSpec:
+    good = [call for call in calls if call.observation.ok]
+    readable = [
+        call for call in calls if call.observation.error is None or call.observation.error.type != BAD_ARGUMENTS
+    ]
+    arguments = _schema_of_objects([call.call.args for call in good or readable])
+    parameters: JSONSchema = {"type": "object", **arguments, "additionalProperties": False}
+    returns = _schema_of([call.observation.value for call in good])
+    return ToolSpec(name=name, parameters=parameters, returns=returns, effect="write")
+
+
+def _schema_of(values: Sequence[Any], levels: int = _LEVELS) -> JSONSchema:
+    """A schema that all these values fit."""
+    kinds = list(dict.fromkeys(type_name(value) for value in values))
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    if not kinds or not levels:
+        return {}
+    schema: JSONSchema = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    elements = [part for value in values if isinstance(value, list) for part in cast(list[Any], value)]
+    if elements and (items := _schema_of(elements, levels - 1)):
+        schema["items"] = items
+    objects = [cast(dict[str, Any], value) for value in values if isinstance(value, dict)]
+    if _is_mapping(objects):
+        parts = [part for fields in objects for part in fields.values()]
+        schema["additionalProperties"] = _schema_of(parts, levels - 1)
+    elif any(objects):
+        schema |= _schema_of_objects(objects, levels)
+    return schema
+
+
+def _is_mapping(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the keys of objects are data: there are too many, or no key is in all of several objects."""
+    names = {name for fields in objects for name in fields}
+    shared = len(objects) < 2 or any(all(name in fields for fields in objects) for name in names)
+    return bool(names) and (len(names) > _FIELDS or not shared)
+
+
+def _schema_of_objects(objects: Sequence[Mapping[str, Any]], levels: int = _LEVELS) -> JSONSchema:
+    names = list(dict.fromkeys(name for fields in objects for name in fields))
+    seen = {name: [fields[name] for fields in objects if name in fields] for name in names}
+    return {
+        "properties": {name: _schema_of(values, levels - 1) for name, values in seen.items()},
+        "required": [name for name, values in seen.items() if len(values) == len(objects)],
+    }
+
+
+def _defined_spec(tool: Mapping[str, Any], names: dict[str, str]) -> ToolSpec:
+    fields = cast(dict[str, Any], clean(dict(tool)))
+    kind = fields.get("type", "function")
+    if kind not in ("function", "custom"):
+        raise ValueError(f"the type {kind!r} is not function; calls of hosted tools cannot be read")
+    inner = fields.get(kind, fields)
+    about = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+    name = about.get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError("it has no name")
+    schemas = [about.get(key) for key in ("parameters", "input_schema", "inputSchema")]
+    parameters: Any = next(filter(None, schemas), cast(JSONSchema, {"type": "object", "properties": {}}))
+    if kind == "custom" and "input_schema" not in about:
+        parameters = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    try:
+        check_schema(parameters)
+    except SchemaError as error:
+        raise ValueError(f"the parameters of {name!r}: {error}") from None
+    description = str(about.get("description") or "")
+    return ToolSpec(name=named_tool(name, names), description=description, parameters=parameters, effect="write")

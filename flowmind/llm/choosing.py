@@ -40,3 +40,9 @@ def model_named(name: str, sandbox: Environment, base_url: str | None = None, **
     if not isinstance(sandbox, Prober):
         raise InputError("the search model needs a sandbox that it can try tools in")
     return SearchModel(Thinker(sandbox.values))
+
+
+async def close(model: ChatModel) -> None:
+    """Closes the connections of a model; a user's own model may have no `aclose`."""
+    if hasattr(model, "aclose"):
+        await model.aclose()

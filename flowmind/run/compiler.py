@@ -1,8 +1,7 @@
 """Compiles a checked workflow to one Python function with a step budget and a full trace.
 
-A graph with a nested form becomes `if` and `while`. If the nested form would copy a node, nodes that always follow one
-another become blocks, and the function dispatches on a block number. So the size of the translation is linear in the
-size of the graph.
+A graph with a nested form becomes `if` and `while` statements. If the nested form would copy nodes, the graph becomes
+blocks (chains of nodes) and a dispatch on the block number. The size of the function is linear in that of the graph.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ def compile_workflow(workflow: Workflow, asynchronous: bool = False, brief: bool
     """The program of a workflow that passes `check`.
 
     Args:
-        workflow: A sound workflow; of another one the result is undefined.
+        workflow: A sound workflow; for others the result is undefined.
         asynchronous: Generate a coroutine function that awaits its tools and the model of `llm` nodes.
-        brief: Call tools by position, and report what they gave instead of every step. Everything else follows
-            from that: the other program, run on what the tools gave, makes the steps.
+        brief: Call tools by position, and log only their results. The full program, replayed on these results, gives
+            the steps.
     """
     return _compiled(workflow.document, asynchronous, brief)
 
@@ -54,7 +53,7 @@ def _compiled(document: str, asynchronous: bool, brief: bool) -> Program:
 
 
 def program_of(workflow: Workflow, asynchronous: bool = False, brief: bool = False) -> Program:
-    """As `compile_workflow`, without keeping the program."""
+    """As `compile_workflow`, without the cache."""
     return _Compiler(workflow, asynchronous, brief).program()
 
 
@@ -120,7 +119,7 @@ class _Compiler:
             self.emit(f"log(({step}))")
 
     def make_blocks(self) -> list[list[str]]:
-        """Chains of nodes that always follow one another, the start's first."""
+        """Chains of nodes that always run one after the other; the chain of the start is the first."""
         order, start = self.shape.order, self.shape.start
         assert start is not None
 
@@ -142,11 +141,11 @@ class _Compiler:
         return blocks
 
     def nest(self, block: Block, owed: int = 0) -> None:
-        """Nested code. Nodes that follow one another take their steps off the budget at once.
+        """Emits nested code. A run of nodes is subtracted from the budget in one statement.
 
         Args:
             block: The code.
-            owed: Steps that came before it.
+            owed: Steps before it that were not subtracted yet.
         """
         ready = 0
         if owed and isinstance(block[0], Loop):
@@ -175,7 +174,7 @@ class _Compiler:
                     self.emit("break")
 
     def arm(self, heading: str, block: Block) -> None:
-        """Code under a heading."""
+        """Emits code under a heading."""
         self.emit(heading)
         self.depth += 1
         self.nest(block)
@@ -184,7 +183,7 @@ class _Compiler:
         self.depth -= 1
 
     def dispatch(self, low: int, high: int) -> None:
-        """A binary decision on the block number."""
+        """Emits a binary search for the block number."""
         if high - low == 1:
             self.block(low)
             return
@@ -227,7 +226,7 @@ class _Compiler:
             self.enter(target)
 
     def spend(self, steps: int, first: str) -> None:
-        """Takes steps off the budget; where that ends, the case failed at the first of them."""
+        """Subtracts steps from the budget; the case fails at the first of them if the budget is used up."""
         self.emit(f"budget -= {steps}")
         self.emit("if budget < 0:")
         self.emit(f"    at = {~self.number[first]}")
@@ -243,7 +242,7 @@ class _Compiler:
         self.emit("continue")
 
     def count(self, edge: Edge) -> None:
-        """Another round by a back edge."""
+        """Counts an iteration of a back edge."""
         number, head, bound, inner = self.counters[edge]
         name = f"n{number}"
         self.emit(f"{name} += 1")
@@ -254,12 +253,12 @@ class _Compiler:
             self.emit(f"n{other} = 0")
 
     def count_from_zero(self, head: str) -> None:
-        """The rounds of the loops that a node begins, where it is entered from outside them."""
+        """Resets the counters of the loops that a node begins, where it is entered from outside."""
         for number in sorted({counter.number for counter in self.counters.values() if counter.head == head}):
             self.emit(f"n{number} = 0")
 
     def enter(self, target: str) -> None:
-        """Goes on at a node from outside its loops, so that they count from zero."""
+        """Jumps to a node from outside its loops."""
         self.count_from_zero(target)
         self.emit(f"b = {self.block_of[target]}")
         self.emit("continue")
@@ -293,7 +292,7 @@ class _Compiler:
                 self.emit("return a if type(a) in atoms else copy(a)")
 
     def choice(self, node: Condition) -> str:
-        """What decides at a condition."""
+        """The test of a condition."""
         return self.expression(node.expr) if self.brief else "c"
 
     def evaluating(self, number: int) -> None:
@@ -386,7 +385,7 @@ class _Compiler:
 
 
 def _depth(block: Block) -> int:
-    """How deeply code is nested; Python takes 20 loops in one another and 100 levels."""
+    """The nesting depth of code; Python allows 20 nested loops and 100 levels of indentation."""
     inner = [0]
     for item in block:
         if isinstance(item, If):
@@ -397,7 +396,7 @@ def _depth(block: Block) -> int:
 
 
 def _straight(block: Block) -> int:
-    """How many nodes at the start of a block always follow one another."""
+    """The number of nodes at the start of a block that always run one after the other."""
     count = 0
     for item in block:
         if isinstance(item, Do | If | Return):
@@ -408,7 +407,7 @@ def _straight(block: Block) -> int:
 
 
 def _is_plain(binding: Binding) -> bool:
-    """Whether reading a binding cannot fail."""
+    """Whether reading a binding never fails."""
     return isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path)
 
 

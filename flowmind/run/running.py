@@ -1,4 +1,4 @@
-"""Runs a workflow on inputs, through a sandbox, without a language model (but for `llm` nodes), to a `Trace`."""
+"""Runs a workflow in an environment. Only `llm` nodes ask a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAITS = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
 class Prepared:
-    """A sound workflow with everything that does not depend on a case. It holds no environment.
+    """A checked workflow with its programs. It holds no environment.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -46,23 +46,23 @@ class Prepared:
         self.waits = needs_waiting(workflow, environment)
         """Whether only `arun` can run it."""
         self.problem = validator(workflow.inputs)
-        """Gives what is wrong with the inputs of a case."""
+        """The validator of the inputs."""
         self._defaults = workflow.input_defaults
         self._kinds = None if self._defaults else plain_kinds(workflow.inputs)
 
     @cached_property
     def program(self) -> Program:
-        """The brief program."""
+        """The program that logs only the results of tools."""
         return compile_workflow(self.workflow, brief=True)
 
     @cached_property
     def full(self) -> tuple[Program, Run]:
-        """The program that reports every step, loaded."""
+        """The program that logs every step, loaded."""
         program = compile_workflow(self.workflow)
         return program, load(program.source, program.constants)
 
     def admit(self, inputs: Mapping[str, Any]) -> dict[str, Any] | Outcome:
-        """The inputs of a case as strict JSON with defaults filled in; an outcome if they do not fit."""
+        """The inputs of a case as strict JSON with defaults; an outcome with an error if they do not fit the schema."""
         if self._kinds is not None and fits_plainly(inputs, self._kinds):
             return {**inputs}
         try:
@@ -73,7 +73,7 @@ class Prepared:
         return admitted if problem is None else Outcome(None, ("invalid_input", problem), [])
 
     def run_one(self, inputs: Mapping[str, Any], environment: Environment, budget: int) -> Ran:
-        """Runs one case; as `run` does for several."""
+        """Runs one case; see `run`."""
         if self.waits:
             raise InvalidWorkflow(_WAITS)
         admitted = self.admit(inputs)
@@ -99,12 +99,12 @@ class Prepared:
 
 
 _PREPARED: WeakKeyDictionary[Environment, dict[str, Prepared]] = WeakKeyDictionary()
-"""By environment and document: preparing a workflow takes longer than running it."""
+"""By environment and document, because preparing a workflow takes longer than running it."""
 _MOST_PREPARED = 256
 
 
 def prepare(workflow: Workflow, environment: Environment) -> Prepared:
-    """A workflow, ready to run in an environment; the last ones are kept.
+    """A workflow, ready to run in an environment; the most recent ones are cached.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
@@ -120,7 +120,7 @@ def prepare(workflow: Workflow, environment: Environment) -> Prepared:
 
 
 class Ran:
-    """A case that was run. It keeps what the tools gave; the trace is made when it is looked at."""
+    """The run of a case. It keeps the results of the tools; the trace is made on first access."""
 
     __slots__ = ("_budget", "_inputs", "_outcome", "_prepared", "_trace", "answer", "error")
 
@@ -128,7 +128,7 @@ class Ran:
         self.answer: Any = outcome.answer
         """The final value; None if the case failed."""
         self.error: ToolError | None = None if outcome.error is None else _error(outcome)
-        """Why it failed."""
+        """The error that ended the run."""
         self._outcome = outcome
         self._prepared = prepared
         self._inputs = inputs
@@ -137,23 +137,23 @@ class Ran:
 
     @property
     def ok(self) -> bool:
-        """Whether it came to its end."""
+        """Whether the run succeeded."""
         return self.error is None
 
     @property
     def node(self) -> str:
-        """The node that failed; empty if none did."""
+        """The id of the node that failed; empty if none did."""
         at = self._outcome.at
         return self._prepared.program.labels[at] if at >= 0 else ""
 
     @property
     def cause(self) -> BaseException | None:
-        """The exception behind the error, if a function of this process raised it."""
+        """The exception of the tool, if a function of this process raised one."""
         return self._outcome.cause
 
     @property
     def trace(self) -> Trace:
-        """Every step of the run. Equal inputs give an equal trace."""
+        """The trace of the run. Equal inputs give an equal trace."""
         if self._trace is None:
             self._trace = self._traced()
         return self._trace
@@ -183,7 +183,7 @@ def run(workflow: Workflow, inputs: dict[str, Any], sandbox: Environment, budget
 def run_batch(
     workflow: Workflow, cases: Sequence[dict[str, Any]], sandbox: Environment, budget: int = DEFAULT_BUDGET
 ) -> list[Trace]:
-    """Runs a workflow on several cases in one round trip; an error of a case is in its trace.
+    """Runs a workflow on several cases in one round trip. The error of a case is in its trace.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
@@ -194,7 +194,7 @@ def run_batch(
 def run_many(
     workflow: Workflow, cases: Sequence[dict[str, Any]], sandbox: Environment, budget: int = DEFAULT_BUDGET
 ) -> list[Ran]:
-    """Runs a workflow on several cases in one round trip, and makes no trace that is not looked at.
+    """Runs a workflow on several cases in one round trip. Traces are made on first access.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or needs `arun`.
@@ -209,7 +209,7 @@ async def arun(
     model: ChatModel | None = None,
     budget: int = DEFAULT_BUDGET,
 ) -> Trace:
-    """Runs a workflow whose tools are async or that asks a model; the others too.
+    """Runs a workflow on one case. Async tools and `llm` nodes are allowed.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
@@ -270,7 +270,7 @@ def _asker(model: ChatModel | None, failures: list[ModelFailure]) -> Callable[[s
             failures.append(failure)
             raise
         if reply.finish == "length":
-            raise CaseError("reply_cut_off", "the model's reply was cut off: it has no value")
+            raise CaseError("reply_cut_off", "the model's reply was cut off")
         if reply.finish == "context":
             raise CaseError("context", f"the prompt is longer than the model's context: {reply.text}")
         return reply.text
@@ -281,10 +281,10 @@ def _asker(model: ChatModel | None, failures: list[ModelFailure]) -> Callable[[s
 def _trace(
     workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome, refused_by: str = ""
 ) -> Trace:
-    """The trace of an outcome with the steps of the full program.
+    """The trace of an outcome of the full program.
 
-    All its records are made in one validation, which costs a tenth of one for each. Values are copied, because the
-    workflow's constants and what tools of this process hold are among them.
+    One validation makes all records, which takes a tenth of the time of one validation for each. Values are copied,
+    because they may be constants of the workflow or objects that a tool still holds.
     """
     error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
@@ -309,7 +309,7 @@ def _trace(
 
 
 def _node(workflow: Workflow, label: str) -> Node | ToolNode:
-    """The node of a label; in a map's body the step of `map.step`."""
+    """The node of a label, or the step of a map's body for `map.step`."""
     node = workflow.by_id.get(label)
     if node is None:
         outer, _, inner = label.partition(".")
@@ -320,7 +320,7 @@ def _node(workflow: Workflow, label: str) -> Node | ToolNode:
 
 
 def _step(node: Any, label: str, args: dict[str, Any] | None, value: Any, error: Any) -> dict[str, Any]:
-    """A step as a value that a `Step` is read from."""
+    """A step as the JSON value of an event."""
     if error is not None and args is None:
         return {"kind": "failed", "node": label, "error": error}
     if isinstance(node, Condition):

@@ -1,9 +1,9 @@
-"""Wrappers: environments around another environment. They compose, as ASGI middleware does.
+"""Environments that wrap another environment. They compose, like ASGI middleware.
 
     environment = Guarded(Approved(FunctionEnvironment([find, refund]), ask), controller)
 
-A wrapper overrides `call`, and names in `awaited` the tools that may only be reached through it. A compiled workflow
-with such a tool is run call by call.
+A wrapper overrides `call`. Its `awaited` has the tools that must go through `call`; a workflow with such a tool is run
+call by call.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 Ask = Callable[[ToolCall, ToolSpec], "bool | str | Awaitable[bool | str]"]
-"""Answers whether a call may be made: True, or False, or the reason for refusing it."""
+"""Decides whether a call may be made: True, False, or the reason for a refusal."""
 
 
 class Wrapper:
-    """An environment that passes everything on. Wrappers derive from it and override what they change.
+    """The base class: an environment that passes everything on to another one.
 
     Args:
         inner: The wrapped environment.
@@ -39,7 +39,7 @@ class Wrapper:
 
     @property
     def awaited(self) -> Collection[str]:
-        """All tools: every call goes through `call`. A wrapper that looks at fewer tools names those."""
+        """All tools. A wrapper that intercepts fewer tools overrides this."""
         return frozenset(self.specs)
 
     async def call(self, call: ToolCall) -> Observation:
@@ -47,17 +47,17 @@ class Wrapper:
         return await self.inner.call(call)
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Passes a compiled workflow on; it calls no tool of `awaited`."""
+        """Passes a compiled workflow on; none of its tools is in `awaited`."""
         return self.inner.run(program, cases, budget)
 
 
 class Guarded(Wrapper):
-    """A controller checks every call against what has passed before. A refused call does not reach the tool.
+    """Asks a controller before every call. A refused call does not reach the tool.
 
     Args:
         inner: The wrapped environment.
-        controller: Its verdict is a function of the call and of the trace so far.
-        inputs: The inputs of the case, for that trace.
+        controller: Decides from the call and the trace so far.
+        inputs: The inputs of the case, for the trace.
     """
 
     def __init__(self, inner: Environment, controller: Controller, inputs: Mapping[str, Any] | None = None) -> None:
@@ -84,7 +84,7 @@ class Guarded(Wrapper):
 
 
 class Approved(Wrapper):
-    """Asks before each call of a tool that is not marked `effect="read"`: an unmarked tool may write.
+    """Asks before each call of a tool that is not marked `effect="read"`.
 
     Args:
         inner: The wrapped environment.

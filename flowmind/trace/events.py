@@ -1,4 +1,4 @@
-"""The trace: what an agent or a workflow did, step by step. Everything before writes it, everything after reads it."""
+"""The trace: the events of one execution by an agent, one run of a workflow, or one conversation, in order."""
 
 from __future__ import annotations
 
@@ -9,39 +9,47 @@ from pydantic import Field, model_validator
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 
 StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "context", "model_error"]
-"""Why a trace ends: `finish` is the only good end; `error` is a workflow's, the others are an agent's budgets."""
+"""Why a trace ends: `finish` is success, `error` ends a workflow, the others are budgets and failures of an agent."""
+
+
+_REPR_CALLS = 6
 
 
 class Origin(Record):
-    """Where a value of a trace came from.
+    """The origin of a value in a trace.
 
-    `input`: an input of the case or a path into it (`name`, `path`). `output`: what an earlier tool step gave, or a
-    path into it (`step`, `path`). `text`: a value that the task's text names. `literal`: a plain constant, the same in
-    all traces. `made`: a list or object that is put together from `parts`. `computed`: an expression over inputs and
-    outputs (`expr`), found when a workflow was derived from all traces. `unexplained`: none of these: the agent
-    computed it without a tool.
+    `input`: an input of the case or a path into it (`name`, `path`). `output`: the result of an earlier call or a path
+    into it (`step`, `path`). `text`: a value in the task's text. `literal`: a constant, the same in all traces. `made`:
+    a list or object of `parts`. `computed`: an expression over inputs and results (`expr`), found when a workflow was
+    derived from all traces. `unexplained`: none of these: the agent computed the value without a tool.
     """
 
     kind: Literal["input", "output", "text", "literal", "made", "computed", "unexplained"]
     name: str | None = None
     """The input."""
     step: int | None = None
-    """The earlier step: its place in `Trace.calls`, from 0."""
+    """The earlier call: its index in `Trace.calls`."""
     path: tuple[str | int, ...] = ()
-    """Keys and indices into the input or the step's value."""
+    """Keys and indices into the input or the result."""
     parts: dict[str, Origin] = Field(default_factory=dict)
-    """By key; of a list by index, written as text."""
+    """By key; for a list by index, as text."""
     expr: str = ""
-    """What is computed, for a reader."""
+    """The expression, for a reader."""
 
 
 class Said(Record):
-    """Words of a user or an agent, in a dialogue or an imported conversation."""
+    """A text of a user, the system or an agent, in a dialogue or an imported conversation.
+
+    The trace of an agent of FlowMind has none: its prompts follow from the inputs, and `Trace.turns` has its replies.
+    """
 
     kind: Literal["said"] = "said"
     role: Literal["system", "user", "agent"]
     text: str
+    reasoning: str = ""
+    """The agent's thoughts in a turn that ends with this text."""
     turn: int | None = None
+    """The number of the agent's reply; for a user or the system, of the reply that follows."""
 
 
 class Planned(Record):
@@ -60,18 +68,18 @@ class Called(Record):
     call: ToolCall
     observation: Observation
     node: str | None = None
-    """The workflow's node (`map.step` in the body of a map), if a workflow called."""
+    """The node of the workflow that made the call (`map.step` in the body of a map)."""
     reasoning: str = ""
-    """The agent's reasoning for this call, if an agent called."""
+    """The agent's reasoning before this call."""
     phase: int = 0
-    """The step of the plan that was being executed; 0 without a plan."""
+    """The step of the plan, from 1; 0 without a plan."""
     turn: int | None = None
     origins: dict[str, Origin] = Field(default_factory=dict)
-    """The origin of each argument, once provenance is known."""
+    """The origin of each argument, where provenance was computed."""
 
 
 class Refused(Record):
-    """A tool call that a controller or a person did not allow. The tool was not called."""
+    """A tool call that a controller or a person refused. The tool was not called."""
 
     kind: Literal["refused"] = "refused"
     call: ToolCall
@@ -85,7 +93,7 @@ class Refused(Record):
 
 
 class Evaluated(Record):
-    """A condition that was evaluated."""
+    """The value of a condition."""
 
     kind: Literal["evaluated"] = "evaluated"
     node: str
@@ -94,7 +102,7 @@ class Evaluated(Record):
 
 
 class Assigned(Record):
-    """A variable that a node set without a tool: an assignment, or the collected list of a map."""
+    """A variable that an assignment or a map set."""
 
     kind: Literal["assigned"] = "assigned"
     node: str
@@ -103,7 +111,7 @@ class Assigned(Record):
 
 
 class Asked(Record):
-    """A model's answer to a workflow's `llm` node."""
+    """The reply of a model to an `llm` node."""
 
     kind: Literal["asked"] = "asked"
     node: str
@@ -112,7 +120,7 @@ class Asked(Record):
 
 
 class Failed(Record):
-    """A node other than a tool that could not be evaluated."""
+    """A node without a tool that failed."""
 
     kind: Literal["failed"] = "failed"
     node: str
@@ -124,11 +132,11 @@ Event = Annotated[
 ]
 
 _VERSION_1 = {"plan": "planned", "tool": "called", "condition": "evaluated", "assign": "assigned", "llm": "asked"}
-"""The kinds of version 1, whose traces had `steps` instead of `events`."""
+"""The kinds of version 1, whose traces have `steps` instead of `events`."""
 
 
 def _renamed(row: Any) -> Any:
-    """A step of version 1 as an event; anything else as it is."""
+    """A step of version 1 as an event; other values unchanged."""
     if not isinstance(row, dict):
         return row
     step = cast(dict[str, Any], row)
@@ -137,12 +145,12 @@ def _renamed(row: Any) -> Any:
 
 
 class Turn(Record):
-    """One reply of a model: its text as it came, how it was read, and what it cost."""
+    """One reply of a model: its text, how it was parsed, and its cost."""
 
     text: str
     parse: Literal["clean", "recovered", "reprompted", "failed"]
-    """`clean`: strict JSON; `recovered`: found in other text or repaired; `reprompted`: unusable, so that the
-    model was asked again; `failed`: unusable, and no question was left."""
+    """`clean`: strict JSON; `recovered`: found in other text or repaired; `reprompted`: unusable, and the model was
+    asked again; `failed`: unusable, and no attempt was left."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float = 0.0
@@ -152,20 +160,20 @@ class Trace(Record):
     """The record of one execution by an agent, or of one run of a workflow."""
 
     inputs: dict[str, Any] = Field(default_factory=dict)
-    """What it worked on."""
+    """The inputs of the case."""
     events: tuple[Event, ...] = ()
-    """What happened, in order."""
+    """The events, in order."""
     stop: StopReason
     answer: Any = None
-    """The final value, if it stopped with `finish`, or was handed in before the stage went on."""
+    """The final value, if the trace stopped with `finish` or was `handed_in`."""
     origin: Origin | None = None
-    """Where the answer came from, once provenance is known."""
+    """The origin of the answer, where provenance was computed."""
     handed_in: bool = False
-    """The agent had ended its execution with an answer before it was asked for the workflow (`enhanced-react`)."""
+    """Whether the agent gave its answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None
-    """Why it stopped otherwise."""
+    """The error that stopped it."""
     turns: tuple[Turn, ...] = ()
-    """The model's replies, if a model was asked."""
+    """The model's replies, for an agent."""
 
     @model_validator(mode="before")
     @classmethod
@@ -177,14 +185,19 @@ class Trace(Record):
         rows: list[Any] = list(body.pop("steps") or ())
         return {**body, "events": [_renamed(row) for row in rows]}
 
+    def __repr__(self) -> str:
+        tools = [call.call.tool for call in self.calls]
+        shown = tools if len(tools) <= _REPR_CALLS else [*tools[:_REPR_CALLS], f"… ({len(tools)} calls)"]
+        return f"<Trace: {' → '.join(shown) or 'no calls'}; {self.stop}>"
+
     @property
     def ok(self) -> bool:
-        """Whether it came to its end."""
+        """Whether it stopped with `finish`."""
         return self.stop == "finish"
 
     @property
     def executed(self) -> bool:
-        """Whether the execution came to its end, whatever became of a workflow built after it."""
+        """Whether the execution gave an answer, with or without a workflow after it."""
         return self.ok or self.handed_in
 
     @property
@@ -194,7 +207,7 @@ class Trace(Record):
 
     @property
     def output_tokens(self) -> int:
-        """The output tokens of all turns, as far as the server reported them."""
+        """The output tokens of all turns that the server reported."""
         return sum(turn.output_tokens or 0 for turn in self.turns)
 
     def dump(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Rehearsal: a workflow runs on what traces recorded, and no tool is called.
+"""Recorded tools: a workflow runs on the results in traces, and no tool is called.
 
-So a workflow is checked whose tools change something, or are not here.
+This checks workflows whose tools write, or cannot be called here.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ _SHOWN = 120
 
 
 class Recorded:
-    """Tools that answer with what traces recorded.
+    """An environment that answers calls with the results in traces.
 
-    A case is the trace with its inputs. A call gets the result that this trace has for it: each recorded call answers
-    once, equal ones in their order. Any other call fails with `not_recorded`, and nothing is ever called.
+    A case is answered from the trace with the same inputs. Each recorded call answers once, equal calls in their order.
+    Any other call fails with `not_recorded`.
 
     Args:
         specs: The tools.
-        traces: What was recorded; of traces with the same inputs the first counts.
-        complete: Tools all of whose recorded calls must be made, as they change something: a case that ends before
-            fails with `left_out`.
+        traces: The traces; if several have the same inputs, the first is used.
+        complete: The tools that write: a case that does not make all their recorded calls fails with `left_out`.
     """
 
     awaited: Collection[str] = ()
@@ -45,7 +44,7 @@ class Recorded:
             self._recorded.setdefault(_key(trace.inputs), steps)
 
     async def call(self, call: ToolCall) -> Observation:
-        """What any of the traces has for this call."""
+        """The result of this call in any of the traces."""
         every = [step for steps in self._recorded.values() for step in steps]
         try:
             return Observation(value=_Tape(every).answer(call.tool, call.args))
@@ -71,7 +70,7 @@ class Recorded:
 
 
 class _Tape:
-    """The recorded calls of a case that were not made yet."""
+    """The recorded calls of a case that the run has not made yet."""
 
     def __init__(self, steps: Sequence[Called]) -> None:
         self.left = list(steps)

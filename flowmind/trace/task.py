@@ -1,19 +1,19 @@
-"""The task: a benchmark item, or a task of one's own. Its tests live apart from it, and never reach an agent."""
+"""The task: an item of a benchmark, or a user's query with examples. The tests of a task are stored apart from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import Field, field_validator, model_validator
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import dump_json, read_lines, read_numbered
+from flowmind.base.files import dump_json, read_lines, read_numbered, validate
 from tools_registry import catalog
-from tools_registry.specs.schema import JSONSchema, check_schema, type_label, validator
-from tools_registry.specs.sources import ToolSource
-from tools_registry.specs.spec import Record, ToolSpec, strict_json
+from tools_registry.specs.schema import JSONSchema, check_schema, type_label, type_name, validator
+from tools_registry.specs.spec import Record, ToolSource, ToolSpec, strict_json
 
 
 class Example(Record):
@@ -26,7 +26,7 @@ class Example(Record):
 
 
 class Task(Record):
-    """What an agent is given: text, inputs, the names of its tools, examples."""
+    """A task: text, inputs, the names of its tools, examples."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
     category: str = ""
@@ -35,7 +35,7 @@ class Task(Record):
     query: str
     """The task in natural language."""
     inputs: JSONSchema
-    """JSON Schema of the inputs: an object."""
+    """JSON Schema of the inputs, an object."""
     output: JSONSchema = Field(default_factory=dict)
     """JSON Schema of the answer."""
     tools: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Task(Record):
         return self
 
     def text(self) -> str:
-        """Task, inputs and examples as an agent reads them."""
+        """The task, its inputs and its examples as text for an agent."""
         lines = ["Task:", self.query.strip(), "", "Inputs:"]
         for name, field in self.inputs.get("properties", {}).items():
             note = f": {field['description']}" if field.get("description") else ""
@@ -63,19 +63,107 @@ class Task(Record):
         return "\n".join(lines)
 
 
-class TaskFile(Record):
-    """A task of one's own, as `flowmind solve` reads it."""
+ExampleLike = tuple[dict[str, Any], Any] | Mapping[str, Any] | Example
+"""An example: a pair of input and output, a dict with `input` and `output`, or an `Example`."""
 
-    id: str = Field(default="task", pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
+
+def make_task(query: str, examples: Sequence[ExampleLike], inputs: JSONSchema | None = None, id: str = "task") -> Task:
+    """A task from a query and examples.
+
+    Args:
+        query: The task in words.
+        examples: At least one.
+        inputs: JSON Schema of the inputs; by default it is inferred from the examples.
+        id: The name of the task and its workflow.
+
+    Raises:
+        InputError: If there is no example, an example does not fit the inputs, or two examples have different inputs
+            and there is no schema.
+    """
+    if not isinstance(cast(Any, examples), list | tuple):
+        raise InputError("examples: give a list of pairs (input, output) or of dicts with input and output")
+    if not examples:
+        raise InputError("give at least one example: the agent works on an example to make a trace")
+    rows = [example_of(example, number) for number, example in enumerate(examples, 1)]
+    try:
+        fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(rows), "examples": tuple(rows)}
+        task = validate(Task, fields)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    _require_same_inputs(rows, inputs)
+    return task
+
+
+def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None) -> None:
+    """Refuses inputs that are not in the schema; without a schema, inputs that are not in every example."""
+    names = inputs.get("properties", {}) if inputs else examples[0].input
+    place = "the schema of the inputs" if inputs else "example 1"
+    for number, example in enumerate(examples, 1):
+        if extra := [name for name in example.input if name not in names]:
+            known = ", ".join(names) or "none"
+            raise InputError(f"example {number}: {place} has no input {extra[0]!r}; it has {known}")
+        if not inputs and (missing := [name for name in names if name not in example.input]):
+            raise InputError(f"example {number}: the input {missing[0]!r} of example 1 is missing")
+
+
+def example_of(example: ExampleLike, number: int = 1) -> Example:
+    """An example from any of its forms.
+
+    Raises:
+        InputError: If it has none of them.
+    """
+    if isinstance(example, Example):
+        return example
+    fields: Any = example
+    if isinstance(example, tuple | list) and len(cast(Sequence[Any], example)) == 2:
+        fields = {"input": example[0], "output": example[1]}
+    try:
+        return validate(Example, fields)
+    except ValueError as error:
+        raise InputError(
+            f'example {number}: {error}; give a pair (input, output) or {{"input": ..., "output": ...}}'
+        ) from None
+
+
+def name_of(query: str, tools: Iterable[str]) -> str:
+    """A name for a workflow: the first words of the query, or without a query the names of its tools."""
+    words = re.findall(r"[a-z][a-z0-9]*", query.lower())
+    chosen = [word for word in words if word not in _COMMON][:5] or list(tools)[:3]
+    return "_".join(chosen)[:60].strip("_") or "workflow"
+
+
+_COMMON = frozenset(
+    "a an and are as at by for from give if in into is it its of on or return the then to with".split()  # noqa: SIM905
+)
+
+
+def infer_inputs(examples: Sequence[Example]) -> JSONSchema:
+    """The schema of the inputs of examples; an input of every example is required."""
+    names = list(dict.fromkeys(name for example in examples for name in example.input))
+    properties: dict[str, JSONSchema] = {}
+    for name in names:
+        kinds = sorted({type_name(example.input[name]) for example in examples if name in example.input})
+        if "number" in kinds and "integer" in kinds:
+            kinds.remove("integer")
+        properties[name] = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    required = [name for name in names if all(name in example.input for example in examples)]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+class TaskFile(Record):
+    """A user's task, as `flowmind solve` reads it."""
+
+    id: str = Field(default="", pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})?$")
+    """The name of the task and its workflow; by default it is made from the query and the tools."""
     query: str
     """The task in natural language."""
     inputs: JSONSchema | None = None
-    """JSON Schema of the inputs; without it, one is read off the examples."""
+    """JSON Schema of the inputs; by default it is inferred from the examples."""
     examples: tuple[Example, ...]
 
 
 class HeldOut(Record):
-    """The held-out tests of a task, seen by the evaluator alone."""
+    """The held-out tests of a task, for the evaluator only."""
 
     id: str
     tests: tuple[Example, ...]
@@ -92,7 +180,7 @@ class SourceRow(Record):
 
 
 def benchmark_tools(folder: Path) -> Mapping[str, ToolSource]:
-    """The tools of a benchmark: the catalog, or those that lie beside the tasks with their sources.
+    """The tools of a benchmark: its `tool_sources.jsonl`, or the catalog if there is no such file.
 
     Raises:
         InputError: With file, line, field and reason.
@@ -103,7 +191,7 @@ def benchmark_tools(folder: Path) -> Mapping[str, ToolSource]:
     sources = {row.name: row.source for row in read_lines(path, SourceRow)}
     specs = list(read_lines(folder / "tools.jsonl", ToolSpec))
     if missing := [spec.name for spec in specs if spec.name not in sources]:
-        raise InputError(f"{path}: no source of {missing[0]!r}")
+        raise InputError(f"{path}: the source of {missing[0]!r} is missing")
     return {spec.name: ToolSource(spec=spec, source=sources[spec.name]) for spec in specs}
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 from string import Formatter
 from typing import Any, Literal, cast
 
+from flowmind.base.errors import InputError
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -33,8 +34,9 @@ from flowmind.workflow.document import (
     reads,
 )
 from flowmind.workflow.graph import Flow, analyse
+from tools_registry.sandbox.functions import specs_of
 from tools_registry.specs.schema import SchemaError, validator
-from tools_registry.specs.spec import Record, ToolSpec, specs_of
+from tools_registry.specs.spec import Record, SpecError, ToolSpec
 
 Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
@@ -74,10 +76,14 @@ def check(workflow: Workflow, tools: Any) -> list[Problem]:
         tools: The tools that it may call: an environment, a function, a spec, or a list or dict of functions or specs.
 
     Raises:
-        SpecError: If a tool is not valid.
+        InputError: If something cannot be a tool.
     """
+    try:
+        specs = specs_of(tools)
+    except SpecError as error:
+        raise InputError(str(error)) from None
     paths = _paths(workflow)
-    problems = dict.fromkeys(islice(_problems(workflow, specs_of(tools)), MAX_PROBLEMS))
+    problems = dict.fromkeys(islice(_problems(workflow, specs), MAX_PROBLEMS))
     return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in problems]
 
 

@@ -239,6 +239,9 @@ class Workflow(Record):
         always = {*self.inputs.get("required", ()), *self.input_defaults}
         return tuple(name for name in self.input_names if name in always)
 
+    def __repr__(self) -> str:
+        return f"<Workflow {self.name}({', '.join(self.input_names)}): {len(self.nodes)} nodes>"
+
     @cached_property
     def leaving(self) -> dict[str, tuple[Edge, ...]]:
         """The edges out of each node that has any."""

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tools_registry.specs.sources import ToolSource
-from tools_registry.specs.spec import Record, SpecError, ToolSpec, spec_from_ast
+from tools_registry.specs.spec import Record, SpecError, ToolSource, ToolSpec, spec_from_ast
 
 Category = Literal["mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)

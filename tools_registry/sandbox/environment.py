@@ -1,4 +1,4 @@
-"""The seam between whoever calls tools and the world behind them."""
+"""`Environment`: the protocol of everything that tools can be called in."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from flowmind.workflow.program import Outcome, Program
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 DEFAULT_BUDGET = 100_000
-"""Steps of one run of a workflow."""
+"""The step limit of a run of a workflow."""
 
 
 class Environment(Protocol):
-    """A set of tools that can be called, and the world behind them.
+    """A set of tools that can be called.
 
-    A sandbox is an environment that isolates. Wrappers are environments around another one: they answer, refuse or
-    record a call, or pass it on.
+    A sandbox is an environment that isolates tools. A wrapper is an environment around another one, which answers,
+    refuses, records or passes on calls.
     """
 
     @property
@@ -26,11 +26,11 @@ class Environment(Protocol):
 
     @property
     def awaited(self) -> Collection[str]:
-        """The tools that only `call` can reach. A workflow with one of them cannot go through `run`."""
+        """The tools that only `call` can call. `run` does not take a workflow with one of them."""
         ...
 
     async def call(self, call: ToolCall) -> Observation:
-        """Calls one tool. Every error is in the observation."""
+        """Calls one tool. An error is part of the observation."""
         ...
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:

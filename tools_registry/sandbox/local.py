@@ -12,8 +12,7 @@ from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.workers import Limits, WorkerFailure, WorkerPool
 from tools_registry.specs.schema import type_of
-from tools_registry.specs.sources import ToolSource
-from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
+from tools_registry.specs.spec import Observation, ToolCall, ToolSource, ToolSpec
 from tools_registry.specs.values import CaseError, clean
 
 __all__ = ["Limits", "LocalSandbox", "WorkerPool"]
@@ -24,7 +23,7 @@ class LocalSandbox(Closing):
 
     Args:
         tools: The tools' sources.
-        pool: Workers to use; without one, the sandbox has a worker of its own, stopped by `close`.
+        pool: The workers; by default the sandbox starts one worker and stops it in `close`.
     """
 
     awaited: Collection[str] = ()
@@ -37,13 +36,13 @@ class LocalSandbox(Closing):
         self._set = hashlib.sha256(json.dumps(self._tools, sort_keys=True).encode()).hexdigest()
 
     async def call(self, call: ToolCall) -> Observation:
-        """Calls one tool in a fresh case; errors are typed and part of the observation."""
-        import asyncio  # loaded already where a loop runs; saves 50 ms where none does
+        """Calls one tool in a fresh case. An error is part of the observation."""
+        import asyncio  # takes 50 ms, and is loaded already if this coroutine runs
 
         return (await asyncio.to_thread(self.calls, [call]))[0]
 
     def calls(self, calls: Sequence[ToolCall]) -> list[Observation]:
-        """Independent calls in one round trip, each a case of its own."""
+        """Independent calls in one round trip, each in a fresh case."""
         results = [self._refused(call.args) for call in calls]
         todo = [index for index, result in enumerate(results) if result is None]
         replies = self.values([(calls[index].tool, calls[index].args) for index in todo])
@@ -52,9 +51,10 @@ class LocalSandbox(Closing):
         return [result for result in results if result is not None]
 
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
-        """`calls` without records, for tens of thousands of them: arguments must be strict JSON already.
+        """Independent calls without records, for large numbers of them. Arguments must be strict JSON.
 
-        Gives (value, None) or (None, (type, message)) for each.
+        Returns:
+            (value, None) or (None, (type, message)) for each call.
         """
         return [(value, error) for value, error in self._batch("calls", [list(call) for call in calls], {})]
 
@@ -81,7 +81,7 @@ class LocalSandbox(Closing):
             self._pool.close()
 
     def _refused(self, args: dict[str, Any]) -> Observation | None:
-        """What keeps arguments from crossing to the worker."""
+        """The error of arguments that are not JSON."""
         try:
             clean(args)
         except CaseError as error:
@@ -89,9 +89,9 @@ class LocalSandbox(Closing):
         return None
 
     def _batch(self, op: str, items: list[Any], about: dict[str, Any], again: bool = True) -> list[Any]:
-        """One request for all items; if the worker fails on it, one request each, so that only the guilty fail.
+        """One request for all items. If the worker fails on it, one request for each item, so that only some fail.
 
-        A worker that was killed from outside is nobody's fault: the request is made once more.
+        If the worker was killed from outside, the request is repeated once.
         """
         if not items:
             return []
@@ -131,4 +131,4 @@ def _is_outcome(reply: Any) -> bool:
 
 
 _SHAPES: dict[str, Callable[[Any], bool]] = {"calls": _is_result, "run": _is_outcome}
-"""What a worker may answer; it is believed in nothing else."""
+"""The shapes of valid replies; the worker is not trusted."""

@@ -1,10 +1,10 @@
-"""The subset of JSON Schema that types values here: from Python annotations, and as a check of a value.
+"""A subset of JSON Schema: schemas of Python annotations, and validators of values.
 
 The subset is `type` (a name or a list of names), `items`, `properties`, `required`, `additionalProperties`
 (a boolean or a schema), `enum`, `const`, `anyOf`, `minimum`, `maximum`, `minItems`, `maxItems`, `$defs` with
-local `$ref`, and the annotations `title`, `description`, `default`, `examples`, `format`. Anything else is
-refused when the schema is loaded, so that a constraint is never silently ignored. The module needs only the
-standard library, because sandbox workers import it.
+local `$ref`, and the annotations `title`, `description`, `default`, `examples`, `format`. Other keywords are
+refused when the schema is loaded, so no constraint is ignored silently. The module imports only the standard
+library, because sandbox workers import it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, cast
 
 type_ = type
 type_of = cast(Callable[[Any], type[Any]], type)
-"""`type` with one argument, as checkers of types should see it."""
+"""`type` with one argument, typed for static checkers."""
 JSONSchema = dict[str, Any]
 Validator = Callable[[Any], str | None]
-"""Gives None for a value that fits, else one line that says where it does not and why."""
+"""Returns None for a value that fits, else one line with the place and the reason."""
 
 TYPES: dict[str, str] = {
     "int": "integer",
@@ -36,11 +36,11 @@ _MAX_DEPTH = 40
 
 
 class SchemaError(ValueError):
-    """A schema is outside the subset, or malformed; the message says where."""
+    """A schema is malformed or outside the subset; the message has the place."""
 
 
 def type_name(value: Any) -> str:
-    """The JSON Schema name of a JSON value's type (`integer` for an int, `number` for a float)."""
+    """The JSON Schema type of a JSON value: `integer` for an int, `number` for a float."""
     if value is None:
         return "null"
     names: dict[type_, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -54,7 +54,7 @@ _SIMPLE: frozenset[type_[Any]] = frozenset([str, int, float, bool, type_of(None)
 def json_equal(left: Any, right: Any) -> bool:
     """JSON equality: an int equals a float of the same value, a bool equals only a bool.
 
-    Lists are ordered, objects are not. No tolerance. This is the exact match of every evaluation.
+    Lists are ordered, objects are not; there is no tolerance. All evaluations use this as exact match.
     """
     if type_of(left) is type_of(right) and type_of(left) in _SIMPLE:
         return bool(left == right)
@@ -72,7 +72,7 @@ def json_equal(left: Any, right: Any) -> bool:
 
 
 def from_annotation(node: ast.expr | None) -> JSONSchema:
-    """The schema of an annotation in tool source, read as syntax and never evaluated.
+    """The schema of an annotation in tool source. The annotation is parsed, not evaluated.
 
     Knows int, float, str, bool, None, Any, list[T], dict[str, T], Literal[...], Optional[T] and unions.
 
@@ -169,7 +169,7 @@ def check_schema(schema: Any) -> None:
 
 
 def within_subset(schema: Any) -> Any:
-    """A schema without the keywords outside the subset, for values that are described but not checked by it."""
+    """A schema without the keywords outside the subset, for values that are not validated."""
     if isinstance(schema, list):
         return [within_subset(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -185,7 +185,7 @@ def within_subset(schema: Any) -> Any:
 
 
 def validator(schema: Any) -> Validator:
-    """Compiles a schema to a function that gives None for a fitting value, else a line on what is wrong.
+    """Compiles a schema to a validator.
 
     Raises:
         SchemaError: If the schema is outside the subset.
@@ -217,7 +217,7 @@ def validator(schema: Any) -> Validator:
 
 
 def _refers_to_itself(reference: str, definitions: Mapping[str, Any]) -> bool:
-    """Whether a reference is reached again from its own definition for the same value."""
+    """Whether resolving a reference leads back to it without a step into the value."""
     seen: set[str] = set()
     todo: list[Any] = [{"$ref": reference}]
     while todo:
@@ -427,6 +427,6 @@ def type_label(schema: JSONSchema) -> str:
 
 
 def show(value: Any, limit: int = 80) -> str:
-    """A value for a message: its repr, cut to `limit` characters, with its JSON type."""
+    """A value for a message: its repr, at most `limit` characters, and its JSON type."""
     text = repr(value)
     return f"{text if len(text) <= limit else text[: limit - 1] + '…'} ({type_name(value)})"

@@ -1,19 +1,17 @@
-"""What a tool promises: `ToolSpec` from a signature and a docstring; `ToolCall` and `Observation`."""
+"""Tools as models see them: `ToolSpec`, `ToolSource` (untrusted source with its spec), `ToolCall` and `Observation`."""
 
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+import keyword
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 import docstring_parser
 from docstring_parser.common import Docstring
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from pydantic_core import to_jsonable_python
+from pydantic import BaseModel, ConfigDict, Field
 
-from tools_registry.specs.callables import SpecError, named, signature_of
 from tools_registry.specs.schema import (
     JSONSchema,
     SchemaError,
@@ -22,41 +20,43 @@ from tools_registry.specs.schema import (
     from_annotation,
     type_label,
     validator,
-    within_subset,
 )
 from tools_registry.specs.values import CaseError, clean
 
 Effect = Literal["read", "write"]
-F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SpecError(ValueError):
+    """A function cannot be a tool; the message names the function and the reason."""
 
 
 class Record(BaseModel):
-    """The base of every record: frozen, and no field that is not declared."""
+    """The base class of records: frozen, without undeclared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ToolSpec(Record):
-    """A tool as models see it: never its source."""
+    """A tool as models see it, without its source."""
 
     name: str
     """A Python identifier."""
     description: str = ""
-    """What it does, edge cases included."""
+    """The tool's behaviour, including edge cases."""
     parameters: JSONSchema
     """JSON Schema of the arguments: an object with `properties` and `required`."""
     returns: JSONSchema = Field(default_factory=dict)
     """JSON Schema of the result, with a `description`."""
     effect: Effect = "read"
-    """`write` if a call changes something outside itself, so that no replay repeats it by accident."""
+    """`write` if a call changes something outside the tool."""
 
     @cached_property
     def check(self) -> Validator:
-        """Checks an arguments object against `parameters`; None if it fits, else what is wrong."""
+        """The validator of an object with arguments."""
         return validator(self.parameters)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Without the checker, which is made again where it is needed."""
+        """The state without the validator, which cannot be pickled."""
         state = super().__getstate__()
         return {**state, "__dict__": {key: value for key, value in state["__dict__"].items() if key != "check"}}
 
@@ -71,7 +71,7 @@ class ToolSpec(Record):
         return tuple(self.parameters.get("required", ()))
 
     def signature(self) -> str:
-        """The call as a reader expects it: `mean(numbers: list[number]) -> number`."""
+        """The signature for a reader: `mean(numbers: list[number]) -> number`."""
         fields = self.parameters.get("properties", {})
         shown = [
             f"{name}: {type_label(field)}" + ("" if name in self.required else f" = {field.get('default')!r}")
@@ -80,12 +80,12 @@ class ToolSpec(Record):
         return f"{self.name}({', '.join(shown)}) -> {type_label(self.returns)}"
 
     def headline(self) -> str:
-        """Signature and the description's first line."""
+        """The signature and the first line of the description."""
         first = self.description.partition("\n")[0]
         return f"{self.signature()}: {first}" if first else self.signature()
 
     def document(self) -> str:
-        """Signature, description, parameters and result as text for a prompt."""
+        """The signature, the description, the parameters and the result as text for a prompt."""
         lines = [self.signature()]
         lines += [f"    {line}" for line in self.description.splitlines() if line.strip()]
         for name, field in self.parameters.get("properties", {}).items():
@@ -115,7 +115,7 @@ def strict_json(value: Any) -> Any:
     """A strict JSON copy of a field's value, for validators.
 
     Raises:
-        ValueError: If it is not JSON, with what was found.
+        ValueError: If it is not JSON.
     """
     try:
         return clean(value)
@@ -124,7 +124,7 @@ def strict_json(value: Any) -> Any:
 
 
 def admitted(specs: Mapping[str, ToolSpec], name: str, args: dict[str, Any]) -> dict[str, Any]:
-    """A strict JSON copy of the arguments of a call, if it may be made.
+    """A strict JSON copy of the arguments of a call.
 
     Raises:
         CaseError: `unknown_tool` or `invalid_arguments`.
@@ -148,7 +148,7 @@ class ToolCall(Record):
 
 
 class ToolError(Record):
-    """Why a call gave no value: a closed type for programs, a message for whoever can mend it."""
+    """Why a call gave no value: a type for programs, a message for models and people."""
 
     type: str
     """unknown_tool, invalid_arguments, tool_error, timeout, memory, crash, not_json, too_large, refused…"""
@@ -156,12 +156,12 @@ class ToolError(Record):
 
 
 class Observation(Record):
-    """What a call gave: a JSON value, or an error."""
+    """The result of a call: a JSON value, or an error."""
 
     value: Any = None
     error: ToolError | None = None
     refused_by: str = ""
-    """The controller that did not allow the call, or `approval`; empty if the call was made."""
+    """The controller that refused the call, or `approval`; empty if the call was made."""
 
     @property
     def ok(self) -> bool:
@@ -170,80 +170,62 @@ class Observation(Record):
 
     @classmethod
     def failed(cls, type: str, message: str) -> Observation:
-        """An observation that carries an error."""
+        """An observation with an error."""
         return cls(error=ToolError(type=type, message=message))
 
     @classmethod
     def refused(cls, reason: str, by: str) -> Observation:
-        """An observation of a call that was not allowed."""
+        """The observation of a refused call."""
         return cls(error=ToolError(type="refused", message=reason), refused_by=by)
 
 
-def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F]:
-    """Marks a function of one's own: `@tool(effect="write")` if a call changes something."""
+def tool_identifier(name: str) -> str:
+    """A tool's name as an identifier: `calendar.search-events` becomes `calendar_search_events`.
 
-    def mark(function: F) -> F:
-        function.__flowmind_tool__ = (name, effect)  # pyright: ignore[reportFunctionMemberAccess]
-        return function
-
-    return mark
-
-
-def spec_of(tool: Any) -> ToolSpec:
-    """The spec of a user's own tool, from its type hints and docstring (any common style).
-
-    Args:
-        tool: Whatever `tools_registry.specs.callables.named` takes.
-
-    Raises:
-        SpecError: If it is no tool, or a parameter has no name of its own (`*args`, `**kwargs`) or no JSON type.
+    Every character that an identifier cannot have becomes `_`; a name that starts with a digit gets the prefix `tool_`,
+    a keyword of Python the suffix `_`.
     """
-    function, name, effect, text, notes = named(tool)
-    doc = _read_doc(text, docstring_parser.DocstringStyle.AUTO)
-    signature = signature_of(function, name)
-    fields: dict[str, JSONSchema] = {}
-    required: list[str] = []
-    for parameter in signature.parameters.values():
-        fields[parameter.name] = _schema_of(parameter.annotation, name)
-        if parameter.default is inspect.Parameter.empty:
-            required.append(parameter.name)
-        else:
-            fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
-    returns = _schema_of(signature.return_annotation, name)
-    return _spec(name, doc, fields, required, within_subset(returns), cast(Effect, effect), notes)
+    plain = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
+    if keyword.iskeyword(plain):
+        return f"{plain}_"
+    return plain if plain.isidentifier() else f"tool_{plain}"
 
 
-def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
-    """The specs of tools, by name.
+class ToolSource(Record):
+    """Untrusted source of one tool, with its spec."""
 
-    Args:
-        tools: Functions, specs, or objects with a `spec`, as one tool, a list or a dict by name; or an environment.
+    spec: ToolSpec
+    source: str
 
-    Raises:
-        SpecError: If something cannot be a tool.
-    """
-    if hasattr(tools, "specs"):
-        return tools.specs
-    if isinstance(tools, Mapping):
-        by_name = cast(Mapping[str, Any], tools)
-        return {name: spec if isinstance(spec, ToolSpec) else _spec_of(spec) for name, spec in by_name.items()}
-    listed = cast(Sequence[Any], tools) if isinstance(tools, Sequence) else [tools]
-    return {spec.name: spec for spec in map(_spec_of, listed)}
+    @classmethod
+    def parse(cls, source: str, name: str | None = None) -> ToolSource:
+        """Reads the spec off the source.
 
+        Args:
+            source: Python source that defines the function at top level.
+            name: The function; by default the last one.
 
-def _spec_of(tool: Any) -> ToolSpec:
-    if isinstance(tool, ToolSpec):
-        return tool
-    spec = getattr(tool, "spec", None)
-    return spec if isinstance(spec, ToolSpec) else spec_of(tool)
+        Raises:
+            SpecError: If the source defines no such function or a parameter has no JSON type.
+        """
+        return cls(spec=spec_from_source(source, name), source=source)
+
+    @classmethod
+    def parse_all(cls, source: str) -> list[ToolSource]:
+        """A tool for each function at the top level of a file; each keeps the whole file as its source.
+
+        Raises:
+            SpecError: If there is no function, or a parameter has no JSON type.
+        """
+        return [ToolSource(spec=spec_from_ast(node), source=source) for node in _functions(source)]
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
-    """The spec of a function in untrusted source: read as syntax, nothing of it is run.
+    """The spec of a function in untrusted source. The source is parsed, not executed.
 
     Args:
         source: Python source that defines the function at top level.
-        name: Which function; the last one defined, if not given.
+        name: The function; by default the last one.
 
     Raises:
         SpecError: If there is no such function, or a parameter has no JSON type.
@@ -252,15 +234,6 @@ def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
     if not found:
         raise SpecError(f"tool source defines no function {name!r}")
     return spec_from_ast(found[-1])
-
-
-def specs_from_source(source: str) -> list[ToolSpec]:
-    """The specs of all functions at the top level of untrusted source.
-
-    Raises:
-        SpecError: If there is none, or a parameter has no JSON type.
-    """
-    return [spec_from_ast(node) for node in _functions(source)]
 
 
 def _functions(source: str) -> list[ast.FunctionDef]:
@@ -301,52 +274,18 @@ def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
         returns = from_annotation(node.returns)
     except (SchemaError, CaseError, ValueError, TypeError, RecursionError) as error:
         raise SpecError(f"tool {node.name!r}: {error}") from None
-    doc = _read_doc(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
-    return _spec(node.name, doc, fields, required, returns, "read")
+    doc = read_doc(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
+    return make_spec(node.name, doc, fields, required, returns, "read")
 
 
-def _read_doc(text: str, style: docstring_parser.DocstringStyle) -> Docstring:
-    """A docstring's parts; one that does not follow its style is a description as a whole."""
+def read_doc(text: str, style: docstring_parser.DocstringStyle = docstring_parser.DocstringStyle.AUTO) -> Docstring:
+    """The parts of a docstring; a docstring that cannot be parsed is a description as a whole."""
     try:
         return docstring_parser.parse(text, style)
     except docstring_parser.ParseError:
         whole = Docstring()
         whole.short_description = text
         return whole
-
-
-def _json_default(parameter: inspect.Parameter, name: str) -> Any:
-    try:
-        return clean(to_jsonable_python(parameter.default))
-    except (CaseError, ValueError) as error:
-        raise SpecError(f"tool {name!r}: the default of {parameter.name!r} is no JSON value: {error}") from None
-
-
-def _schema_of(annotation: Any, name: str) -> JSONSchema:
-    if annotation in (inspect.Parameter.empty, Any):
-        return {}
-    try:
-        return _without_titles(TypeAdapter(annotation).json_schema())
-    except Exception as error:  # pydantic raises several unrelated classes here
-        raise SpecError(f"tool {name!r}: annotation {annotation!r} has no JSON type: {error}") from None
-
-
-def _without_titles(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        items = cast(dict[str, Any], schema)
-        return {
-            key: _titles_off_each(item) if key in ("properties", "$defs") else _without_titles(item)
-            for key, item in items.items()
-            if key != "title"
-        }
-    if isinstance(schema, list):
-        return [_without_titles(item) for item in cast(list[Any], schema)]
-    return schema
-
-
-def _titles_off_each(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Named schemas without their titles; a name may be `title` itself."""
-    return {name: _without_titles(schema) for name, schema in schemas.items()}
 
 
 def _take_definitions(fields: dict[str, JSONSchema], tool: str) -> dict[str, JSONSchema]:
@@ -363,7 +302,7 @@ def _take_definitions(fields: dict[str, JSONSchema], tool: str) -> dict[str, JSO
     return definitions
 
 
-def _spec(
+def make_spec(
     name: str,
     doc: Docstring,
     fields: dict[str, JSONSchema],

@@ -1,6 +1,6 @@
-"""What runs inside a worker and beside user functions alike: JSON at the boundary, errors of a case, helpers.
+"""Strict JSON values, errors of a case, and calls of tools, for sandbox workers and for functions of this process.
 
-Standard library only: the worker starts in milliseconds because of it.
+It imports only the standard library, so that a worker starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DICTS = frozenset({dict, collections.Counter, collections.defaultdict, collecti
 
 
 class CaseError(Exception):
-    """An error of one case: a closed type for programs, a message for readers."""
+    """An error of one case: a type for programs, a message for readers."""
 
     def __init__(self, type: str, message: str) -> None:
         super().__init__(message)
@@ -32,17 +32,17 @@ class CaseError(Exception):
 
 
 def _encodable(text: str) -> str:
-    """The text with a `?` for each lone surrogate, so that it can be sent and stored."""
+    """The text with `?` in place of lone surrogates, so that it can be encoded."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """A strict JSON copy of a value: exact types, finite numbers, text that can be encoded, string keys.
+    """A strict JSON copy of a value: exact types, finite numbers, encodable text, string keys.
 
-    A tuple becomes a list, and Counter, defaultdict and OrderedDict become objects, as `json.dumps` has them.
+    A tuple becomes a list; Counter, defaultdict and OrderedDict become objects, as in `json.dumps`.
 
     Raises:
-        CaseError: `not_json` or `too_large`, with what was found.
+        CaseError: `not_json` or `too_large`.
     """
     kind = type_of(value)
     if kind is bool or value is None:
@@ -81,7 +81,7 @@ _KINDS = {"integer": int, "number": float, "string": str, "boolean": bool}
 
 
 def plain_kinds(schema: dict[str, Any]) -> dict[str, type] | None:
-    """The Python types of an object's fields, if every field is required and plain; else None."""
+    """The Python types of an object's fields if all fields are required and of a simple type; else None."""
     fields: dict[str, Any] = schema.get("properties", {})
     parts = {name: cast(dict[str, Any], field) for name, field in fields.items() if isinstance(field, dict)}
     kinds = {name: _KINDS.get(str(part.get("type"))) for name, part in parts.items() if part.keys() <= _NOTES}
@@ -92,9 +92,9 @@ def plain_kinds(schema: dict[str, Any]) -> dict[str, type] | None:
 
 
 def fits_plainly(value: Any, kinds: dict[str, type]) -> bool:
-    """Whether a value has exactly these fields, and each needs no check but that of its type.
+    """Whether a value has exactly these fields with these types; a fast path of validation.
 
-    False does not mean that the value is wrong: it must be checked against the schema.
+    If it returns False, the value must be validated against the schema.
     """
     if type(value) is not dict or len(fields := cast(dict[str, Any], value)) != len(kinds):
         return False
@@ -114,7 +114,7 @@ def fits_plainly(value: Any, kinds: dict[str, type]) -> bool:
 
 
 def copy_json(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing that can be changed."""
+    """A deep copy of a JSON value."""
     kind = type_of(value)
     if kind is list:
         return [item if type(item) in ATOMS else copy_json(item) for item in value]
@@ -124,7 +124,7 @@ def copy_json(value: Any) -> Any:
 
 
 def describe(error: BaseException) -> str:
-    """An exception as one line: its class and its first argument."""
+    """An exception as one line: its class and its message."""
     text = error.args[0] if error.args and type(error.args[0]) is str else ""
     if isinstance(error, KeyError) and error.args and type(error.args[0]) in ATOMS:
         text = f"key {show(error.args[0], 60)} is missing"
@@ -133,10 +133,10 @@ def describe(error: BaseException) -> str:
 
 
 def call_checked(function: Callable[..., Any], check: Callable[[Any], str | None], args: dict[str, Any]) -> Any:
-    """Calls a tool with checked, copied arguments and gives its result as strict JSON.
+    """Validates and copies the arguments, calls a tool, and returns its result as strict JSON.
 
     Raises:
-        CaseError: If the arguments do not fit, the tool raised, or its result is not JSON.
+        CaseError: If the arguments do not fit, the tool raised an exception, or its result is not JSON.
     """
     if (problem := check(args)) is not None:
         raise CaseError("invalid_arguments", problem)
@@ -148,7 +148,7 @@ def call_checked(function: Callable[..., Any], check: Callable[[Any], str | None
 
 
 def failure(error: Exception) -> CaseError:
-    """What a tool raised, as an error of the case."""
+    """The exception of a tool as an error of the case."""
     if isinstance(error, CaseError):
         return error
     if isinstance(error, MemoryError):
@@ -162,7 +162,7 @@ _PLAIN = {
     "integer": "type({0}) is int", "number": "type({0}) in numbers", "string": "type({0}) is str",
     "boolean": "type({0}) is bool",
 }  # fmt: skip
-"""Tests of the types whose values need no copy, as source."""
+"""Source of tests of the types whose values need no copy."""
 _DIRECT = """def call({taken}):
     if {fits}:
         try:
@@ -180,11 +180,11 @@ _DIRECT = """def call({taken}):
 def by_position(
     function: Callable[..., Any], checked: Callable[[dict[str, Any]], Any], schema: dict[str, Any], names: Sequence[str]
 ) -> Callable[..., Any]:
-    """A tool that takes the named arguments in their order.
+    """A tool that takes these arguments by position.
 
     Args:
         function: The tool as it was defined.
-        checked: The tool as `call_checked` calls it; used where the types alone do not decide.
+        checked: The tool as `call_checked` calls it; used where a type test is not enough.
         schema: The schema of its parameters.
         names: The arguments of each call.
     """
@@ -205,15 +205,15 @@ def positional(
     failure: Callable[[Exception], Exception],
     clean: Callable[[Any], Any] = clean,
 ) -> Callable[..., Any]:
-    """A function of positional arguments that tests their types and calls the tool without any other check.
+    """A function that tests the types of its positional arguments and calls the tool without further checks.
 
     Args:
         function: The tool.
-        checked: The tool with all checks; it is called with the named arguments if a test fails.
-        tests: For each argument the source of a test of `{0}`. If one is None, `checked` makes every call.
+        checked: The tool with all checks; called with the named arguments if a test fails.
+        tests: For each argument the source of a test of `{0}`. If one is None, all calls go through `checked`.
         names: The arguments, in order.
-        failure: Turns what the tool raises into what is raised here.
-        clean: Turns a result into strict JSON.
+        failure: Converts an exception of the tool.
+        clean: Converts a result to strict JSON.
     """
     if not all(tests) or not all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
         return lambda *values: checked(dict(zip(names, values, strict=True)))
