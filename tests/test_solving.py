@@ -183,7 +183,7 @@ def test_an_error_inside_a_running_event_loop_reaches_the_caller() -> None:
 
 
 class Echo:
-    """A model of one's own: it gives up, politely."""
+    """A user's own model, which gives up. It has no connections, and so no `aclose`."""
 
     name = "echo"
 
@@ -193,9 +193,6 @@ class Echo:
     async def complete(self, request: ChatRequest) -> Reply:
         self.asked.append(request)
         return Reply(text=action("finish", answer=None), output_tokens=4)
-
-    async def aclose(self) -> None:
-        pass
 
 
 def test_a_model_of_ones_own_is_asked_with_the_settings_given() -> None:
