@@ -19,9 +19,10 @@ from flowmind.build.settings import Settings
 from flowmind.evaluation.evaluators import EVALUATORS, exact_match
 from flowmind.evaluation.executions import Integrity, integrity
 from flowmind.llm.recorded import Exchanges, Stored, Timing
-from flowmind.protocols import ChatModel, Emit, Evaluator, Outcome
+from flowmind.protocols import ChatModel, Emit, Evaluator
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
+from flowmind.trace.outcome import CaseOutcome
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
@@ -162,7 +163,7 @@ def _record(
     facts: StructureFacts | None = None,
 ) -> CaseRecord:
     task, traces = case.task, _stages(solution)
-    outcome = Outcome(
+    outcome = CaseOutcome(
         task=task,
         tests=case.tests,
         executions=solution.traces,

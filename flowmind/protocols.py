@@ -6,16 +6,16 @@ The seam `Environment` comes from below: `tools_registry.sandbox.environment`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
 from flowmind.trace.events import Event, Trace
-from flowmind.trace.task import Example, Task
-from flowmind.workflow.checking import Problem
-from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
+
+if TYPE_CHECKING:  # a run of a saved workflow needs no tasks
+    from flowmind.trace.outcome import CaseOutcome
 
 Stage = Literal["execute", "summarize", "single"]
 """The stage of a conversation: `execute` has business tools, `summarize` graph tools, `single` both."""
@@ -159,30 +159,10 @@ class Evaluation(Record):
         return cls(value=float(flag), reason=reason)
 
 
-class Outcome(Record):
-    """Everything that one case left, as evaluators see it. It does not say which model or mode produced it."""
-
-    task: Task
-    tests: tuple[Example, ...] = ()
-    """The held-out tests."""
-    executions: tuple[Trace, ...] = ()
-    """The traces of the execute stage."""
-    worked: tuple[int, ...] = ()
-    """For each execution the example that it worked on, from 0; -1 if none, or if the answer had been given to it.
-    Empty if execution k worked on example k."""
-    summary: Trace | None = None
-    """The trace of the summarize stage."""
-    workflow: Workflow | None = None
-    problems: tuple[Problem, ...] = ()
-    """The problems that `check` finds in the workflow."""
-    runs: tuple[Trace, ...] = ()
-    """The runs of a sound workflow on the tests, one for each; empty if there is no sound workflow."""
-
-
 class Evaluator(Protocol):
     """Judges a case."""
 
-    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         """The scores by name."""
         ...
 

@@ -202,6 +202,7 @@ assert summarize([trace(2), trace(5)], [double]).workflow({"n": 7}) == 14
 
 HEAVY = {
     "langgraph", "openai", "aiohttp", "networkx", "RestrictedPython", "asyncio", "flowmind.build", "flowmind.agents",
+    "flowmind.trace.task", "tools_registry.catalog", "tools_registry.sandbox.local", "tools_registry.sandbox.workers",
 }  # fmt: skip
 LOAD_AND_RUN = """
 import json, os, tempfile

@@ -12,8 +12,9 @@ from tiny import called, records, tiny_benchmark
 from experiments.record import CaseRecord
 from flowmind.evaluation import evaluators
 from flowmind.evaluation.evaluators import EVALUATORS, ExecutionEvaluator, GraphEvaluator, HeldOutEvaluator
-from flowmind.protocols import Evaluation, Outcome
+from flowmind.protocols import Evaluation
 from flowmind.trace.events import Called, Trace
+from flowmind.trace.outcome import CaseOutcome
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
@@ -23,7 +24,7 @@ from tools_registry.specs.spec import Observation, ToolCall
 class DistinctTools:
     """The number of different tools in a workflow."""
 
-    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         if outcome.workflow is None:
             return {}
         names = outcome.workflow.tool_names
@@ -76,7 +77,7 @@ def values(scores: Mapping[str, Evaluation]) -> dict[str, float]:
 def test_an_execution_is_correct_if_it_gives_the_answer_of_the_example_it_worked_on(
     executions: tuple[Trace, ...], worked: tuple[int, ...], complete: float, correct: float
 ) -> None:
-    scores = ExecutionEvaluator().evaluate(Outcome(task=TASK, executions=executions, worked=worked))
+    scores = ExecutionEvaluator().evaluate(CaseOutcome(task=TASK, executions=executions, worked=worked))
     assert values(scores) == {"exec_complete": complete, "exec_correct": correct, "mti": 0.0}
 
 
@@ -91,18 +92,18 @@ WORKFLOW = Workflow.model_validate(
 
 def test_a_graph_is_valid_if_it_is_there_and_sound() -> None:
     problem = Problem(code="dead_node", message="no", where="x")
-    outcomes = [Outcome(task=TASK), Outcome(task=TASK, workflow=WORKFLOW)]
-    outcomes.append(Outcome(task=TASK, workflow=WORKFLOW, problems=(problem,)))
+    outcomes = [CaseOutcome(task=TASK), CaseOutcome(task=TASK, workflow=WORKFLOW)]
+    outcomes.append(CaseOutcome(task=TASK, workflow=WORKFLOW, problems=(problem,)))
     assert [values(GraphEvaluator().evaluate(one))["graph_valid"] for one in outcomes] == [0.0, 1.0, 0.0]
 
 
 def test_a_case_passes_if_every_test_does() -> None:
     runs = (execution(2), execution(4))
-    judged = HeldOutEvaluator().evaluate(Outcome(task=TASK, tests=TASK.examples, runs=runs))
+    judged = HeldOutEvaluator().evaluate(CaseOutcome(task=TASK, tests=TASK.examples, runs=runs))
     assert judged == {"passed": Evaluation(value=1.0)}
-    judged = HeldOutEvaluator().evaluate(Outcome(task=TASK, tests=TASK.examples, runs=runs[::-1]))
+    judged = HeldOutEvaluator().evaluate(CaseOutcome(task=TASK, tests=TASK.examples, runs=runs[::-1]))
     assert judged == {"passed": Evaluation(value=0.0, reason="2 of 2 tests failed")}
-    assert values(HeldOutEvaluator().evaluate(Outcome(task=TASK, tests=TASK.examples))) == {"passed": 0.0}
+    assert values(HeldOutEvaluator().evaluate(CaseOutcome(task=TASK, tests=TASK.examples))) == {"passed": 0.0}
 
 
 def test_records_of_version_1_are_read() -> None:
@@ -118,4 +119,4 @@ def test_records_of_version_1_are_read() -> None:
 def test_every_evaluator_of_the_table_names_its_scores_in_its_docstring() -> None:
     for evaluator in evaluators.EVALUATORS.values():
         documented = type(evaluator).__doc__ or ""
-        assert all(f"{name}:" in documented for name in evaluator.evaluate(Outcome(task=TASK)))
+        assert all(f"{name}:" in documented for name in evaluator.evaluate(CaseOutcome(task=TASK)))

@@ -18,7 +18,7 @@ from flowmind.base.files import dump_json
 from flowmind.cli import main as cli
 from flowmind.evaluation.evaluators import ExecutionEvaluator
 from flowmind.llm.faulty_server import FaultyServer
-from flowmind.protocols import Outcome
+from flowmind.trace.outcome import CaseOutcome
 from flowmind.trace.task import Task
 
 Done = subprocess.CompletedProcess[str]
@@ -76,7 +76,7 @@ ORDER = ["task_0", "task_4", "task_1", "task_5"]
 
 def judged(solution: Solution, task: Task) -> SimpleNamespace:
     """The scores of the executions of a task; `mti` is the kind, or None."""
-    scores = ExecutionEvaluator().evaluate(Outcome(task=task, executions=solution.traces, worked=solution.worked))
+    scores = ExecutionEvaluator().evaluate(CaseOutcome(task=task, executions=solution.traces, worked=solution.worked))
     flags = {name: score.value == 1.0 for name, score in scores.items()}
     return SimpleNamespace(**{**flags, "mti": scores["mti"].reason or None})
 

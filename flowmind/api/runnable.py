@@ -16,7 +16,6 @@ from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
-from tools_registry.sandbox.local import LocalSandbox
 from tools_registry.specs.spec import SpecError, ToolSource
 
 T = TypeVar("T")
@@ -47,7 +46,8 @@ def environment_of(tools: Tools | Environment) -> Environment:
         return FunctionEnvironment(listed)
     if len(sources) < len(listed):
         raise InputError("tools: functions run in this process and tool sources in a sandbox; give one kind only")
-    return LocalSandbox(sources)
+    # loaded by name: your own functions need no sandbox
+    return import_module("tools_registry.sandbox.local").LocalSandbox(sources)
 
 
 def tool_list(tools: Any) -> list[Any]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowmind.evaluation.executions import is_complete, mixed_tool_invocation
-from flowmind.protocols import Evaluation, Evaluator, Outcome
+from flowmind.protocols import Evaluation, Evaluator
 from flowmind.trace.events import Trace
+from flowmind.trace.outcome import CaseOutcome
 from tools_registry.specs.schema import json_equal, show
 
 
@@ -26,7 +27,7 @@ class ExecutionEvaluator:
         mti: 1 if business and graph tools were mixed; the reason is the kind.
     """
 
-    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         """The three scores."""
         complete = [is_complete(trace) for trace in outcome.executions]
         worked = outcome.worked or tuple(range(len(outcome.executions)))
@@ -49,7 +50,7 @@ class GraphEvaluator:
         graph_valid: 1 if there is a workflow and it passes `check`.
     """
 
-    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         """The score."""
         return {"graph_valid": Evaluation.of(outcome.workflow is not None and not outcome.problems)}
 
@@ -61,7 +62,7 @@ class HeldOutEvaluator:
         passed: 1 if every test gives the golden answer.
     """
 
-    def evaluate(self, outcome: Outcome) -> Mapping[str, Evaluation]:
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         """The score."""
         if not outcome.runs:
             return {"passed": Evaluation.of(False)}
