@@ -156,11 +156,11 @@ def _without_injected(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return function
-    kept = [parameter for name, parameter in signature.parameters.items() if name not in _INJECTED]
-    if len(kept) == len(signature.parameters):
+    parameters = [parameter for name, parameter in signature.parameters.items() if name not in _INJECTED]
+    if len(parameters) == len(signature.parameters):
         return function
     call = functools.partial(function)
-    call.__signature__ = signature.replace(parameters=kept)  # pyright: ignore[reportAttributeAccessIssue]
+    call.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     return call
 
 
