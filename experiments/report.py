@@ -97,7 +97,7 @@ def write_report(
         The number of bytes written.
 
     Raises:
-        InputError: If there is no run, a trace or a workflow cannot be read, or the extra `report` is not installed.
+        InputError: If `runs` is empty, a trace or a workflow cannot be read, or the extra `report` is not installed.
     """
     if any(find_spec(name) is None for name in _EXTRA):
         raise InputError("install the extra report: pip install 'flowmind-es[report]'")
