@@ -588,7 +588,7 @@ _PARTS: dict[str, Callable[[StructureFacts], float]] = {
 
 
 def structures(runs: Sequence[Loaded]) -> Table | None:
-    """How far the workflows resemble gold, and whether that goes with passing the tests."""
+    """The similarity of the workflows to gold, and its correlation with passing the tests."""
     rows: list[tuple[Value, ...]] = []
     for cell in grouped(runs):
         facts = [(record.structure, record.passed) for record in cell.records if record.structure is not None]

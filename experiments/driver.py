@@ -30,7 +30,7 @@ Count = Callable[[], int]
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`; SIGTERM cancels the work as Ctrl-C does, unless the process has a handler of its own.
+    """Runs a coroutine like `asyncio.run`; SIGTERM cancels it like Ctrl-C, unless the process handles SIGTERM itself.
 
     Raises:
         Terminated: If the process received SIGTERM.

@@ -68,7 +68,7 @@ class Summary(Record):
     intervals: dict[str, Rate]
     """The rates again, with count and interval."""
     scores: dict[str, Mean] = Field(default_factory=dict[str, Mean])
-    """The means of the scores that have no field of their own: those of evaluators that were added."""
+    """The means of the scores without a separate field: those of evaluators that were added."""
     coerced: int
     parse: ParseCounts
     wall_s: float

@@ -80,7 +80,7 @@ class StageUsage(Record):
     turns: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
-    """As the server reported them; None if it did not for some turn."""
+    """The sum that the server reported; None if it reported no count for some turn."""
     seconds: float = 0.0
     """Time spent waiting for the model."""
     stop: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class StageUsage(Record):
 
 
 class StructureFacts(Record):
-    """How far the workflow of a case resembles the gold workflow (`flowmind.evaluation.structure`)."""
+    """The similarity of a case's workflow to the gold workflow (`flowmind.evaluation.structure`)."""
 
     nodes: float = 0.0
     """F1 of the nodes with their arguments, 0 to 1. The next three are F1 scores as well."""

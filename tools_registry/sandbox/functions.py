@@ -66,7 +66,7 @@ def spec_of(tool: Any) -> ToolSpec:
             MCP server; a spec, or an object with a `spec`.
 
     Raises:
-        SpecError: If it is none of these, or a parameter cannot be passed by name (`*args`, `**kwargs`) or has no JSON
+        SpecError: If it is something else, or a parameter cannot be passed by name (`*args`, `**kwargs`) or has no JSON
             type.
     """
     if isinstance(tool, ToolSpec):
