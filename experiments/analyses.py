@@ -1,4 +1,4 @@
-"""The paper's tables and figures, computed from the records of runs; the paper's own values stand in rows below.
+"""The paper's tables and figures, computed from the records of runs; separate rows have the paper's own values.
 
 An analysis takes loaded runs and returns a table. It asks no model and reads no benchmark.
 """
@@ -84,9 +84,9 @@ def _lead(model: str, cells: Sequence[Cases]) -> str:
     return f"{lead}, but its lead over {second.label} is not significant (p = {p:.2f})."
 
 
-def compare(one: Sequence[CaseRecord], other: Sequence[CaseRecord]) -> McNemar:
+def compare(records: Sequence[CaseRecord], others: Sequence[CaseRecord]) -> McNemar:
     """The McNemar test of two sets of records on the cases that both have; seeds are paired in order."""
-    first, second = _by_case(one), _by_case(other)
+    first, second = _by_case(records), _by_case(others)
     pairs = [
         (mine.passed, theirs.passed)
         for id in first.keys() & second.keys()
@@ -109,8 +109,8 @@ def _counts(test: McNemar) -> tuple[str, ...]:
 def comparisons(runs: Sequence[Loaded]) -> Table | None:
     """Every two modes of a model on the same cases, by the exact McNemar test."""
     pairs = combinations(grouped(runs), 2)
-    tests = [(one.label, other.label, compare(one.records, other.records)) for one, other in pairs]
-    rows = [(one, other, *_counts(test), f"{test.p:.3f}") for one, other, test in tests if test.cases]
+    tests = [(first.label, second.label, compare(first.records, second.records)) for first, second in pairs]
+    rows = [(first, second, *_counts(test), f"{test.p:.3f}") for first, second, test in tests if test.cases]
     head = ("first", "second", "same cases", "only first", "only second", "both", "neither", "p (exact)")
     telling = sum(float(row[-1]) < 0.05 for row in rows)
     says = (
@@ -284,7 +284,7 @@ FIGURE6 = Analysis(
     names="difficulty",
 )  # fmt: skip
 
-# Passing, by what
+# Passed cases
 
 TABLE6 = Analysis(
     "table6", "Cases passed (table 6)",
@@ -407,7 +407,7 @@ def summarize_tokens(cases: Cases) -> float | None:
 
 
 def _mean(counts: Sequence[int | None]) -> float | None:
-    """None where a server did not report all of them."""
+    """The mean of token counts; None if a server did not report all of them."""
     known = [count for count in counts if count is not None]
     return fmean(known) if known and len(known) == len(counts) else None
 
@@ -588,7 +588,7 @@ _PARTS: dict[str, Callable[[StructureFacts], float]] = {
 
 
 def structures(runs: Sequence[Loaded]) -> Table | None:
-    """How far the workflows resemble gold, and whether that goes with passing the tests."""
+    """The similarity of the workflows to gold, and its correlation with passing the tests."""
     rows: list[tuple[Value, ...]] = []
     for cell in grouped(runs):
         facts = [(record.structure, record.passed) for record in cell.records if record.structure is not None]

@@ -86,7 +86,7 @@ def lines_of(workflow: Workflow) -> list[str]:
 def signatures(runs: Sequence[Loaded], cases: Iterable[Case]) -> dict[str, str]:
     """The signature and summary of each tool of some cases, in one line, if the tools are the catalog's.
 
-    Empty if a benchmark has tools of its own: a tool of the same name may do something else.
+    Empty if a benchmark has its own tools: a tool with the same name may do something else.
     """
     if any("tool_sources.jsonl" in Run(run.folder).manifest["benchmark"].get("sha256", {}) for run in runs):
         return {}
@@ -121,7 +121,7 @@ def casebook(cases: Iterable[Case], runs: Sequence[str], tools: dict[str, str], 
 
 
 def marked(value: Any, other: Any) -> Marked:
-    """A JSON value as text; what differs from another value is marked. Numbers are compared as answers are."""
+    """A JSON value as text; the parts that differ from another value are marked. Numbers are compared as in answers."""
     groups = groupby((part for part in _parts(value, other) if part[0]), lambda part: part[1])
     parts = [("".join(text for text, _ in group), mark) for mark, group in groups]
     return ["", *(text for text, _ in parts)] if parts[0][1] else [text for text, _ in parts]
@@ -172,7 +172,7 @@ def _json(value: Any) -> str:
 
 
 class _Shared:
-    """Values that occur once, however often they are used."""
+    """Values that are stored once, even if several cases use them."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -243,7 +243,9 @@ class _Book:
             values["query"] = self._cut(task.query)
             values["inputs"] = [self._field(name, fields[name]) for name in fields]
             values["tools"] = [self.tools.add(self._cut(self._known.get(name, name))) for name in task.tools]
-            values["examples"] = [[self._value(one.input), self._value(one.output)] for one in task.examples]
+            values["examples"] = [
+                [self._value(example.input), self._value(example.output)] for example in task.examples
+            ]
         return values
 
     def _field(self, name: str, schema: dict[str, Any]) -> str:
@@ -334,10 +336,10 @@ class _Book:
         return text if len(text) <= self._most else f"{text[: self._most]}{_note(self._most, len(text))}"
 
     def _cut_parts(self, parts: Marked) -> Marked:
-        whole, left, cut = sum(map(len, parts)), self._most, list[str]()
+        whole, remaining, cut = sum(map(len, parts)), self._most, list[str]()
         for part in parts:
-            cut.append(part[:left])
-            left -= len(cut[-1])
+            cut.append(part[:remaining])
+            remaining -= len(cut[-1])
         return [*cut, *[""] * (len(cut) % 2), _note(self._most, whole)] if whole > self._most else cut
 
 

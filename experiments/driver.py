@@ -1,4 +1,4 @@
-"""Works through the cases of a run: several at the same time, and once more those that the endpoint failed."""
+"""Works through the cases of a run, several at the same time, and repeats once those that the endpoint failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from flowmind.base.errors import ModelUnavailable, Terminated
 
 LOST = 5
-"""Cases in a row that an endpoint may fail before the run stops."""
+"""The number of consecutive cases that an endpoint may fail before the run stops."""
 
 
 class Result(Protocol):
@@ -30,19 +30,19 @@ Count = Callable[[], int]
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`; SIGTERM cancels the work as Ctrl-C does, unless the process has a handler of its own.
+    """Runs a coroutine like `asyncio.run`; SIGTERM cancels it like Ctrl-C, unless the process handles SIGTERM itself.
 
     Raises:
-        Terminated: If SIGTERM came.
+        Terminated: If the process received SIGTERM.
     """
-    told = False
+    terminated = False
 
-    async def until_told() -> T:
+    async def until_terminated() -> T:
         loop, this = asyncio.get_running_loop(), asyncio.current_task()
 
         def stop() -> None:
-            nonlocal told
-            told = True
+            nonlocal terminated
+            terminated = True
             assert this is not None
             this.cancel()
 
@@ -57,9 +57,9 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
                 loop.remove_signal_handler(signal.SIGTERM)
 
     try:
-        return asyncio.run(until_told())
+        return asyncio.run(until_terminated())
     except asyncio.CancelledError:
-        if told:
+        if terminated:
             raise Terminated from None
         raise
 
@@ -71,25 +71,25 @@ async def drive(
     keep: Callable[[T, R, int], None],
     model: str,
 ) -> None:
-    """Evaluates items, then once more those that the infrastructure failed.
+    """Evaluates items, and repeats once those that the infrastructure failed.
 
     Args:
-        items: What is evaluated, in this order.
-        at_once: How many items may be worked on at the same time, now.
-        evaluate: Evaluates one.
-        keep: Takes the final result of an item, and how many are being worked on.
+        items: The items, in the order of their evaluation.
+        at_once: The number of items that may be worked on at the same time, now.
+        evaluate: Evaluates an item.
+        keep: Takes an item, its final result, and the number of items that are being worked on.
         model: The name of the model, for the error.
 
     Raises:
-        ModelUnavailable: If the model cannot serve at all, or has failed `LOST` items in a row. What was kept stays,
-            and the same command continues the run.
+        ModelUnavailable: If the model cannot serve at all, or has failed `LOST` consecutive items. The kept results
+            stay, and the same command continues the run.
     """
     lost = 0
 
     async def once(chosen: Sequence[T], last: bool) -> list[T]:
         again: list[T] = []
 
-        async def one(item: T, running: Count) -> None:
+        async def attempt(item: T, running: Count) -> None:
             nonlocal lost
             result = await evaluate(item)
             lost = lost + 1 if result.error is not None else 0
@@ -103,18 +103,18 @@ async def drive(
             else:
                 keep(item, result, running())
 
-        await work_through(chosen, at_once, one)
+        await work_through(chosen, at_once, attempt)
         return again
 
     await once(await once(items, last=False), last=True)
 
 
-async def work_through(items: Sequence[T], at_once: Count, one: Callable[[T, Count], Awaitable[None]]) -> None:
-    """Works on each item once, in their order. An error of one ends the others and is raised."""
+async def work_through(items: Sequence[T], at_once: Count, process: Callable[[T, Count], Awaitable[None]]) -> None:
+    """Processes each item once, in their order. The error of an item cancels the others and is raised."""
     waiting, running = list(items), set[asyncio.Task[None]]()
 
     async def work(item: T) -> None:
-        await one(item, lambda: len(running))
+        await process(item, lambda: len(running))
 
     try:
         while waiting or running:
@@ -124,7 +124,7 @@ async def work_through(items: Sequence[T], at_once: Count, one: Callable[[T, Cou
             for task in done:
                 task.result()
             running -= done
-    finally:  # several tasks may have failed at once: `gather` takes the errors of all
+    finally:  # several tasks may have failed: `gather` takes the errors of all
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -22,7 +22,7 @@ def served(model: str, *urls: str | None) -> Generator[str | None]:
         urls: The URL of its server for each stage; None for the default.
 
     Yields:
-        The URL of the server that was started; None if there was no need.
+        The URL of the server that was started; None if no server was started.
 
     Raises:
         ModelUnavailable: If the model does not answer and no server can be started; the line says what is missing.

@@ -1,4 +1,4 @@
-"""`evaluate`: one case of the benchmark, from the task to its record. It writes no file, and everything pickles."""
+"""`evaluate`: one case of the benchmark, from the task to its record. It writes no file; case and result pickle."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Case:
     gold: Workflow | None = None
     """The gold workflow of the task, if the benchmark has one."""
     stored: Stored = field(default_factory=Stored)
-    """The exchanges with the model that an earlier attempt left."""
+    """The exchanges with the model in an earlier attempt."""
     lent: tuple[Stored, ...] = ()
     """Exchanges of other runs that may answer as well."""
     replay: bool = False
@@ -53,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What a case left."""
+    """The result of a case."""
 
     record: CaseRecord
     solution: Solution | None = None
@@ -75,7 +75,7 @@ def report_of(task: Task) -> str:
 async def evaluate(case: Case, services: Services, emit: Emit | None = None) -> CaseResult:
     """Solves a task, then runs its workflow on the held-out tests, which no earlier stage has seen.
 
-    Whatever goes wrong with the case is written into its record.
+    A failure of the case is written into its record.
 
     Args:
         case: The case.
@@ -83,7 +83,7 @@ async def evaluate(case: Case, services: Services, emit: Emit | None = None) -> 
         emit: Takes each exchange with a model as soon as it is over.
 
     Raises:
-        FlowMindError: If no other case can be evaluated either: a model that cannot serve at all, files that cannot be
+        FlowMindError: If no other case can be evaluated either: the model cannot serve at all, or files cannot be
             read.
         SandboxUnavailable: If no worker starts.
     """
@@ -94,7 +94,7 @@ async def evaluate(case: Case, services: Services, emit: Emit | None = None) -> 
         result = await _evaluated(case, services, exchanges)
     except (FlowMindError, SandboxUnavailable):
         raise
-    except Exception as error:  # a defect of ours or of a library ends this case, not the run
+    except Exception as error:  # a defect of FlowMind or of a library ends this case, not the run
         message = f"{type(error).__name__}: {error} (see {report_of(case.task)})"
         result = CaseResult(failed(case, message), None, traceback.format_exc())
     timing = case.stored.timing if case.replay else None
@@ -216,7 +216,7 @@ def _test_score(run: Trace, test: Example) -> Score:
 
 
 def _integrity(executions: Sequence[Trace]) -> Integrity:
-    """The best of the executions."""
+    """The best integrity among the executions."""
     kinds = set(map(integrity, executions))
     return "complete" if "complete" in kinds else "errors" if "errors" in kinds else "incomplete"
 

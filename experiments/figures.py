@@ -54,57 +54,57 @@ class Drawing:
 
 def draw(runs: Sequence[Loaded]) -> list[Drawing]:
     """The figures of some runs, without those that the runs have no data for."""
-    tried = [cell for cell in grouped(runs) if cell.records]
-    made = (_rates(tried), _tokens(tried), _failures(tried), _difficulties(tried)) if tried else ()
-    return [drawing for drawing in made if drawing is not None]
+    cells = [cell for cell in grouped(runs) if cell.records]
+    drawings = (_rates(cells), _tokens(cells), _failures(cells), _difficulties(cells)) if cells else ()
+    return [drawing for drawing in drawings if drawing is not None]
 
 
-def _labels(tried: Sequence[Cases]) -> list[str]:
-    return [cell.label for cell in tried]
+def _labels(cells: Sequence[Cases]) -> list[str]:
+    return [cell.label for cell in cells]
 
 
-def _rates(tried: Sequence[Cases]) -> Drawing:
+def _rates(cells: Sequence[Cases]) -> Drawing:
     """Cases and tests passed, with the paper's rates where it has the same model and mode."""
     series = {
-        "cases passed": [cell.rate() for cell in tried],
-        "tests passed": [cell.tests for cell in tried],
+        "cases passed": [cell.rate() for cell in cells],
+        "tests passed": [cell.tests for cell in cells],
     }
     theirs = {(row["model"], row["mode"]): float(row["case_pass_rate"]) for row in paper.rows("table1_main")}
-    plain = [cell.runs[0] for cell in tried]
+    plain = [cell.runs[0] for cell in cells]
     beside = [None if run.variant else theirs.get((run.model, run.mode)) for run in plain]
     says = "Cases and tests passed, with 95 % Wilson intervals."
     if any(value is not None for value in beside):
         says += " Crosses are the paper's rates for the same model and mode."
-    return _dots("rates", "Rates by mode and model", _labels(tried), series, says, beside)
+    return _dots("rates", "Rates by mode and model", _labels(cells), series, says, beside)
 
 
-def _difficulties(tried: Sequence[Cases]) -> Drawing | None:
+def _difficulties(cells: Sequence[Cases]) -> Drawing | None:
     """Cases passed by difficulty."""
-    found = levels(record for cell in tried for record in cell.records)
-    series = {level: [cell.where(having(difficulty=level)).rate() for cell in tried] for level in found}
+    names = levels(record for cell in cells for record in cell.records)
+    series = {level: [cell.where(having(difficulty=level)).rate() for cell in cells] for level in names}
     says = "Cases passed by difficulty, with 95 % Wilson intervals. A level has few cases, so the intervals are wide."
-    return _dots("difficulty", "Pass rate by difficulty", _labels(tried), series, says) if found else None
+    return _dots("difficulty", "Pass rate by difficulty", _labels(cells), series, says) if names else None
 
 
-def _tokens(tried: Sequence[Cases]) -> Drawing | None:
+def _tokens(cells: Sequence[Cases]) -> Drawing | None:
     """Mean output tokens a case; None if no server reported any."""
     means = {
-        "execute": [execute_tokens(cell) or 0.0 for cell in tried],
-        "summarize": [summarize_tokens(cell) or 0.0 for cell in tried],
+        "execute": [execute_tokens(cell) or 0.0 for cell in cells],
+        "summarize": [summarize_tokens(cell) or 0.0 for cell in cells],
     }
     if not any(value for row in means.values() for value in row):
         return None
     says = "Mean output tokens per case, as the servers report them. A run without a bar has no reported tokens."
-    return _bars("tokens", "Output tokens by stage", _labels(tried), means, "output tokens a case", says)
+    return _bars("tokens", "Output tokens by stage", _labels(cells), means, "output tokens a case", says)
 
 
-def _failures(tried: Sequence[Cases]) -> Drawing:
+def _failures(cells: Sequence[Cases]) -> Drawing:
     """The outcomes of all cases."""
     shares = {
-        words: [cell.rate(having(failure_mode=mode)).percent for cell in tried] for mode, words in OUTCOMES.items()
+        words: [cell.rate(having(failure_mode=mode)).percent for cell in cells] for mode, words in OUTCOMES.items()
     }
     says = "The outcomes of the completed cases, in percent; the parts of a bar are in the order of the legend."
-    return _bars("failures", "Failure modes", _labels(tried), shares, "% of cases", says)
+    return _bars("failures", "Failure modes", _labels(cells), shares, "% of cases", says)
 
 
 def _dots(
@@ -140,12 +140,12 @@ def _dots(
             axes.plot([value for value, _ in theirs], [row for _, row in theirs], "x", color=_INK, label="paper")
         axes.set_xlim(-2, 102)
         svg = _saved(figure, axes)
-    told = [
+    texts = [
         f"{label}: {', '.join(f'{name} {shown(rates[row])}' for name, rates in series.items())}"
         for row, label in enumerate(labels)
     ]
-    told += [f"paper, {labels[row]}: {value:.1f}" for value, row in theirs]
-    return Drawing(key, title, f"{title}, in percent. {'; '.join(told)}.", _adapted(svg, key), says)
+    texts += [f"paper, {labels[row]}: {value:.1f}" for value, row in theirs]
+    return Drawing(key, title, f"{title}, in percent. {'; '.join(texts)}.", _adapted(svg, key), says)
 
 
 def _bars(
@@ -155,24 +155,24 @@ def _bars(
     most = max(sum(values) for values in zip(*parts.values(), strict=True))
     with _settings():
         figure, axes = _axes(labels, unit)
-        left = [0.0] * len(labels)
+        starts = [0.0] * len(labels)
         for number, (name, values) in enumerate(parts.items()):
             colour = _SERIES[number % len(_SERIES)]
             rims = [0.8 if value else 0.0 for value in values]
             axes.barh(
-                range(len(labels)), values, left=left, height=0.58, color=colour, edgecolor=_ON, linewidth=rims,
+                range(len(labels)), values, left=starts, height=0.58, color=colour, edgecolor=_ON, linewidth=rims,
                 label=name,
             )  # fmt: skip
             for row, value in enumerate(values):
                 if value > 0.07 * most:
-                    axes.text(left[row] + value / 2, row, f"{value:.0f}", ha="center", va="center", color=_ON)
-            left = [begun + value for begun, value in zip(left, values, strict=True)]
+                    axes.text(starts[row] + value / 2, row, f"{value:.0f}", ha="center", va="center", color=_ON)
+            starts = [start + value for start, value in zip(starts, values, strict=True)]
         svg = _saved(figure, axes)
-    told = [
+    texts = [
         f"{label}: {', '.join(f'{name} {values[row]:.1f}' for name, values in parts.items())}"
         for row, label in enumerate(labels)
     ]
-    return Drawing(key, title, f"{title}, {unit}. {'; '.join(told)}.", _adapted(svg, key), says)
+    return Drawing(key, title, f"{title}, {unit}. {'; '.join(texts)}.", _adapted(svg, key), says)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A run's folder: what is in it, written so that no kill loses what was earned, and read back."""
+"""The folder of a run: its files are written so that a killed process loses no completed work, and read back."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class _Named(BaseModel):
 
 
 class _Manifest(BaseModel):
-    """What a manifest says at least."""
+    """The fields that every manifest has."""
 
     settings: _Subject
     benchmark: _Named
 
 
 class Stages(BaseModel):
-    """What a case's file under `traces/` holds."""
+    """The content of a case's file under `traces/`."""
 
     task: Task | None = None
     traces: tuple[Trace, ...] = ()
@@ -73,7 +73,7 @@ class RunFolder(Generic[K]):
         """Locks the folder for this process, and removes what a killed process left unfinished.
 
         Raises:
-            InputError: If another process has it.
+            InputError: If another process has locked it.
         """
         faults.arm(os.environ)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -87,19 +87,19 @@ class RunFolder(Generic[K]):
             yield
 
     def begin(self, manifest: dict[str, Any]) -> None:
-        """Writes the manifest, or checks that the folder holds this very run.
+        """Writes the manifest, or checks that the folder holds this run.
 
         Raises:
-            InputError: If it holds another one.
+            InputError: If it holds another run.
         """
         path = self.folder / "manifest.json"
         if not path.exists():
             store.write_document(path, manifest, "manifest")
             return
-        held = {**self.manifest, "settings": _completed(self.manifest["settings"], manifest["settings"])}
+        stored = {**self.manifest, "settings": _completed(self.manifest["settings"], manifest["settings"])}
         for key in ("settings", "benchmark"):
-            if held.get(key) != manifest[key]:
-                name = _difference(held.get(key), manifest[key])
+            if stored.get(key) != manifest[key]:
+                name = _difference(stored.get(key), manifest[key])
                 raise InputError(
                     f"{self.folder}: the folder holds another run ({key}: {name}); give another --out or remove it"
                 )
@@ -128,7 +128,7 @@ class RunFolder(Generic[K]):
         return {record.id: record for record in store.read(self.records_path, self._kind)}
 
     def keep_record(self, record: K) -> None:
-        """Adds a record, after everything else that the case leaves: a case with a record is complete."""
+        """Adds a record, after all other files of the case: a case with a record is complete."""
         store.append(self.records_path, record.model_dump(mode="json"), "record", sync=True)
 
     def put_in_order(self, ids: Iterable[str]) -> list[K]:
@@ -168,8 +168,8 @@ class Run(RunFolder[CaseRecord]):
     def keep_case(self, task: Task, solution: Solution) -> None:
         """Stores the traces and the workflow of a case."""
         stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
-        kept = {"task": task.model_dump(mode="json"), **stages}
-        store.write_document(self.folder / "traces" / f"{task.id}.json", kept, "trace")
+        document = {"task": task.model_dump(mode="json"), **stages}
+        store.write_document(self.folder / "traces" / f"{task.id}.json", document, "trace")
         path = self.folder / "workflows" / f"{task.id}.json"
         if solution.workflow is not None:
             write_text(path, solution.workflow.to_json(), "workflow")
@@ -188,7 +188,7 @@ class Run(RunFolder[CaseRecord]):
         return summarize_records(ordered, settings["model"], settings["mode"], name, variant_of(settings))
 
     def stages(self, id: str) -> Stages:
-        """The task and the traces of a case; empty, if it left none.
+        """The task and the traces of a case; empty if it has none.
 
         Raises:
             InputError: If they cannot be read.
@@ -196,14 +196,14 @@ class Run(RunFolder[CaseRecord]):
         path = self.folder / "traces" / f"{id}.json"
         if not path.exists():
             return Stages()
-        held = store.read_document(path, f"`flowmind exp --replay {self.folder}` makes it again")
+        document = store.read_document(path, f"`flowmind exp --replay {self.folder}` makes it again")
         try:
-            return validate(Stages, held)
+            return validate(Stages, document)
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
 
     def workflow(self, id: str) -> Workflow | None:
-        """The workflow of a case, if it left one.
+        """The workflow of a case; None if it has none.
 
         Raises:
             InputError: If it cannot be read.
@@ -212,16 +212,16 @@ class Run(RunFolder[CaseRecord]):
         return read_model(path, Workflow) if path.exists() else None
 
 
-def _completed(held: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run; those that came later than the run are as they are by default, which is what it did."""
+def _completed(stored: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a stored run, with the defaults of settings that did not exist when it was started."""
     defaults = Settings().model_dump(mode="json")
-    return {**{key: value for key, value in defaults.items() if key in wanted}, **held}
+    return {**{key: value for key, value in defaults.items() if key in current}, **stored}
 
 
-def _difference(held: Any, wanted: Any) -> str:
-    fields = cast(dict[str, Any], held) if isinstance(held, dict) else None
-    for key in wanted:
-        if fields is None or fields.get(key) != wanted[key]:
-            old = cast(Any, held) if fields is None else fields.get(key)
-            return f"{key} was {dump_json(old)}, is {dump_json(wanted[key])}"
+def _difference(stored: Any, current: Any) -> str:
+    fields = cast(dict[str, Any], stored) if isinstance(stored, dict) else None
+    for key in current:
+        if fields is None or fields.get(key) != current[key]:
+            old = cast(Any, stored) if fields is None else fields.get(key)
+            return f"{key} was {dump_json(old)}, is {dump_json(current[key])}"
     return "it has other keys"

@@ -1,4 +1,4 @@
-"""The gold workflows of a benchmark, and how far a workflow resembles them."""
+"""The gold workflows of a benchmark, and the comparison of a workflow with them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.spec import ToolSpec
 
 _LINES = 20
-"""Of a diff that are kept in a record."""
+"""The most lines of a diff that a record keeps."""
 
 
 class GoldRow(BaseModel):
-    """A line of `gold.jsonl`; its trace is left alone."""
+    """A line of `gold.jsonl`; its trace is not read."""
 
     id: str
     workflow: Workflow
@@ -41,9 +41,9 @@ def read_golds(folder: Path) -> dict[str, Workflow]:
 
 
 def demonstration(gold: Workflow, sandbox: Environment) -> Demonstrate:
-    """Makes gold traces as an agent would leave them: the calls and the answer, and nothing of the gold workflow.
+    """Makes traces of a gold workflow with the calls and the answer only, like those of an agent.
 
-    Its nodes, conditions and assignments are left out; what it computes between two calls is unexplained in them.
+    Nodes, conditions and assignments are left out, so that values computed between two calls are unexplained.
     """
 
     async def demonstrate(inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Trace:
@@ -55,19 +55,19 @@ def demonstration(gold: Workflow, sandbox: Environment) -> Demonstrate:
 
 
 def structure(workflow: Workflow, gold: Workflow, specs: Mapping[str, ToolSpec]) -> StructureFacts:
-    """A workflow against the gold one of its task; zero throughout if it is not sound.
+    """Compares a workflow with the gold workflow of its task; all scores are zero if it is not sound.
 
     Raises:
-        InputError: If the gold one is not sound.
+        InputError: If the gold workflow is not sound.
     """
-    found = compare(workflow, gold, specs)
+    comparison = compare(workflow, gold, specs)
     return StructureFacts(
-        nodes=round(found.nodes.f1, 4),
-        tools=round(found.tools.f1, 4),
-        edges=round(found.edges.f1, 4),
-        branches=round(found.branches.f1, 4),
-        equivalent=found.equivalent,
-        covered=round(found.paths.coverage, 4),
-        spurious=round(found.paths.spurious_share, 4),
-        diff=found.diff[:_LINES] or ((found.problem,) if found.problem else ()),
+        nodes=round(comparison.nodes.f1, 4),
+        tools=round(comparison.tools.f1, 4),
+        edges=round(comparison.edges.f1, 4),
+        branches=round(comparison.branches.f1, 4),
+        equivalent=comparison.equivalent,
+        covered=round(comparison.paths.coverage, 4),
+        spurious=round(comparison.paths.spurious_share, 4),
+        diff=comparison.diff[:_LINES] or ((comparison.problem,) if comparison.problem else ()),
     )

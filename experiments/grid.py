@@ -95,8 +95,8 @@ class Grid(Record):
         Raises:
             InputError: If a model or mode is not in the grid.
         """
-        for flag, wanted, present in (("model", models, self.models), ("mode", modes, self.modes)):
-            if missing := [name for name in wanted if name not in present]:
+        for flag, names, present in (("model", models, self.models), ("mode", modes, self.modes)):
+            if missing := [name for name in names if name not in present]:
                 raise InputError(f"--{flag}: {missing[0]!r} is not in the grid, which has {', '.join(present)}")
         update: dict[str, Any] = {"limit": limit or self.limit}
         if models:

@@ -1,4 +1,4 @@
-"""Runs read back for analysis: their records, and what was set."""
+"""Runs that are read back for analysis: their settings and their records."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Cases:
-    """Completed cases of one or more runs: what a row of a table is computed from."""
+    """Completed cases of one or more runs, from which a row of a table is computed."""
 
     names: tuple[str, ...]
     """The first cells of the row: usually the label of the runs, and the kind of the cases."""
@@ -131,7 +131,7 @@ class Cases:
         return sum(map(test, self.records))
 
     def rate(self, test: Test = PASSED) -> Rate:
-        """The share of cases that pass a test; by default, whose workflow passed all held-out tests."""
+        """The share of cases that pass a test; by default, the share that passed all held-out tests."""
         return rate(self.count(test), len(self.records))
 
 
@@ -160,4 +160,4 @@ def grouped(runs: Sequence[Loaded], key: Callable[[Loaded], str] = lambda run: r
     groups: dict[str, list[Loaded]] = {}
     for run in runs:
         groups.setdefault(key(run), []).append(run)
-    return [Cases((name,), tuple(held), tuple(r for run in held for r in run.records)) for name, held in groups.items()]
+    return [Cases((name,), tuple(runs), tuple(r for run in runs for r in run.records)) for name, runs in groups.items()]

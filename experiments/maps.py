@@ -1,4 +1,4 @@
-"""Where cases are evaluated: `LocalMap` in this process, `ProcessMap` in processes of their own."""
+"""The evaluation of cases: `LocalMap` evaluates them in this process, `ProcessMap` in other processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ C = TypeVar("C")
 R = TypeVar("R")
 S = TypeVar("S", bound=Closing)
 Evaluate = Callable[[C, S, Emit], Awaitable[R]]
-"""Evaluates a case with services. Like its arguments and its result, it pickles."""
+"""Evaluates a case with services. The function, its arguments and its result pickle."""
 
 
 class LocalMap(Generic[C, R]):
@@ -27,7 +27,7 @@ class LocalMap(Generic[C, R]):
 
     Args:
         evaluate: Evaluates a case.
-        services: What it is evaluated with.
+        services: The services that `evaluate` takes.
         limit: The bound on requests at the same time.
     """
 
@@ -37,7 +37,7 @@ class LocalMap(Generic[C, R]):
 
     @property
     def at_once(self) -> int:
-        """A few more cases than requests may be on the way: an adaptive limit learns only while one waits."""
+        """The number of cases at the same time: above an adaptive limit, which adapts only while a request waits."""
         current = self._limit.current
         return current + (current + 1) // 2 if isinstance(self._limit, AdaptiveLimit) else current
 
@@ -51,21 +51,21 @@ class ProcessMap(Helpers, Generic[C, R]):
 
     Args:
         evaluate: Evaluates a case; a function of a module.
-        services: What it is evaluated with. Each process opens a copy of its own.
+        services: The services that `evaluate` takes. Each process opens its own copy.
         count: The number of processes.
     """
 
     def __init__(self, evaluate: Evaluate[C, S, R], services: S, count: int) -> None:
         super().__init__(__name__, (evaluate, services), count)
         self.at_once = count
-        # threads of its own: waiting for a process must not keep the loop's other threads from their work
+        # its own threads: waiting for a process must not occupy the threads of the event loop
         self._threads = ThreadPoolExecutor(count)
 
     async def evaluate(self, case: C, emit: Emit) -> R:
         """The result of one case.
 
         Raises:
-            FlowMindError, SandboxUnavailable: As the function raised it.
+            FlowMindError, SandboxUnavailable: If the function raised it.
             HelperEnded: If the process has ended.
         """
         result = await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, case, emit)
@@ -81,8 +81,8 @@ class ProcessMap(Helpers, Generic[C, R]):
 
 
 @contextmanager
-def _opened(about: tuple[Evaluate[Any, Any, Any], Closing]) -> Generator[Callable[[Any, Emit], Any]]:
-    function, services = about
+def _opened(setup: tuple[Evaluate[Any, Any, Any], Closing]) -> Generator[Callable[[Any, Emit], Any]]:
+    function, services = setup
 
     async def evaluated(case: Any, emit: Emit) -> Any:
         try:

@@ -47,7 +47,7 @@ class Summary(Record):
     model: str
     mode: str
     variant: str = ""
-    """The settings in which the run is no plain one of its mode, in words."""
+    """The settings that differ from those of the mode, in words."""
     benchmark: str
     cases: int
     case_pass_rate: float
@@ -61,21 +61,21 @@ class Summary(Record):
     mti_kinds: dict[str, int]
     failure_modes: dict[str, int]
     errors: int
-    """Cases that the infrastructure kept from being tried to their end: in no rate, and not among `cases`."""
+    """Cases that ended with an infrastructure error: they are in no rate, and not among `cases`."""
     tokens: StageTokens
     by_category: dict[str, Group]
     by_difficulty: dict[str, Group]
     intervals: dict[str, Rate]
     """The rates again, with count and interval."""
     scores: dict[str, Mean] = Field(default_factory=dict[str, Mean])
-    """The means of the scores that have no field of their own: those of evaluators that were added."""
+    """The means of the scores without a separate field: those of evaluators that were added."""
     coerced: int
     parse: ParseCounts
     wall_s: float
 
 
 def failure_mode(exec_complete: bool, graph_valid: bool, passed: bool, anything: bool, error: bool) -> FailureMode:
-    """What a case lacks. `anything`: some business or graph call succeeded."""
+    """The failure mode of a case. `anything`: whether a business or graph call succeeded."""
     if passed:
         return "none"
     if error or not anything:
@@ -107,9 +107,9 @@ def group(records: Sequence[CaseRecord]) -> Group:
 def summarize_records(
     records: Sequence[CaseRecord], model: str, mode: str, benchmark: str, variant: str = ""
 ) -> Summary:
-    """The metrics of a run; equal records give equal metrics, in whatever order they were made.
+    """The metrics of a run; the order of the records does not change them.
 
-    A case that the infrastructure failed is no wrong answer: it is counted apart, and in no rate.
+    A case that ended with an infrastructure error is not a wrong answer: it is counted separately, and in no rate.
     """
     everything = records
     records = [record for record in everything if record.error is None]

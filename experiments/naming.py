@@ -33,7 +33,7 @@ def variant_of(settings: Mapping[str, Any]) -> str:
 
 
 def departs(settings: Mapping[str, Any]) -> bool:
-    """Whether workflows are derived in another way than the mode's; such a run is none of the paper's modes."""
+    """Whether workflows are derived in another way than the mode's; such a run has no counterpart in the paper."""
     return bool(_derivation(settings))
 
 

@@ -83,12 +83,12 @@ async def useless_call(trace: Trace, random: Random, sandbox: Environment) -> Tr
     """
     called = {step.call.tool for step in trace.calls}
     others = [spec for spec in sandbox.specs.values() if spec.name not in called]
-    made = [step.call for step in trace.calls]
+    calls = [step.call for step in trace.calls]
     for specs in (others, list(sandbox.specs.values())):
         for _ in range(TRIES if specs else 0):
             place = random.randint(0, len(trace.events))
             call = _call_on(random.choice(specs), _at_hand(trace, place), random)
-            if call is None or call in made:
+            if call is None or call in calls:
                 continue
             seen = await sandbox.call(call)
             if seen.ok:
@@ -155,13 +155,13 @@ def _call_on(spec: ToolSpec, values: Sequence[Any], random: Random) -> ToolCall 
 
 async def spoiled(kind: Kind, traces: Sequence[Trace], random: Random, sandbox: Environment) -> list[Trace] | None:
     """The traces of a task with noise of one kind, in all of them or in one; None if no trace can have it."""
-    made = [await _spoiled(kind, trace, random, sandbox) for trace in traces]
-    places = [place for place, trace in enumerate(made) if trace is not None]
+    noisy = [await _spoiled(kind, trace, random, sandbox) for trace in traces]
+    places = [place for place, trace in enumerate(noisy) if trace is not None]
     if not places:
         return None
     if kind.endswith(", one"):
         places = [random.choice(places)]
-    return [made[place] or trace if place in places else trace for place, trace in enumerate(traces)]
+    return [noisy[place] or trace if place in places else trace for place, trace in enumerate(traces)]
 
 
 async def _spoiled(kind: Kind, trace: Trace, random: Random, sandbox: Environment) -> Trace | None:
@@ -267,11 +267,11 @@ async def measured(
     """The outcomes of one task, for each kind of noise that its traces can have."""
     demonstrate = demonstration(gold, sandbox)
     clean = [await demonstrate(example.input) for example in task.examples]
-    made: dict[Kind, list[Trace] | None] = {}
+    noisy: dict[Kind, list[Trace] | None] = {}
     for kind in options.kinds:
-        made[kind] = await spoiled(kind, clean, Random(f"{options.seed}/{task.id}/{kind}"), sandbox)
+        noisy[kind] = await spoiled(kind, clean, Random(f"{options.seed}/{task.id}/{kind}"), sandbox)
     return await asyncio.gather(
-        *(outcome(kind, task, traces, tests, sandbox, inducer) for kind, traces in made.items() if traces is not None)
+        *(outcome(kind, task, traces, tests, sandbox, inducer) for kind, traces in noisy.items() if traces is not None)
     )
 
 
@@ -311,9 +311,9 @@ def analysis(options: argparse.Namespace) -> Iterator[tuple[int, list[Spoiled]]]
 def tables(outcomes: Sequence[Spoiled]) -> str:
     """The rates by kind of noise and control flow, in Markdown."""
     parts = [
-        _table("solved", outcomes, lambda one: one.solved),
-        _table("detected", outcomes, lambda one: one.detected),
-        _table("silently wrong", outcomes, lambda one: one.silent),
+        _table("solved", outcomes, lambda result: result.solved),
+        _table("detected", outcomes, lambda result: result.detected),
+        _table("silently wrong", outcomes, lambda result: result.silent),
         "solved: all held-out tests pass. detected: a value is unexplained or a question open. silently wrong: sound,\n"
         "right on all examples, nothing detected, and wrong on a test. Percent (count/tasks that can have the noise).",
     ]
@@ -321,11 +321,11 @@ def tables(outcomes: Sequence[Spoiled]) -> str:
 
 
 def _table(title: str, outcomes: Sequence[Spoiled], counts: Callable[[Spoiled], bool]) -> str:
-    flows = sorted({one.control_flow for one in outcomes})
+    flows = sorted({result.control_flow for result in outcomes})
     rows: list[list[str]] = []
     for kind in KINDS:
-        if of := [one for one in outcomes if one.kind == kind]:
-            groups = [*([one for one in of if one.control_flow == flow] for flow in flows), of]
+        if results := [result for result in outcomes if result.kind == kind]:
+            groups = [*([result for result in results if result.control_flow == flow] for flow in flows), results]
             rows.append([kind, *(_rate(sum(map(counts, group)), len(group)) for group in groups)])
     return markdown([title, *flows, "all"], rows)
 
@@ -352,7 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = 130
     try:
         if options.out is not None:
-            rows = [one.model_dump(mode="json") | {"detected": one.detected, "silent": one.silent} for one in outcomes]
+            rows = [row.model_dump(mode="json") | {"detected": row.detected, "silent": row.silent} for row in outcomes]
             write_text(options.out, dump_json({"seed": options.seed, "rows": rows}, indent=1) + "\n")
     except OSError as error:
         print(f"noise: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)

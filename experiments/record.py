@@ -1,4 +1,4 @@
-"""The record: what one case of a run left, one line of `records.jsonl`."""
+"""The record of one case of a run: a line of `records.jsonl`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from flowmind.protocols import Evaluation
 from tools_registry.specs.spec import Record
 
 FailureMode = Literal["none", "exec_only", "graph_only", "both_partial", "empty"]
-"""What a case lacks: nothing; a graph; an execution; something of both; everything (or an error ended it).
+"""The missing part of a case: none; the graph; the execution; a part of both; everything (or an error ended it).
 
 Source: FlowMind, appendix E.5, table 11."""
 
 
 class Kept(Record):
-    """The base of what a run keeps of each case."""
+    """The base of the record that a run keeps of each case."""
 
     id: str
-    """The instance's."""
+    """The id of the instance."""
     error: str | None = None
     """The failure of the infrastructure that ended the case, such as a failing endpoint; never a wrong answer."""
 
@@ -80,7 +80,7 @@ class StageUsage(Record):
     turns: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
-    """As the server reported them; None if it did not for some turn."""
+    """The sum that the server reported; None if it reported no count for some turn."""
     seconds: float = 0.0
     """Time spent waiting for the model."""
     stop: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class StageUsage(Record):
 
 
 class StructureFacts(Record):
-    """How far the workflow of a case resembles the gold workflow (`flowmind.evaluation.structure`)."""
+    """The similarity of a case's workflow to the gold workflow (`flowmind.evaluation.structure`)."""
 
     nodes: float = 0.0
     """F1 of the nodes with their arguments, 0 to 1. The next three are F1 scores as well."""
@@ -102,7 +102,7 @@ class StructureFacts(Record):
     spurious: float = 0.0
     """The share of its own paths that the gold workflow does not have."""
     diff: tuple[str, ...] = ()
-    """The first lines of what differs."""
+    """The first lines of the differences."""
 
 
 _FLAGS = ("exec_complete", "exec_correct", "graph_valid", "passed")
@@ -119,7 +119,7 @@ class CaseRecord(Kept):
     tests: tuple[Score, ...] = ()
     problems: tuple[str, ...] = ()
     structure: StructureFacts | None = None
-    """None if there is no workflow, or the benchmark has no gold workflow for the task."""
+    """None if the case has no workflow, or the benchmark has no gold workflow for the task."""
     derivation: Derivation | None = None
     integrity: Integrity = "incomplete"
     """The best of its executions."""

@@ -69,8 +69,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Made:
-    """How a run was made: an entry of the report's list of runs."""
+class RunEntry:
+    """An entry of the report's list of runs."""
 
     name: str
     folder: str
@@ -97,7 +97,7 @@ def write_report(
         The number of bytes written.
 
     Raises:
-        InputError: If there is no run, a trace or a workflow cannot be read, or the extra `report` is not installed.
+        InputError: If `runs` is empty, a trace or a workflow cannot be read, or the extra `report` is not installed.
     """
     if any(find_spec(name) is None for name in _EXTRA):
         raise InputError("install the extra report: pip install 'flowmind-es[report]'")
@@ -108,7 +108,7 @@ def write_report(
     tools = signatures(runs, cases)
     content: dict[str, Any] = {
         "title": title or "FlowMind report",
-        "made": [_made(name, run) for name, run in zip(names, runs, strict=True)],
+        "runs": [_entry(name, run) for name, run in zip(names, runs, strict=True)],
         "summary": _summary(runs),
         "rates": [(cell.label, _passed(cell)) for cell in grouped(runs)],
         "figures": figures.draw(runs),
@@ -213,7 +213,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _made(name: str, run: Loaded) -> Made:
+def _entry(name: str, run: Loaded) -> RunEntry:
     manifest = Run(run.folder).manifest
     versions = {"python": manifest.get("python"), **manifest.get("packages", {})}
     versions |= {key: manifest[key] for key in ("git", "platform") if manifest.get(key)}
@@ -223,7 +223,7 @@ def _made(name: str, run: Loaded) -> Made:
     }  # fmt: skip
     texts = [(key, json.dumps(value, ensure_ascii=False, indent=1)) for key, value in details.items() if value]
     benchmark, cases = manifest["benchmark"]["name"], len(run.everything)
-    return Made(name, run.folder.name, benchmark, cases, run.errors, _when(run.everything), tuple(texts))
+    return RunEntry(name, run.folder.name, benchmark, cases, run.errors, _when(run.everything), tuple(texts))
 
 
 def _when(records: Sequence[CaseRecord]) -> str:

@@ -35,7 +35,7 @@ from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import ToolSource
 
 WORTH_A_PROCESS = 8
-"""Cases for which one more process is worth its start, which takes about a second."""
+"""The fewest cases for each process; the start of a process takes about a second."""
 
 
 class Bar(Protocol):
@@ -74,16 +74,16 @@ class CaseBar:
 
 
 def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar | None = None) -> Summary:
-    """Runs what is left of an experiment and writes its summary.
+    """Runs the remaining cases of an experiment and writes its summary.
 
     Args:
-        options, settings: What is run, and how.
+        options, settings: The settings of the run.
         out: The run's folder.
         bar: Shows the progress; by default a bar on standard error.
 
     Raises:
         InputError: If the benchmark cannot be read, or the folder holds another run.
-        ModelUnavailable: If the model cannot be reached; what was done is kept.
+        ModelUnavailable: If the model cannot be reached; completed cases are kept.
     """
     require_consistent(settings)
     tools, benchmark = _materials(options.bench)
@@ -97,13 +97,13 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     with Services(options, tools, workers, inducers) as services:
         services.open()
         with run.locked():
-            made = manifest(options.chosen(), settings, options.bench, services.servers)
-            run.begin({**made, "isolation": services.sandboxes.isolation().model_dump(mode="json")})
+            document = manifest(options.chosen(), settings, options.bench, services.servers)
+            run.begin({**document, "isolation": services.sandboxes.isolation().model_dump(mode="json")})
             golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
             cases = _Cases(run, benchmark, settings, services, golds, lenders)
-            with _shown(bar) as shown, _mapped(services, 1 if local else count) as where:
+            with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
                 try:
-                    run_to_end(cases.work(tasks, where, shown))
+                    run_to_end(cases.work(tasks, case_map, progress))
                 except BaseException:
                     with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                         settle(run, tasks)
@@ -115,34 +115,33 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
-    """Makes the records of a run again from its exchanges alone: no model is asked.
+    """Computes the records of a run again from its exchanges; no model is asked.
 
     Args:
         source: A run's folder.
-        out: Where to write; may be the same folder.
+        out: The folder of the new records; may be the same folder.
         bench: The benchmark that it ran on, built on any machine.
         bar: Shows the progress; by default a bar on standard error.
 
     Raises:
         InputError: If the benchmark is another one, or the exchanges do not answer all requests.
     """
-    kept = Run(source).manifest
+    stored = Run(source).manifest
     tools, benchmark = _materials(bench)
-    settings = Settings.model_validate(_fields_of(Settings, kept["settings"]))
-    others = {name: value for name, value in kept["settings"].items() if name not in Settings.model_fields}
-    made = manifest(others, settings, bench)
-    if made["benchmark"] != kept["benchmark"]:
-        raise InputError(f"{bench}: not the benchmark of this run, which is {kept['benchmark']['name']}")
+    settings = Settings.model_validate(_fields_of(Settings, stored["settings"]))
+    others = {name: value for name, value in stored["settings"].items() if name not in Settings.model_fields}
+    if manifest(others, settings, bench)["benchmark"] != stored["benchmark"]:
+        raise InputError(f"{bench}: not the benchmark of this run, which is {stored['benchmark']['name']}")
     options = RunOptions.model_validate(_fields_of(RunOptions, others))
     run = Run(out)
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
-        run.begin({**kept, "settings": {**others, **settings.model_dump(mode="json")}})
+        run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
         cases = _Cases(run, benchmark, settings, services, read_golds(bench), replayed=Run(source))
         chosen = _chosen(benchmark.tasks, options.limit, options.pick)
         tasks = [task for task in chosen if cases.stored(task).timing is not None]
         count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
-        with _shown(bar) as shown, _mapped(services, count) as where:
-            run_to_end(cases.rebuild(tasks, where, shown))
+        with _progress(bar) as progress, _mapped(services, count) as case_map:
+            run_to_end(cases.rebuild(tasks, case_map, progress))
         return settle(run, tasks)
 
 
@@ -157,13 +156,13 @@ def _is_local(options: RunOptions, settings: Settings, count: int) -> bool:
 
 
 def _processes(at_once: int, cases: int) -> int:
-    """The number of processes for so many cases, if there are enough cores and cases for more than one."""
+    """The number of processes for a number of cases; below 2 if cores or cases are too few."""
     return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
 
 
 @contextmanager
 def _mapped(services: Services, count: int) -> Generator[Map[Case, CaseResult]]:
-    """Where cases are evaluated: in `count` processes, or here."""
+    """The map that evaluates cases in `count` processes, or in this process."""
     if count < 2:
         yield LocalMap(evaluate, services, services.limit)
     else:
@@ -180,7 +179,7 @@ def _report_differences(services: Services, run: Run) -> None:
         tqdm.tqdm.write(f"{path}: {services.sandboxes.crosscheck.summary()}", file=sys.stderr)
 
 
-def _shown(bar: Bar | None) -> AbstractContextManager[Bar]:
+def _progress(bar: Bar | None) -> AbstractContextManager[Bar]:
     if bar is not None:
         return nullcontext(bar)
     own = CaseBar()
@@ -245,11 +244,11 @@ class _Cases:
     passed: int = 0
     errors: int = 0
 
-    async def work(self, tasks: Sequence[Task], where: Map[Case, CaseResult], bar: Bar) -> None:
+    async def work(self, tasks: Sequence[Task], case_map: Map[Case, CaseResult], bar: Bar) -> None:
         """Evaluates the tasks that have no record yet.
 
         Raises:
-            ModelUnavailable: If the model cannot serve at all, or has failed too many cases in a row.
+            ModelUnavailable: If the model cannot serve at all, or has failed too many consecutive cases.
         """
         done = {id for id, record in self.run.records().items() if record.error is None}
         todo = [task for task in tasks if task.id not in done]
@@ -261,22 +260,24 @@ class _Cases:
             self._advance(bar, result, running)
 
         try:
-            await drive(todo, lambda: where.at_once, partial(self._case, where), keep, self.services.options.model)
+            await drive(
+                todo, lambda: case_map.at_once, partial(self._case, case_map), keep, self.services.options.model
+            )
         finally:
             await self.services.disconnect()
 
-    async def rebuild(self, tasks: Sequence[Task], where: Map[Case, CaseResult], bar: Bar) -> None:
-        """Makes the records of cases from their exchanges, and writes them when all are made."""
+    async def rebuild(self, tasks: Sequence[Task], case_map: Map[Case, CaseResult], bar: Bar) -> None:
+        """Computes the records of cases from their exchanges, and writes them when all are complete."""
         records: dict[str, CaseRecord] = {}
         bar.begin("replay", len(tasks), 0)
 
-        async def one(task: Task, running: Count) -> None:
-            result = await self._case(where, task)
+        async def process(task: Task, running: Count) -> None:
+            result = await self._case(case_map, task)
             self._keep_case(task, result)
             records[task.id] = result.record
             self._advance(bar, result, running())
 
-        await work_through(tasks, lambda: where.at_once, one)
+        await work_through(tasks, lambda: case_map.at_once, process)
         self.run.write_records([records[task.id] for task in tasks])
 
     def stored(self, task: Task) -> Stored:
@@ -285,8 +286,8 @@ class _Cases:
             return exchange_file(self.run.exchanges(task.id))
         return Stored.read(self.replayed.exchanges(task.id))
 
-    async def _case(self, where: Map[Case, CaseResult], task: Task) -> CaseResult:
-        """Evaluates a case, and writes its exchanges as they come."""
+    async def _case(self, case_map: Map[Case, CaseResult], task: Task) -> CaseResult:
+        """Evaluates a case, and writes each exchange as soon as it is complete."""
         path = (self.replayed or self.run).exchanges(task.id)
         case = Case(
             task=task,
@@ -299,7 +300,7 @@ class _Cases:
             file=str(path),
         )
         try:
-            result = await where.evaluate(case, partial(keep_exchange, path))
+            result = await case_map.evaluate(case, partial(keep_exchange, path))
         except HelperEnded as ended:
             return CaseResult(failed(case, f"the process of the case has ended ({ended})"))
         if result.traceback:
@@ -325,7 +326,7 @@ def settle(run: Run, tasks: Sequence[Task]) -> Summary:
 
 
 def summarize_run(folder: Path) -> Summary:
-    """Makes the summary of a run again from its records, and writes `summary.json` and `summary.md`.
+    """Computes the summary of a run again from its records, and writes `summary.json` and `summary.md`.
 
     Raises:
         InputError: If the folder holds no run.

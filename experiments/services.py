@@ -1,4 +1,4 @@
-"""What cases are evaluated with: the models, the sandboxes, and the processes for induction."""
+"""The services that evaluate cases: the models, the sandboxes, and the processes for induction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAGES = ("execute", "summarize")
 
 
 class Silent:
-    """The model of a replay: the files answer, so that it is never asked."""
+    """The model of a replay. It is never asked, because the stored exchanges answer."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Silent:
         raise ModelUnavailable(f"{self.name}: a replay asks no model")
 
     async def aclose(self) -> None:
-        """Does nothing: there is no connection."""
+        """Does nothing; the model has no connection."""
 
 
 class Services(Closing):
@@ -74,7 +74,7 @@ class Services(Closing):
 
     @property
     def subject(self) -> str:
-        """What the replies of the models depend on besides the requests."""
+        """The settings that the replies of the models depend on, besides the requests."""
         return dump_json({"json_mode": self.options.json_mode, "native_tools": self.options.native_tools})
 
     @cached_property
@@ -106,11 +106,11 @@ class Services(Closing):
     @cached_property
     def servers(self) -> dict[str, Any]:
         """The fingerprint of the server of each stage."""
-        made: dict[str, Any] = {}
+        fingerprints: dict[str, Any] = {}
         for endpoint in self.endpoints.values():
-            if endpoint.base_url not in made:
-                made[endpoint.base_url] = fingerprint(endpoint.base_url, endpoint.served_name)
-        return {stage: made[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
+            if endpoint.base_url not in fingerprints:
+                fingerprints[endpoint.base_url] = fingerprint(endpoint.base_url, endpoint.served_name)
+        return {stage: fingerprints[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
 
     @cached_property
     def models(self) -> dict[str, ChatModel]:
@@ -167,16 +167,16 @@ class Services(Closing):
         assert self.sandboxes
 
     async def disconnect(self) -> None:
-        """Closes the connections of the models; for the event loop that used them."""
-        for model in {id(model): model for model in self._made("models", {}).values()}.values():
+        """Closes the connections of the models; to be awaited on the event loop that used them."""
+        for model in {id(model): model for model in self._opened("models", {}).values()}.values():
             await model.aclose()
 
     def close(self) -> None:
         """Stops the processes and the workers that were started."""
         for name in ("_processes", "sandboxes"):
-            if (made := self._made(name, None)) is not None:
-                made.close()
+            if (service := self._opened(name, None)) is not None:
+                service.close()
 
-    def _made(self, name: str, default: Any) -> Any:
-        """A lazy property, if it was used."""
+    def _opened(self, name: str, default: Any) -> Any:
+        """The value of a lazy property that was used; else the default."""
         return vars(self).get(name, default)

@@ -47,7 +47,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def shown(value: Value, digits: int = 1) -> str:
-    """A value as a cell shows it; None, and a rate of nothing, are a dash.
+    """A value as the text of a cell; None and a rate of no cases are a dash.
 
     Args:
         value: Rates are shown with their count, and rates, means and correlations with their interval.
@@ -136,7 +136,7 @@ class Analysis:
 
 
 def kind(place: int, title: str, paper: str = "") -> Column:
-    """The column with a further name of the cases: the kind that they are of."""
+    """The column with one of the further names of the cases, such as their kind."""
     return Column(title, lambda part: part.names[place], paper)
 
 

@@ -52,8 +52,8 @@ def quadrants(runs: Sequence[Loaded]) -> Table | None:
         rows.append((cell.label, "held-out tests", *_quadrants(tested)))
     theirs = {(row["execution"], row["graph"]): int(row["cases"]) for row in paper.rows("table8_quadrants_es_react")}
     both, right = theirs[True, True], theirs[True, True] + theirs[True, False]
-    kept = f"{100 * both / right:.1f} ({both}/{right})"
-    rows.append((f"{PAPER}qwen3-8b es-react", "its graph", *(theirs[pair] for pair in _PAIRS), kept))
+    share = f"{100 * both / right:.1f} ({both}/{right})"
+    rows.append((f"{PAPER}qwen3-8b es-react", "its graph", *(theirs[pair] for pair in _PAIRS), share))
     says = (
         "The execution is right if one of the case's executions gave the answer of its example. The last column is the "
         "share of right executions whose workflow is right, with its Wilson interval: the success rate of the "
@@ -238,14 +238,14 @@ def _once(record: CaseRecord, measure: Measure) -> float | None:
 
 
 def _alone(right: Sequence[CaseRecord], measure: Measure) -> float | None:
-    """The mean, over right workflows, of what the case cost, in executions of that case."""
+    """The mean cost of the cases with a right workflow, each in executions of that case."""
     pairs = [(_both(record, measure), _once(record, measure)) for record in right]
     ratios = [total / once for total, once in pairs if total is not None and once is not None]
     return fmean(ratios) if ratios else None
 
 
 def _charged(records: Sequence[CaseRecord], right: Sequence[CaseRecord], measure: Measure) -> float | None:
-    """The cost of all cases, shared among the right workflows, in executions of the cases of these."""
+    """The cost of all cases divided by the number of right workflows, in executions of the cases of these."""
     each, known = _per(_total(records, measure), len(right)), [_once(record, measure) for record in right]
     costs = [once for once in known if once is not None]
     return None if each is None or not costs else each / fmean(costs)

@@ -1,4 +1,4 @@
-"""Stage 4, instance filtering: the audit of one task, of a built benchmark, and what search solves without language.
+"""Stage 4, instance filtering: the audit of one task, of a built benchmark, and the search without a language model.
 
 An audit runs the gold workflow in two workers and compares its answers with those of the task. The tests must differ
 from the examples and from one another, take every branch, and tell the gold workflow from its mutants. No trivial agent
@@ -92,13 +92,13 @@ def audit_task(
         pools: Two sets of workers.
         sized: Whether the number of offered tools must fit the difficulty.
     """
-    about: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
+    fields: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
     missing = [name for name in task.tools if name not in tools]
     specs = {name: tools[name].spec for name in task.tools if name in tools}
     broken = [f"there is no tool {name!r}" for name in missing]
     broken += [f"gold: {problem}" for problem in check(workflow, specs)]
     if broken:
-        return TaskAudit(**about, problems=tuple(broken))
+        return TaskAudit(**fields, problems=tuple(broken))
     problems = [*_structure(task, workflow, sized), *_text(task, tools), *_leaks(tests, task.examples)]
     offered = [tools[name] for name in task.tools]
     boxes = [LocalSandbox(offered, pool) for pool in pools]
@@ -112,27 +112,27 @@ def audit_task(
     total = killed + len(survivors)
     if total and 100 * killed < KILLED * total:
         problems.append(f"tests kill {killed} of {total} mutants, at least {KILLED:g} % are wanted")
-    found = TaskAudit(
-        **about,
+    result = TaskAudit(
+        **fields,
         mutants=total,
         killed=killed,
         survivors=tuple(survivors),
         trivial=dict(_trivial(task, tests, boxes[0])),
     )
-    problems += [f"an agent that knows nothing solves it ({name})" for name in found.solved_by]
-    return found.model_copy(update={"problems": tuple(problems)})
+    problems += [f"an agent that knows nothing solves it ({name})" for name in result.solved_by]
+    return result.model_copy(update={"problems": tuple(problems)})
 
 
 def _structure(task: Task, workflow: Workflow, sized: bool) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     if (shape := control_flow(workflow)) != task.control_flow:
-        found.append(f"the gold's control flow is {shape}, the task says {task.control_flow}")
+        problems.append(f"the gold's control flow is {shape}, the task says {task.control_flow}")
     low, high = TOOLS.get(task.difficulty, (1, 1_000))
     if sized and not low <= len(task.tools) <= high:
-        found.append(f"{len(task.tools)} tools are offered, {task.difficulty} tasks have {low} to {high}")
+        problems.append(f"{len(task.tools)} tools are offered, {task.difficulty} tasks have {low} to {high}")
     if task.difficulty == "easy" and not 2 <= len(tool_calls(workflow)) <= 4:
-        found.append(f"gold has {len(tool_calls(workflow))} calls, easy tasks have 2 to 4")
-    return found
+        problems.append(f"gold has {len(tool_calls(workflow))} calls, easy tasks have 2 to 4")
+    return problems
 
 
 def _text(task: Task, tools: Mapping[str, ToolSource]) -> list[str]:
@@ -141,16 +141,16 @@ def _text(task: Task, tools: Mapping[str, ToolSource]) -> list[str]:
 
 
 def _leaks(tests: Sequence[Example], examples: Sequence[Example]) -> list[str]:
-    found: list[str] = []
-    shown = {dump_json(example.input) for example in examples}
-    held = [dump_json(test.input) for test in tests]
-    if shown & set(held):
-        found.append("a test's input equals an example's")
-    if len(set(held)) < len(held):
-        found.append("two tests have the same input")
+    problems: list[str] = []
+    example_inputs = {dump_json(example.input) for example in examples}
+    test_inputs = [dump_json(test.input) for test in tests]
+    if example_inputs & set(test_inputs):
+        problems.append("a test's input equals an example's")
+    if len(set(test_inputs)) < len(test_inputs):
+        problems.append("two tests have the same input")
     if len({dump_json(test.output) for test in tests}) < 2:
-        found.append("all tests have one answer")
-    return found
+        problems.append("all tests have one answer")
+    return problems
 
 
 def _golden(tests: Sequence[Example], examples: Sequence[Example], traces: Sequence[Trace]) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _trivial(task: Task, tests: Sequence[Example], box: LocalSandbox) -> Iterato
     yield "echo", _best([*echoes, [test.input for test in tests]], tests)
     attempts = [attempt for tool in task.tools for attempt in _single_calls(task, tool, names, box)]
     first = _answers(attempts, tests[:1], box)
-    promising = [way for way, given in zip(attempts, first, strict=True) if _best([given], tests[:1])]
+    promising = [way for way, results in zip(attempts, first, strict=True) if _best([results], tests[:1])]
     answers = _answers(promising, tests, box)
     yield "one_tool", _best(answers, tests)
 
@@ -225,7 +225,7 @@ Way = tuple[str, dict[str, tuple[bool, Any]]]
 def _answers(ways: Sequence[Way], tests: Sequence[Example], box: LocalSandbox) -> list[list[Any]]:
     """The results of each way to call a tool on each test."""
     calls = [
-        (tool, {field: test.input[source] if given else source for field, (given, source) in args.items()})
+        (tool, {field: test.input[source] if is_input else source for field, (is_input, source) in args.items()})
         for tool, args in ways
         for test in tests
     ]
@@ -240,9 +240,9 @@ def _best(attempts: Sequence[Sequence[Any]], tests: Sequence[Example]) -> float:
     passed = [
         sum(
             answer is not _NO_ANSWER and json_equal(answer, test.output)
-            for answer, test in zip(given, tests, strict=True)
+            for answer, test in zip(answers, tests, strict=True)
         )
-        for given in attempts
+        for answers in attempts
     ]
     return 100.0 * max(passed, default=0) / len(tests)
 
@@ -253,7 +253,7 @@ def _single_calls(task: Task, tool: str, names: Sequence[str], box: LocalSandbox
     constants = [constant.value for constant in read_text(task.query).constants if constant.kind != "words"]
     sources = [*((True, name) for name in names), *((False, value) for value in dict.fromkeys(constants))]
     ways = itertools.product(sources, repeat=len(spec.required))
-    with_input = (way for way in ways if any(given for given, _ in way))
+    with_input = (way for way in ways if any(is_input for is_input, _ in way))
     for way in itertools.islice(with_input, _CALLS):
         yield tool, dict(zip(spec.required, way, strict=True))
 
@@ -306,13 +306,13 @@ def audit(folder: Path, quiet: bool = False) -> tuple[list[str], list[TaskAudit]
 
 def _audit(folder: Path, sized: bool, item: Item) -> TaskAudit:
     task, tests, gold = item
-    about: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
+    fields: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
     if gold is None:
-        return TaskAudit(**about, problems=("there is no gold workflow",))
+        return TaskAudit(**fields, problems=("there is no gold workflow",))
     try:
         workflow = validate(Workflow, gold)
     except ValueError as error:
-        return TaskAudit(**about, problems=(f"the gold workflow is no workflow: {error}",))
+        return TaskAudit(**fields, problems=(f"the gold workflow is no workflow: {error}",))
     return audit_task(task, tests, workflow, benchmark_tools(folder), own_pools(), sized)
 
 

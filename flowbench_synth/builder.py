@@ -35,7 +35,7 @@ SOURCES = "tool_sources.jsonl"
 """A further file of a benchmark whose tools are not those of the catalog."""
 
 
-class Made(NamedTuple):
+class Constructed(NamedTuple):
     """The result of constructing an instance; without an instance no attempt passed its audit."""
 
     instance: Instance | None
@@ -61,21 +61,21 @@ def build(
         tools, lost = check_tools(candidates, (first, second))
     if lost:
         raise BuildError(f"tool {lost[0][0]!r}: {lost[0][1]}")
-    made = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
-    rejected = [(slot.id, reason) for slot, result in zip(slots, made, strict=True) for reason in result.rejected]
-    for slot, result in zip(slots, made, strict=True):
+    results = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
+    rejected = [(slot.id, reason) for slot, result in zip(slots, results, strict=True) for reason in result.rejected]
+    for slot, result in zip(slots, results, strict=True):
         if result.instance is None:
             raise BuildError(f"{slot.id}: {result.rejected[-1]}")
     stages = [
         stage("tool synthesis", "tools", len(candidates)),
         stage("tool quality checks", "tools", len(tools), lost),
-        stage("task and workflow synthesis", "instances", len(made) + len(rejected)),
-        stage("instance filtering", "instances", len(made), rejected),
+        stage("task and workflow synthesis", "instances", len(results) + len(rejected)),
+        stage("instance filtering", "instances", len(results), rejected),
     ]
-    return write(out, seed, "blueprints", made, tools, stages)
+    return write(out, seed, "blueprints", results, tools, stages)
 
 
-def construct(slot: Slot, seed: int) -> Made:
+def construct(slot: Slot, seed: int) -> Constructed:
     """The instance of a slot; if its audit finds a problem, it is drawn again, at most `ATTEMPTS` times in all."""
     blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
     rejected: list[str] = []
@@ -86,22 +86,27 @@ def construct(slot: Slot, seed: int) -> Made:
         audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
         if not audit.problems:
             solved = solved_by_search(instance.task, instance.tests, catalog.load(), first)
-            return Made(instance, audit, tuple(rejected), solved)
+            return Constructed(instance, audit, tuple(rejected), solved)
         rejected.append("; ".join([audit.problems[0], *audit.survivors]))
-    return Made(None, None, tuple(rejected), False)
+    return Constructed(None, None, tuple(rejected), False)
 
 
-def _in_parallel(work: Callable[[Slot], Made], slots: Sequence[Slot], quiet: bool) -> Iterator[Made]:
+def _in_parallel(work: Callable[[Slot], Constructed], slots: Sequence[Slot], quiet: bool) -> Iterator[Constructed]:
     with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as pool:
         yield from tqdm.tqdm(pool.map(work, slots), total=len(slots), desc="building", unit="task", disable=quiet)
 
 
 def write(
-    out: Path, seed: int, backend: str, made: Sequence[Made], tools: Sequence[CatalogTool], stages: Sequence[Stage]
+    out: Path,
+    seed: int,
+    backend: str,
+    results: Sequence[Constructed],
+    tools: Sequence[CatalogTool],
+    stages: Sequence[Stage],
 ) -> dict[str, Any]:
     """Writes the files of a benchmark and returns its manifest."""
-    kept = [(m.instance, m.audit, m.solved) for m in made if m.instance is not None and m.audit is not None]
-    instances = [instance for instance, _, _ in kept]
+    accepted = [(r.instance, r.audit, r.solved) for r in results if r.instance is not None and r.audit is not None]
+    instances = [instance for instance, _, _ in accepted]
     known = {tool.spec.name: tool for tool in tools}
     named = sorted({name for instance in instances for name in instance.task.tools})
     lines: dict[str, list[Any]] = {
@@ -128,8 +133,8 @@ def write(
         "sha256": hashes,
         "statistics": statistics([instance.task for instance in instances], [i.tests for i in instances]),
         "stages": [report.model_dump(mode="json") for report in stages],
-        "search_floor": _floor([(instance.task.difficulty, solved) for instance, _, solved in kept]),
-        "audit": [audit.model_dump(mode="json") for _, audit, _ in kept],
+        "search_floor": _floor([(instance.task.difficulty, solved) for instance, _, solved in accepted]),
+        "audit": [audit.model_dump(mode="json") for _, audit, _ in accepted],
     }
     write_text(out / "manifest.json", dump_json(manifest, indent=1) + "\n")
     for name, drawing in figures([instance.task for instance in instances]).items():
@@ -151,7 +156,7 @@ def statistics(tasks: Sequence[Task], tests: Sequence[Sequence[Example]]) -> dic
         total = len(rows)
         return {
             "instances": total,
-            "tests": sum(len(held) for _, held in rows),
+            "tests": sum(len(cases) for _, cases in rows),
             "examples": sum(len(task.examples) for task, _ in rows),
             "tools_avg": round(sum(len(task.tools) for task, _ in rows) / total, 1),
             "words_avg": round(sum(len(task.query.split()) for task, _ in rows) / total, 1),

@@ -1,9 +1,9 @@
-"""Certifies the formats: runs every gold workflow in each format, and compares the answers with our own executor's.
+"""Certifies the formats: runs every gold workflow in each format, and compares the answers with the executor's.
 
 Formats that can be read are read back, checked and run by the executor. Python and LangGraph are run themselves, with
-tools that call the sandbox. Serverless Workflow is run by an interpreter of its own with the real jq, where the package
-`jq` is installed. An answer agrees if it equals the executor's. Where the executor fails, the other must fail, too; the
-clean form of Python checks nothing, so it is not run there.
+tools that call the sandbox. Serverless Workflow is run by a separate interpreter with the real jq, if the package `jq`
+is installed. An answer agrees if it equals the executor's. If the executor fails, the format must fail, too. The clean
+form of Python checks nothing, so it is not run on such inputs.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Certificate(Record):
     tests: int = 0
     agree: int = 0
     exact: int = 0
-    """The number of workflows of which everything was kept."""
+    """The number of workflows that were exported without a loss or an approximation."""
     approximated: int = 0
     """Parts of workflows that the exporter calls approximated."""
     lost: int = 0
     notes: dict[str, int] = Field(default_factory=dict)
-    """How often each note was made."""
+    """The number of times that each note occurred."""
     differences: tuple[str, ...] = ()
 
 
@@ -99,10 +99,10 @@ def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Cer
             tools = workflow.tool_names
             box = LocalSandbox([sources[name] for name in tools], pool)
             cases = [test.input for test in benchmark.tests[task]]
-            wanted = [_answer(ran) for ran in run_many(workflow, cases, box)]
+            expected = [_answer(ran) for ran in run_many(workflow, cases, box)]
             for name in names:
                 bar.set_description(name)
-                certificates[name] = _with(certificates[name], task, workflow, box, cases, wanted)
+                certificates[name] = _with(certificates[name], task, workflow, box, cases, expected)
                 bar.update()
     return list(certificates.values())
 
@@ -117,16 +117,16 @@ def _with(
     workflow: Workflow,
     box: LocalSandbox,
     cases: Sequence[dict[str, Any]],
-    wanted: Sequence[Any],
+    expected: Sequence[Any],
 ) -> Certificate:
     """A certificate with one more workflow."""
     try:
         runnable = _runnable(so_far.format, workflow, box)
     except (InputError, ValueError) as error:
         return so_far.model_copy(update={"differences": (*so_far.differences, f"{task}: {error}")})
-    numbers = [n for n, other in enumerate(wanted) if so_far.format != "python" or other is not FAILED]
+    numbers = [n for n, other in enumerate(expected) if so_far.format != "python" or other is not FAILED]
     answers = runnable.run([cases[number] for number in numbers])
-    pairs = [(number, (answer, wanted[number])) for number, answer in zip(numbers, answers, strict=True)]
+    pairs = [(number, (answer, expected[number])) for number, answer in zip(numbers, answers, strict=True)]
     differing = [
         f"{task}, test {number}: {answer!r} instead of {other!r}"
         for number, (answer, other) in pairs

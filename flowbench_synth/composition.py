@@ -55,8 +55,8 @@ class Slot(NamedTuple):
 
 def slots_for(size: int, categories: Sequence[Category] = CATEGORIES) -> list[Category]:
     """The categories of a number of tasks, in the proportions of the whole benchmark."""
-    wanted: Counts = {(name, "easy"): sum(STRATA[name].values()) for name in categories}
-    return [name for (name, _), count in _shared(wanted, size).items() for _ in range(count)]
+    proportions: Counts = {(name, "easy"): sum(STRATA[name].values()) for name in categories}
+    return [name for (name, _), count in _shared(proportions, size).items() for _ in range(count)]
 
 
 def plan(
@@ -65,10 +65,10 @@ def plan(
     """The instances of a benchmark, by category and difficulty.
 
     Raises:
-        BuildError: If there is no blueprint of a category and difficulty that the plan needs.
+        BuildError: If a category and difficulty of the plan has no blueprint.
     """
-    wanted: Counts = {(name, level): count for name in categories for level, count in STRATA[name].items()}
-    counts = _shared(wanted, size)
+    proportions: Counts = {(name, level): count for name in categories for level, count in STRATA[name].items()}
+    counts = _shared(proportions, size)
     chosen: list[tuple[Blueprint, int]] = []
     for (category, level), count in counts.items():
         pool = [item for item in blueprints if (item.category, item.difficulty) == (category, level)]
@@ -124,10 +124,10 @@ def tool_counts(level: Difficulty, count: int) -> list[int]:
     return [*[high] * most, *[low + 1] * ones, *[low] * (count - most - ones)]
 
 
-def _shared(wanted: Counts, size: int) -> Counts:
+def _shared(proportions: Counts, size: int) -> Counts:
     """Divides a size in given proportions; the largest remainders are rounded up."""
-    total = sum(wanted.values())
-    exact = {key: size * count / total for key, count in wanted.items()}
+    total = sum(proportions.values())
+    exact = {key: size * count / total for key, count in proportions.items()}
     counts = {key: math.floor(share) for key, share in exact.items()}
     order = sorted(exact, key=lambda key: counts[key] - exact[key])
     for key in order[: size - sum(counts.values())]:
@@ -140,8 +140,8 @@ def _drawn(pool: Sequence[Blueprint], count: int, rng: Random) -> list[tuple[Blu
     drawn: list[tuple[Blueprint, int]] = []
     number = 1
     while len(drawn) < count:
-        left = count - len(drawn)
-        turn = list(pool) if left >= len(pool) else sorted(rng.sample(list(pool), left), key=lambda item: item.id)
+        rest = count - len(drawn)
+        turn = list(pool) if rest >= len(pool) else sorted(rng.sample(list(pool), rest), key=lambda item: item.id)
         drawn += [(item, number) for item in turn]
         number += 1
     return drawn

@@ -19,7 +19,7 @@ TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}
 
 
 class BuildError(Exception):
-    """The benchmark cannot be built as asked."""
+    """The benchmark cannot be built with these settings."""
 
 
 class Gold(Record):

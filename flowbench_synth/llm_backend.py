@@ -17,7 +17,7 @@ from typing import Any, cast
 import tqdm
 
 from flowbench_synth.audit import audit_task, solved_by_search
-from flowbench_synth.builder import Made, write
+from flowbench_synth.builder import Constructed, write
 from flowbench_synth.composition import slots_for
 from flowbench_synth.features import control_flow, tool_calls
 from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, stage, stage_table
@@ -98,31 +98,31 @@ class _Writer:
     async def build(self, out: Path, size: int, categories: Sequence[Category], tools_each: int) -> dict[str, Any]:
         """Runs the four stages and returns the manifest."""
         tools, unread = await self.write_tools(categories, tools_each)
-        kept, poor = check_tools(tools, self.pools)
+        sound, poor = check_tools(tools, self.pools)
         stages = [
             stage("tool synthesis", "tools", len(tools), unread),
-            stage("tool quality checks", "tools", len(kept), poor),
+            stage("tool quality checks", "tools", len(sound), poor),
         ]
         slots = slots_for(size, categories)
-        made: list[tuple[Instance, str]] = []
+        instances: list[tuple[Instance, str]] = []
         lost: list[tuple[str, str]] = []
 
         async def work(number: int, category: Category) -> None:
             label = f"{category} {number}"
             try:
-                made.append((await self.write_instance(number, category, kept), label))
+                instances.append((await self.write_instance(number, category, sound), label))
             except Dropped as reason:
                 lost.append((label, str(reason)))
             except ModelFailure:
                 lost.append((label, "the model gave no reply"))
 
         await _with_bar("tasks", [partial(work, number, category) for number, category in enumerate(slots, 1)])
-        made.sort(key=lambda item: item[0].task.id)
-        stages.append(stage("task and workflow synthesis", "tasks", len(made), sorted(lost)))
-        passed: list[Made] = []
+        instances.sort(key=lambda item: item[0].task.id)
+        stages.append(stage("task and workflow synthesis", "tasks", len(instances), sorted(lost)))
+        passed: list[Constructed] = []
         failed: list[tuple[str, str]] = []
-        for instance, label in made:
-            result, reason = await asyncio.to_thread(self.audited, instance, kept)
+        for instance, label in instances:
+            result, reason = await asyncio.to_thread(self.audited, instance, sound)
             if reason is None and await self.solved_without_tools(instance):
                 reason = "solved as well without tools"
             if reason is None:
@@ -132,7 +132,7 @@ class _Writer:
         stages.append(stage("instance filtering", "instances", len(passed), failed))
         if not passed:
             raise BuildError(f"no instance passed all stages\n{_report(stages)}")
-        return write(out, self.seed, f"llm ({self.model.name})", passed, kept, stages)
+        return write(out, self.seed, f"llm ({self.model.name})", passed, sound, stages)
 
     async def ask(self, *messages: tuple[str, str], max_tokens: int = 2_048, seed: int = 0) -> str:
         """The model's reply to a conversation of (role, content)."""
@@ -150,13 +150,13 @@ class _Writer:
         self, categories: Sequence[Category], each: int
     ) -> tuple[list[CatalogTool], list[tuple[str, str]]]:
         """The candidates for tools, and the parts of the replies that are no tool, with the reason."""
-        found: list[CatalogTool] = []
+        tools: list[CatalogTool] = []
         lost: list[tuple[str, str]] = []
 
         async def work(category: Category, number: int, count: int) -> None:
             ask = f"Write {count} functions for {_THEMES[category]}. Make them different from one another. "
             ask += "End each docstring with three examples, each a line with >>> and a line with its result."
-            known = ", ".join(tool.spec.name for tool in found if tool.category == category)
+            known = ", ".join(tool.spec.name for tool in tools if tool.category == category)
             ask += f" There are already: {known}." if known else ""
             example = ("Write 1 function for prices.", _prompt("write_tools_example"))
             try:
@@ -169,7 +169,7 @@ class _Writer:
                 return
             for tool in tools_in(_code(text), category, "written"):
                 if isinstance(tool, CatalogTool):
-                    found.append(tool)
+                    tools.append(tool)
                 else:
                     lost.append(tool)
 
@@ -178,7 +178,7 @@ class _Writer:
             partial(work, category, number, count) for category in categories for number, count in enumerate(rounds)
         ]
         await _with_bar("tools", jobs, at_once=1)
-        return found, lost
+        return tools, lost
 
     # Stage 3
 
@@ -239,8 +239,8 @@ class _Writer:
             )
         except (SchemaError, ValueError, TypeError, AttributeError):
             raise Dropped("the inputs are not described as asked") from None
-        given = cast(list[Any], raw["cases"]) if isinstance(raw["cases"], list) else []
-        cases = {dump_json(case): cast(dict[str, Any], case) for case in given if fits(case) is None}
+        entries = cast(list[Any], raw["cases"]) if isinstance(raw["cases"], list) else []
+        cases = {dump_json(case): cast(dict[str, Any], case) for case in entries if fits(case) is None}
         if len(cases) < LEAST:
             raise Dropped(f"fewer than {LEAST} different inputs that fit")
         return task, list(cases.values())
@@ -257,14 +257,14 @@ class _Writer:
             raise Dropped(f"the workflow answers fewer than {LEAST} inputs")
         cases, traces = [case for case, _ in good], [trace for _, trace in good]
         parts, _ = parts_of(workflow, (cases, traces), box)
-        shown = cover(range(len(cases)), traces, parts, 2)
-        held = cover([index for index in range(len(cases)) if index not in shown], traces, parts, 5)
+        example_indexes = cover(range(len(cases)), traces, parts, 2)
+        others = [index for index in range(len(cases)) if index not in example_indexes]
         shape = control_flow(workflow)
         examples, tests = (
             tuple(Example(input=cases[index], output=traces[index].answer) for index in chosen)
-            for chosen in (shown, held)
+            for chosen in (example_indexes, cover(others, traces, parts, 5))
         )
-        made = task.model_copy(
+        task = task.model_copy(
             update={
                 "difficulty": _LEVELS[shape],
                 "control_flow": shape,
@@ -273,19 +273,20 @@ class _Writer:
             }
         )
         workflow = workflow.model_copy(update={"name": task.id})
-        gold = Gold(id=task.id, workflow=workflow.dump(), trace=traces[shown[0]].dump())
-        return Instance(task=made, tests=tests, gold=gold)
+        gold = Gold(id=task.id, workflow=workflow.dump(), trace=traces[example_indexes[0]].dump())
+        return Instance(task=task, tests=tests, gold=gold)
 
     # Stage 4
 
-    def audited(self, instance: Instance, tools: Sequence[CatalogTool]) -> tuple[Made, str | None]:
+    def audited(self, instance: Instance, tools: Sequence[CatalogTool]) -> tuple[Constructed, str | None]:
         """An instance with its audit, and the first problem of the audit."""
         known = {tool.spec.name: tool for tool in tools}
         workflow = Workflow.model_validate(instance.gold.workflow)
         audit = audit_task(instance.task, instance.tests, workflow, known, self.pools, sized=False)
         if audit.problems:
-            return Made(instance, audit, (), False), re.sub(r"'[^']*'|\d+", "…", audit.problems[0])
-        return Made(instance, audit, (), solved_by_search(instance.task, instance.tests, known, self.pools[0])), None
+            return Constructed(instance, audit, (), False), re.sub(r"'[^']*'|\d+", "…", audit.problems[0])
+        solved = solved_by_search(instance.task, instance.tests, known, self.pools[0])
+        return Constructed(instance, audit, (), solved), None
 
     async def solved_without_tools(self, instance: Instance) -> bool:
         """Whether the model answers every test correctly without tools."""

@@ -1,4 +1,4 @@
-"""Mutants: small wrong versions of a gold workflow. Examples and tests are chosen so that they tell them apart.
+"""Mutants: small wrong versions of a gold workflow. Examples and tests are chosen so that they distinguish them.
 
 A mutant drops a call (its result is one of its arguments), replaces its tool, changes a constant or a comparison,
 exchanges the arms of a branch, or drops the filter of a map.
@@ -45,18 +45,18 @@ def mutants(workflow: Workflow, specs: Mapping[str, ToolSpec], offered: Collecti
         specs: All tools.
         offered: The tools that may replace others.
     """
-    found: list[Mutant] = []
+    candidates: list[Mutant] = []
     for index, node in enumerate(workflow.nodes):
         for what, changed in _changes(node, specs, offered):
             nodes = (*workflow.nodes[:index], changed, *workflow.nodes[index + 1 :])
-            found.append(Mutant(f"{node.id}: {what}", _rebuilt(workflow, {"nodes": nodes})))
+            candidates.append(Mutant(f"{node.id}: {what}", _rebuilt(workflow, {"nodes": nodes})))
         if isinstance(node, Condition):
             edges = tuple(
                 edge.model_copy(update={"when": not edge.when}) if edge.source == node.id else edge
                 for edge in workflow.edges
             )
-            found.append(Mutant(f"{node.id}: arms exchanged", _rebuilt(workflow, {"edges": edges})))
-    return [mutant for mutant in found if not check(mutant.workflow, specs)]
+            candidates.append(Mutant(f"{node.id}: arms exchanged", _rebuilt(workflow, {"edges": edges})))
+    return [mutant for mutant in candidates if not check(mutant.workflow, specs)]
 
 
 def _rebuilt(workflow: Workflow, update: dict[str, Any]) -> Workflow:
@@ -130,10 +130,10 @@ def _expressions(text: str) -> Iterator[str]:
 
 def _places(tree: ast.Expression) -> list[tuple[Any, int]]:
     """The comparisons and integers of an expression, each as a node and the index of its operator."""
-    found: list[tuple[Any, int]] = []
+    places: list[tuple[Any, int]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
-            found += [(node, at) for at in range(len(node.ops))]
+            places += [(node, at) for at in range(len(node.ops))]
         elif isinstance(node, ast.Constant) and type(node.value) is int:
-            found.append((node, 0))
-    return found
+            places.append((node, 0))
+    return places

@@ -35,13 +35,13 @@ def check_tools(
             continue
         named[tool.spec.name] = tool
         described.add(tool.spec.description)
-    kept: list[CatalogTool] = []
+    sound: list[CatalogTool] = []
     for tool, reason in _examples(list(named.values()), pools):
         if reason is None:
-            kept.append(tool)
+            sound.append(tool)
         else:
             dropped.append((tool.spec.name, reason))
-    return kept, dropped
+    return sound, dropped
 
 
 def _static(tool: CatalogTool) -> str | None:

@@ -36,12 +36,12 @@ CANDIDATES = 80
 @cache
 def all_blueprints() -> tuple[Blueprint, ...]:
     """The blueprints, in a fixed order: by category, difficulty and id."""
-    found: list[Blueprint] = []
+    items: list[Blueprint] = []
     for module in sorted(pkgutil.iter_modules(blueprints.__path__), key=lambda module: module.name):
-        found += importlib.import_module(f"flowbench_synth.blueprints.{module.name}").BLUEPRINTS
+        items += importlib.import_module(f"flowbench_synth.blueprints.{module.name}").BLUEPRINTS
     order = {name: rank for rank, name in enumerate(catalog.CATEGORIES)}
     levels = {name: rank for rank, name in enumerate(TOOLS)}
-    return tuple(sorted(found, key=lambda item: (order[item.category], levels[item.difficulty], item.id)))
+    return tuple(sorted(items, key=lambda item: (order[item.category], levels[item.difficulty], item.id)))
 
 
 def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot, attempt: int = 0) -> Instance:
@@ -73,9 +73,9 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
     offered, parts = _offered(blueprint, workflow, (cases, traces), slot.tools, rng, pool)
     order = list(range(len(cases)))
     rng.shuffle(order)
-    shown = cover(sorted(order, key=lambda index: idle_steps(traces[index])), traces, parts, slot.examples)
-    held = cover([index for index in order if index not in shown], traces, parts, slot.tests)
-    shown = [shown[1], shown[0], *shown[2:]]  # the agent executes the first example and sees the others
+    first, second, *more = cover(sorted(order, key=lambda i: idle_steps(traces[i])), traces, parts, slot.examples)
+    example_indexes = [second, first, *more]  # the agent executes the first example and sees the others
+    test_indexes = cover([index for index in order if index not in example_indexes], traces, parts, slot.tests)
     task = Task(
         id=slot.id,
         category=blueprint.category,
@@ -85,10 +85,10 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
         inputs=workflow.inputs,
         output=answer_schema([trace.answer for trace in traces]),
         tools=offered,
-        examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in shown),
+        examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in example_indexes),
     )
-    tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in held)
-    gold = Gold(id=slot.id, workflow=workflow.dump(), trace=traces[shown[0]].dump())
+    tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in test_indexes)
+    gold = Gold(id=slot.id, workflow=workflow.dump(), trace=traces[second].dump())
     return Instance(task=task, tests=tests, gold=gold)
 
 
@@ -106,15 +106,15 @@ def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
 
 def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, Any]]:
     """Different inputs, in the order drawn."""
-    found: dict[str, dict[str, Any]] = {}
+    cases: dict[str, dict[str, Any]] = {}
     for _ in range(10 * CANDIDATES):
         case = blueprint.sample(rng, params)
-        found.setdefault(dump_json(case), case)
-        if len(found) == CANDIDATES:
+        cases.setdefault(dump_json(case), case)
+        if len(cases) == CANDIDATES:
             break
-    if len(found) < CANDIDATES // 4:
-        raise BuildError(f"{blueprint.id}: only {len(found)} of the drawn inputs differ")
-    return list(found.values())
+    if len(cases) < CANDIDATES // 4:
+        raise BuildError(f"{blueprint.id}: only {len(cases)} of the drawn inputs differ")
+    return list(cases.values())
 
 
 Runs = tuple[Sequence[dict[str, Any]], Sequence[Trace]]
@@ -205,9 +205,9 @@ def cover(order: Sequence[int], traces: Sequence[Trace], parts: Sequence[frozens
     covered: set[Part] = set()
     answers: set[str] = set()
     while len(chosen) < count:
-        left = [index for index in order if index not in chosen]
+        remaining = [index for index in order if index not in chosen]
         best = max(
-            left,
+            remaining,
             key=lambda index: (len(parts[index] - covered), dump_json(traces[index].answer) not in answers),
         )
         chosen.append(best)

@@ -61,9 +61,8 @@ def try_blueprint(blueprint: Blueprint, pool: WorkerPool) -> list[str]:
             workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
         except Exception as error:  # code of a blueprint may raise any exception
             return [*problems, f"the steps cannot be built: {type(error).__name__}: {error}"]
-        found = check(workflow, catalog.specs())
-        if found:
-            return [*problems, *map(str, found)]
+        if unsound := check(workflow, catalog.specs()):
+            return [*problems, *map(str, unsound)]
         if (shape := control_flow(workflow)) != blueprint.control_flow:
             problems.append(f"control flow is {shape}, not {blueprint.control_flow}")
         used = {node.tool for node in tool_calls(workflow)}
@@ -150,12 +149,12 @@ def _one_tool(blueprint: Blueprint, cases: list[dict[str, Any]], traces: list[Tr
     problems: list[str] = []
     sample = list(zip(cases, traces, strict=True))[:12]
     for name in names:
-        wanted = sandbox.specs[name].names
+        parameters = sandbox.specs[name].names
         inputs = list(cases[0])
-        if len(wanted) > len(inputs):
+        if len(parameters) > len(inputs):
             continue
         calls = [
-            ToolCall(tool=name, args={field: case[source] for field, source in zip(wanted, inputs, strict=False)})
+            ToolCall(tool=name, args={field: case[source] for field, source in zip(parameters, inputs, strict=False)})
             for case, _ in sample
         ]
         if all(

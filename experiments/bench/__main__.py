@@ -1,4 +1,4 @@
-"""`python -m experiments.bench`: measures, prints the tables, and writes all values as JSON if wanted."""
+"""`python -m experiments.bench`: measures, prints the tables, and with `--json` writes all values as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flowmind.base.files import write_text
 
 def benches(quick: bool = False) -> dict[str, Bench]:
     """All benchmarks by name, in their order."""
-    made = (
+    suite = (
         *workflows.benches(),
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
@@ -25,7 +25,7 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
     )
-    return {bench.name: bench for bench in made}
+    return {bench.name: bench for bench in suite}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,11 +59,11 @@ def _require_writable(path: Path) -> None:
 
 
 def _measured(chosen: Sequence[Bench], rounds: int | None, quick: bool) -> list[Outcome]:
-    wanted = [1 if quick else rounds or bench.rounds for bench in chosen]
-    total = sum(count * len(bench.contenders) for count, bench in zip(wanted, chosen, strict=True))
+    counts = [1 if quick else rounds or bench.rounds for bench in chosen]
+    total = sum(count * len(bench.contenders) for count, bench in zip(counts, chosen, strict=True))
     with tqdm.tqdm(total=total, unit="sample") as bar:
         outcomes: list[Outcome] = []
-        for count, bench in zip(wanted, chosen, strict=True):
+        for count, bench in zip(counts, chosen, strict=True):
             bar.set_description(bench.name)
             outcomes.append(measure(bench, count, quick, bar.update))
         return outcomes

@@ -22,7 +22,7 @@ SIZES = (10, 100, 1_000, 1_900)
 RUNS = (1_000, 10_000, 100_000)
 
 Cost = Callable[[Callable[[], None]], float]
-"""Does some work, and returns what it took."""
+"""Does some work and returns its cost in seconds or bytes."""
 
 
 def seconds(work: Callable[[], None]) -> float:
@@ -42,7 +42,7 @@ def peak(work: Callable[[], None]) -> float:
 
 
 def chain(size: int) -> Workflow:
-    """So many calls, one after the other, each with a variable of its own."""
+    """A workflow of `size` calls, one after the other, each with its own variable."""
     names = [f"n{number}" for number in range(size)]
     nodes: list[dict[str, Any]] = [
         {"id": name, "kind": "tool", "tool": "increase", "args": {"x": {"var": before}}, "output": name}

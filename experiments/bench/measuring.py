@@ -32,7 +32,7 @@ class Contender:
     needs: tuple[str, ...] = ()
     """Modules that must be installed."""
     size: int = 0
-    """How many pieces one run of the work does, if not as many as the benchmark says."""
+    """The number of pieces in one run of the work; 0 for that of the benchmark."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Goal:
     peer: str
     """The contender that it is compared with; empty for the kind `within`."""
     kind: Literal["faster", "slower", "over", "within"]
-    """At least `bound` times as fast as the peer; at most `bound` times its value; at most `bound` of the unit more;
-    at most `bound` of the unit."""
+    """`faster`: at least `bound` times as fast as the peer; `slower`: at most `bound` times its value; `over`: at most
+    `bound` of the unit more than the peer; `within`: at most `bound` of the unit."""
     bound: float
 
 
@@ -60,7 +60,7 @@ class Bench:
     contenders: tuple[Contender, ...]
     goals: tuple[Goal, ...] = ()
     size: int = 1
-    """How many pieces one run of the work does."""
+    """The number of pieces in one run of the work."""
     rounds: int = 9
     least: float = 0.05
     """The least seconds of a sample; shorter work is repeated."""
@@ -109,7 +109,7 @@ class Measured(Record):
     """One a round."""
     spread: Spread | None = None
     note: str = ""
-    """The reason if there are no values."""
+    """The reason why the contender has no values."""
 
     @classmethod
     def of(cls, name: str, values: Sequence[float], notes: Mapping[str, str]) -> Measured:
@@ -159,7 +159,7 @@ def loop(work: Callable[[], Any], right: Callable[[Any], bool]) -> Generator[Sam
 
 
 def measure(bench: Bench, rounds: int, quick: bool = False, tick: Callable[[], object] = lambda: None) -> Outcome:
-    """Lets the contenders of a benchmark take turns.
+    """Measures a benchmark; its contenders take turns.
 
     Args:
         bench: The benchmark.
@@ -169,6 +169,7 @@ def measure(bench: Bench, rounds: int, quick: bool = False, tick: Callable[[], o
     """
     values: dict[str, list[float]] = {}
     notes: dict[str, str] = {}
+    names = [contender.name for contender in bench.contenders]
     with ExitStack() as stack:
         ready: list[tuple[Contender, Sample, int]] = []
         for contender in bench.contenders:
@@ -188,12 +189,12 @@ def measure(bench: Bench, rounds: int, quick: bool = False, tick: Callable[[], o
         gc.unfreeze()
     return Outcome(
         name=bench.name, title=bench.title, unit=bench.unit, each=bench.each, rounds=rounds,
-        contenders=tuple(Measured.of(one.name, values.get(one.name, []), notes) for one in bench.contenders),
+        contenders=tuple(Measured.of(name, values.get(name, []), notes) for name in names),
         goals=tuple(bench.reached(goal, values) for goal in bench.goals),
     )  # fmt: skip
 
 
 def repetitions(sample: Sample, least: float) -> int:
-    """How often the work is repeated in a sample, so that the sample takes `least` seconds; warms up."""
+    """Warms up, and returns how often the work is repeated in a sample that takes `least` seconds."""
     seconds = min(sample(1) for _ in range(_WARM_UPS))
     return max(1, math.ceil(least / max(seconds, 1e-7)))

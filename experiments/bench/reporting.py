@@ -1,4 +1,4 @@
-"""The results as Markdown and as JSON."""
+"""The report on benchmarks, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Report(Record):
     machine: dict[str, Any]
     """Python, platform, processor, cores and git revision."""
     versions: dict[str, str | None]
-    """Of `PACKAGES`; None: not installed."""
+    """The versions of `PACKAGES`; None if a package is not installed."""
     outcomes: tuple[Outcome, ...]
 
 
@@ -46,7 +46,7 @@ def markdown(report: Report) -> str:
     """The machine, a table of the goals, and a table of everything that was measured."""
     versions = ", ".join(f"{name} {number or 'absent'}" for name, number in report.versions.items())
     goals = [_goal_row(outcome, goal) for outcome in report.outcomes for goal in outcome.goals]
-    rows = [_row(outcome, one) for outcome in report.outcomes for one in outcome.contenders]
+    rows = [_row(outcome, measured) for outcome in report.outcomes for measured in outcome.contenders]
     parts = [
         "Python {python}, {platform}, {cores} cores of {processor}; ".format(**report.machine) + f"{versions}.",
         "Values are medians of interleaved rounds, with the least and the greatest; a ratio is the median of the "
@@ -69,11 +69,11 @@ def _goal_row(outcome: Outcome, goal: Reached) -> list[str]:
     return [*head, measured, _range(goal.spread), "met" if goal.met else "**not met**"]
 
 
-def _row(outcome: Outcome, one: Measured) -> list[str]:
+def _row(outcome: Outcome, measured: Measured) -> list[str]:
     unit = f"{outcome.each} per second" if outcome.unit == "per second" else f"{outcome.unit} {outcome.each}"
-    if one.spread is None:
-        return [outcome.title, one.name, one.note, "–", unit]
-    return [outcome.title, one.name, number(one.spread.median), _range(one.spread), unit]
+    if measured.spread is None:
+        return [outcome.title, measured.name, measured.note, "–", unit]
+    return [outcome.title, measured.name, number(measured.spread.median), _range(measured.spread), unit]
 
 
 def _range(spread: Spread) -> str:

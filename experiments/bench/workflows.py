@@ -87,13 +87,13 @@ def linear() -> Workflow:
 
 
 def branching() -> Workflow:
-    """A call, a condition, a call on either arm, and one after them."""
+    """A call, a condition, a call on each arm, and a last call."""
     calls = {"first": "increase", "half": "halve", "thrice": "triple", "last": "increase"}
     return draw(calls, {"even": "x % 2 == 0"}, "start first even.true half last end", "even.false thrice last")
 
 
 def looping() -> Workflow:
-    """A call as long as a condition holds."""
+    """A call that is repeated while a condition holds."""
     return draw({"up": "increase"}, {"more": f"x < {ROUNDS}"}, "start more.true up more", "more.false end")
 
 
@@ -126,7 +126,7 @@ def plain_looping(x: int) -> int:
 
 
 def ours(workflow: Workflow, answer: int, steps: bool) -> AbstractContextManager[Sample]:
-    """The compiled function of a workflow, with a step budget and the results of its calls; with all steps if asked."""
+    """The compiled function of a workflow, with a step budget and the results of its calls, or with all `steps`."""
     program, full = compile_workflow(workflow, brief=True), compile_workflow(workflow)
     brief, compiled = load(program.source, program.constants), load(full.source, full.constants)
     tools = [FUNCTIONS[name] for name in program.tools]

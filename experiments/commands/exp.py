@@ -38,14 +38,14 @@ def run(options: argparse.Namespace) -> int:
     """Runs an experiment, a grid or a replay, and prints the tables. Returns 1 if a model of a grid failed."""
     if options.replay is not None:
         return _replay(options)
-    given = read_flags(Experiment, options)
-    _require_runs(given.reuse, every="reuse" in options.explicit)
+    experiment = read_flags(Experiment, options)
+    _require_runs(experiment.reuse, every="reuse" in options.explicit)
     if options.config is not None:
-        return _grid(options, given)
-    _require_benchmark(given.bench)
-    with served(given.model, *given.urls.values()) as started:  # before the imports that take seconds
-        experiment = given.model_copy(update={"base_url": started or given.base_url})
-        return _experiment(experiment, options.out)
+        return _grid(options, experiment)
+    _require_benchmark(experiment.bench)
+    with served(experiment.model, *experiment.urls.values()) as started:  # before the imports that take seconds
+        update = {"base_url": started or experiment.base_url}
+        return _experiment(experiment.model_copy(update=update), options.out)
 
 
 def _require_runs(folders: Sequence[Path], every: bool) -> None:
@@ -53,7 +53,7 @@ def _require_runs(folders: Sequence[Path], every: bool) -> None:
 
     Args:
         folders: The folders.
-        every: Whether every folder must hold a run; for a list in the environment one is enough.
+        every: Whether every folder must hold a run. For a list in the environment, one run is enough.
 
     Raises:
         InputError: If a folder holds no run.
@@ -98,27 +98,27 @@ def _replay(options: argparse.Namespace) -> int:
     return 0
 
 
-def _grid(options: argparse.Namespace, given: Experiment) -> int:
+def _grid(options: argparse.Namespace, experiment: Experiment) -> int:
     from experiments.commands.choosing import read_grid
     from experiments.grid import run_grid
     from experiments.tables import summary_table
 
-    grid = read_grid(options.config, given)
-    bench = given.bench if "bench" in given.model_fields_set else grid.bench or given.bench
+    grid = read_grid(options.config, experiment)
+    bench = experiment.bench if "bench" in experiment.model_fields_set else grid.bench or experiment.bench
     _require_benchmark(bench)
-    summaries, problems = run_grid(grid, given.model_copy(update={"bench": bench}), options.out or Path("runs"))
+    summaries, problems = run_grid(grid, experiment.model_copy(update={"bench": bench}), options.out or Path("runs"))
     if summaries:
         print(summary_table(summaries))
     for problem in problems:
         print(f"flowmind: {problem}", file=sys.stderr)
-    print(_report_line(options, given))
+    print(_report_line(options, experiment))
     return 1 if problems else 0
 
 
-def _report_line(options: argparse.Namespace, given: Experiment) -> str:
+def _report_line(options: argparse.Namespace, experiment: Experiment) -> str:
     """The command that writes the report on the runs of a grid."""
     words = ["flowmind", "report", "--config", str(options.config)]
     for name in ("limit", "pick", "seed"):
-        if name in given.model_fields_set:
-            words += [flag_of(name), str(getattr(given, name))]
+        if name in experiment.model_fields_set:
+            words += [flag_of(name), str(getattr(experiment, name))]
     return shlex.join([*words, "--root", str(options.out)] if options.out else words)

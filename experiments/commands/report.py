@@ -98,5 +98,5 @@ def _folders(grid: Grid, options: argparse.Namespace) -> list[Path]:
 
 
 def _report_path(folders: list[Path]) -> Path:
-    """In the folder of a single run; for several runs, in the folder that the first is in."""
+    """`report.html` in the folder of a single run; for several runs, in the parent folder of the first."""
     return (folders[0] if len(folders) == 1 else folders[0].parent) / "report.html"

@@ -67,12 +67,12 @@ def run(options: argparse.Namespace) -> int:
     from experiments.worfbench.summing import tables
 
     names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
-    asked = ("gold_chain", "reply_tokens", "temperature", "seed")
+    asking_names = ("gold_chain", "reply_tokens", "temperature", "seed")
     try:
         chosen = running.Options(
             **{name: getattr(options, name) for name in names},
             sources=tuple(name.strip() for name in options.sources.split(",") if name.strip()),
-            asking=Asking(**{name: getattr(options, name) for name in asked}),
+            asking=Asking(**{name: getattr(options, name) for name in asking_names}),
         )
     except ValidationError as error:
         raise InputError(explained(error)) from None

@@ -1,4 +1,4 @@
-"""What a model is asked for a row, and how its reply is read and scored."""
+"""The request for a row, and the reading and scoring of the reply."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from flowmind.protocols import ChatRequest, Message, Reply
 from tools_registry.specs.spec import Record
 
 _STOP = ("\nTask:",)
-"""A model that goes on with a task of its own has said all that counts."""
+"""Ends a reply that continues with another task."""
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _EDGES = re.compile(r"^\W*edges?\W*?:", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r"\([^(),\n]*,[^(),\n]*\)")
 
 
 class Asking(Record):
-    """How rows are asked."""
+    """The settings of the requests."""
 
     gold_chain: bool = False
-    """The gold steps are given, and only the edges are asked for (the paper's appendix A.4)."""
+    """Whether the request contains the gold steps and asks only for the edges (the paper's appendix A.4)."""
     reply_tokens: int = Field(default=1024, ge=16)
     temperature: float = Field(default=0.0, ge=0.0)
     seed: int | None = 0
@@ -38,7 +38,7 @@ class Asking(Record):
 
     @property
     def fingerprint(self) -> str:
-        """Of the prompt: another one makes another run."""
+        """The fingerprint of the prompt; another prompt makes another run."""
         parts = [message.model_dump() for message in conversation(self.prompt)]
         return hashlib.sha256(dump_json(parts).encode()).hexdigest()[:16]
 
@@ -62,11 +62,11 @@ class Asking(Record):
 
 
 class Judged(Record):
-    """What became of a reply."""
+    """A reply that was read and scored."""
 
     predicted: StepGraph | None
     malformed: str | None = None
-    """Why it cannot be read; it scores zero."""
+    """The reason why the reply cannot be read; it scores zero."""
     chain: Part = ZERO
     graph: Part = ZERO
 
@@ -77,8 +77,8 @@ def judge(reply: Reply, row: Row, asking: Asking, definition: Definition, simila
         predicted = _predicted(reply, row, asking, definition)
     except ValueError as error:
         return Judged(predicted=None, malformed=str(error))
-    found = score(predicted, row.gold, similar(predicted.nodes, row.gold.nodes), definition)
-    return Judged(predicted=predicted, chain=found.chain or ZERO, graph=found.graph or ZERO)
+    scores = score(predicted, row.gold, similar(predicted.nodes, row.gold.nodes), definition)
+    return Judged(predicted=predicted, chain=scores.chain or ZERO, graph=scores.graph or ZERO)
 
 
 def _predicted(reply: Reply, row: Row, asking: Asking, definition: Definition) -> StepGraph:
@@ -89,12 +89,12 @@ def _predicted(reply: Reply, row: Row, asking: Asking, definition: Definition) -
     """
     if reply.finish == "context":
         raise ValueError("the request is longer than the model's context")
-    said = _THOUGHT.sub("", reply.text)
+    text = _THOUGHT.sub("", reply.text)
     read = parse if definition == "paper" else parse_as_published
     if not asking.gold_chain:
-        found = read(said)
-        return StepGraph(nodes=found.nodes, edges=found.edges)
-    heading = _EDGES.search(said)
-    edges = " ".join(_PAIR.findall(said, heading.end() if heading else 0))
+        graph = read(text)
+        return StepGraph(nodes=graph.nodes, edges=graph.edges)
+    heading = _EDGES.search(text)
+    edges = " ".join(_PAIR.findall(text, heading.end() if heading else 0))
     numbered = "\n".join(f"{number}: step" for number in range(1, len(row.gold.nodes) - 1))
     return StepGraph(nodes=row.gold.nodes, edges=read(f"Node:\n{numbered}\nEdge: {edges}").edges)

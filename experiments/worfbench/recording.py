@@ -1,4 +1,4 @@
-"""The record of a row. A row with an error has no scores, is counted apart, and is asked again by the next run."""
+"""The record of a row. A row with an error has no scores, is counted separately, and is asked again by the next run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from flowmind.evaluation.worfeval import Part, StepGraph
 
 
 class RowRecord(Kept):
-    """A row: both graphs under the names that `flowmind worfeval` reads, the scores, and what the reply cost."""
+    """A row: both graphs under the names that `flowmind worfeval` reads, the scores, and the cost of the reply."""
 
     source: str
     gold_graph: StepGraph
     pred_graph: StepGraph | None = None
     pred_text: str = ""
-    """The reply as it came."""
+    """The unchanged reply."""
     malformed: str | None = None
-    """Why the reply cannot be read; the row scores zero."""
+    """The reason why the reply cannot be read; the row scores zero."""
     chain: Part | None = None
     graph: Part | None = None
     finish: Literal["stop", "length", "context"] = "stop"

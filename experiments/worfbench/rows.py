@@ -1,4 +1,4 @@
-"""The rows of WorFBench: read, grouped as the paper groups them, and chosen."""
+"""Reads, groups and selects the rows of WorFBench."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """The paper's four groups and their sources (section 2.2, appendix A.1)."""
 HELD_OUT = ("seal_tools", "intercodesql")
-"""Sources that the paper keeps out of its groups and of its average, for table 2 (appendix A.1)."""
+"""Sources that the paper excludes from its groups and from its average, for table 2 (appendix A.1)."""
 _OPENING = re.compile(r"\A\s*(?:Now it's your turn\.\s*)?(?:Task:\s*)?")
 _ANSWER_CUE = re.compile(r"^Output:[ \t]*(?:\n|\Z)", re.MULTILINE)
-"""What stands around a task in the data for the prompts that it was made for."""
+"""`_OPENING` and `_ANSWER_CUE`: the parts of the paper's own prompts around a task in the data."""
 
 
 class Row(Record):
-    """A task with its tools, and the workflow that it should become."""
+    """A task with its tools, and its gold workflow."""
 
     id: str
     source: str
     text: str
-    """The task, then what there is to do it with."""
+    """The task, followed by its tools."""
     gold: StepGraph
 
 
@@ -47,12 +47,12 @@ class Data(NamedTuple):
 
     name: str
     sha256: str
-    """Of its content, unpacked."""
+    """The digest of its unpacked content."""
     rows: tuple[Row, ...]
 
 
 class _Reduced(BaseModel):
-    """A row with its parts apart."""
+    """A row with a field for each of its parts."""
 
     id: str
     source: str
@@ -78,10 +78,10 @@ class _Original(BaseModel):
     conversations: tuple[_Message, ...]
 
     def parts(self) -> tuple[str, str]:
-        said = {message.role: message.content for message in self.conversations}
-        if "user" not in said or "assistant" not in said:
+        contents = {message.role: message.content for message in self.conversations}
+        if "user" not in contents or "assistant" not in contents:
             raise ValueError("conversations: a message of the user and one of the assistant are needed")
-        return _bare(said["user"]), said["assistant"]
+        return _bare(contents["user"]), contents["assistant"]
 
 
 def _bare(text: str) -> str:
@@ -97,18 +97,18 @@ def read_rows(path: Path, definition: Definition) -> Data:
         InputError: If the file or a row cannot be used, with its number.
     """
     text = _text(path)
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for number, entry in enumerate(_entries(path, text), 1):
         try:
             row = _row(entry() if callable(entry) else entry, definition)
-            if row.id in found:
+            if row.id in rows:
                 raise ValueError(f"the id {row.id!r} stands twice")
         except ValueError as error:
             raise InputError(f"{path}, row {number}: {error}") from None
-        found[row.id] = row
-    if not found:
+        rows[row.id] = row
+    if not rows:
         raise InputError(f"{path}: no row in it")
-    return Data(path.name.removesuffix(".gz"), hashlib.sha256(text.encode()).hexdigest(), tuple(found.values()))
+    return Data(path.name.removesuffix(".gz"), hashlib.sha256(text.encode()).hexdigest(), tuple(rows.values()))
 
 
 def _text(path: Path) -> str:
@@ -126,7 +126,7 @@ def _text(path: Path) -> str:
 
 
 def _entries(path: Path, text: str) -> Iterator[Any]:
-    """The rows as JSON values; those of JSON Lines still to be parsed, so that an error has its number."""
+    """The rows as JSON values; a line of JSON Lines is a function that parses it, so that its error has its number."""
     if text.lstrip().startswith("["):
         try:
             yield from cast(list[Any], parse_json(text))
@@ -140,11 +140,11 @@ def _entries(path: Path, text: str) -> Iterator[Any]:
 
 def _row(entry: Any, definition: Definition) -> Row:
     kind = _Original if isinstance(entry, dict) and "conversations" in entry else _Reduced
-    made = validate(kind, entry)
-    text, gold = made.parts()
+    parsed = validate(kind, entry)
+    text, gold = parsed.parts()
     try:
         graph = _gold(gold, definition)
-        return Row(id=made.id, source=made.source, text=text, gold=StepGraph(nodes=graph.nodes, edges=graph.edges))
+        return Row(id=parsed.id, source=parsed.source, text=text, gold=StepGraph(nodes=graph.nodes, edges=graph.edges))
     except ValueError as error:
         raise ValueError(f"gold: {error}") from None
 

@@ -36,7 +36,7 @@ _PACKAGES = ("flowmind-es", "networkx", "openai", "pydantic", "sentence-transfor
 
 
 class Options(Record):
-    """What is run."""
+    """The settings of a run."""
 
     model: str
     data: Path
@@ -48,23 +48,23 @@ class Options(Record):
     sources: tuple[str, ...] = ()
     base_url: str | None = None
     concurrency: int | Literal["auto"] = "auto"
-    """Rows at once; `auto`: as many as bring more throughput."""
+    """The number of rows at the same time; `auto` adapts it to the throughput of the server."""
     timeout: float = Field(default=600.0, gt=0)
 
     @property
     def measure(self) -> str:
-        """What similarities come from: `bow`, or the encoder's name."""
+        """The measure of similarity: `bow`, or the encoder's name."""
         return self.encoder or DEFAULT if self.similarity == "encoder" else "bow"
 
     def settings(self) -> dict[str, Any]:
-        """What makes another run: where it runs and how fast is not of it."""
+        """The settings that identify a run, without location and concurrency."""
         mode = "worfbench-gold-chain" if self.asking.gold_chain else "worfbench"
         chosen = self.model_dump(mode="json", include={"model", "definition", "limit", "sources"})
-        asked = self.asking.model_dump(mode="json")
-        return {"mode": mode, **chosen, **asked, "similarity": self.measure, "prompt": self.asking.fingerprint}
+        asking = self.asking.model_dump(mode="json")
+        return {"mode": mode, **chosen, **asking, "similarity": self.measure, "prompt": self.asking.fingerprint}
 
     def facts(self, data: str) -> Facts:
-        """What the summary says of the run."""
+        """The settings that the summary of the run repeats."""
         return Facts(
             model=self.model,
             data=data,
@@ -77,7 +77,7 @@ class Options(Record):
 
 @dataclass(frozen=True)
 class Materials:
-    """What a run works on, read and loaded before a model is asked for."""
+    """The rows and the similarity of a run, loaded before the model is asked."""
 
     data: Data
     rows: tuple[Row, ...]
@@ -88,7 +88,7 @@ def prepare(options: Options) -> Materials:
     """Reads the rows and loads the encoder.
 
     Raises:
-        InputError: If the model is none that writes text, the data cannot be used, or the encoder cannot be loaded.
+        InputError: If the model does not write text, the data cannot be used, or the encoder cannot be loaded.
     """
     if find(options.model).kind == "embedded":
         raise InputError(
@@ -102,12 +102,12 @@ def prepare(options: Options) -> Materials:
 
 
 class RowServices(Closing):
-    """What rows are evaluated with: the model and the measure of similarity.
+    """The services that evaluate rows: the model and the measure of similarity.
 
     Args:
         model: The model that writes the workflows.
-        asking: How rows are asked.
-        definition: How they are scored.
+        asking: The settings of the requests.
+        definition: The definition of the scores.
         similar: The similarity of two texts.
     """
 
@@ -119,7 +119,7 @@ class RowServices(Closing):
         self.scoring = asyncio.Lock()
 
     def close(self) -> None:
-        """Nothing is open that ends with a block: connections belong to the event loop."""
+        """Does nothing: the connections of the model belong to the event loop."""
 
 
 async def evaluate(row: Row, services: RowServices, emit: Emit | None = None) -> RowRecord:
@@ -153,11 +153,11 @@ async def evaluate(row: Row, services: RowServices, emit: Emit | None = None) ->
 
 
 def run(options: Options, materials: Materials, out: Path) -> Summary:
-    """Asks what is left of a run and writes its summary.
+    """Asks the model for the remaining rows of a run and writes its summary.
 
     Raises:
         InputError: If the folder holds another run.
-        ModelUnavailable: If the model cannot be reached; what was done is kept.
+        ModelUnavailable: If the model cannot be reached; completed rows are kept.
     """
     folder = RunFolder(out, RowRecord)
     with folder.locked():
@@ -187,7 +187,7 @@ async def _work(
         materials.similar.learn(text for row in todo for text in row.gold.nodes)
     local: LocalMap[Row, RowRecord] = LocalMap(evaluate, services, limit)
 
-    async def one(row: Row) -> RowRecord:
+    async def ask(row: Row) -> RowRecord:
         return await local.evaluate(row, lambda _: None)
 
     lost = 0
@@ -204,7 +204,7 @@ async def _work(
             bar.update()
 
         try:
-            await drive(todo, lambda: local.at_once, one, keep, options.model)
+            await drive(todo, lambda: local.at_once, ask, keep, options.model)
         finally:
             await services.model.aclose()
 

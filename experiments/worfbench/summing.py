@@ -1,7 +1,7 @@
 """The metrics of a run by source and by the paper's groups, and its tables beside the paper's.
 
 The average is the plain mean of the four groups, as in the paper: its averages in table 1 are the means of its groups.
-It does not say how the sources of a group are put together; here every row of a group counts alike.
+The paper does not say how the sources of a group are combined; here every row of a group has the same weight.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from experiments.tables import markdown
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import GROUPS, HELD_OUT
 from flowmind.base.files import parse_json, read_text
@@ -25,22 +26,22 @@ _BOW = "bow"
 
 
 class Cell(Record):
-    """The metrics of some rows. F1 scores are in percent; a mean of nothing is None."""
+    """The metrics of some rows. F1 scores are in percent; a mean of no rows is None."""
 
     rows: int
-    """Scored rows: those that the infrastructure kept from an answer are in no mean."""
+    """Scored rows. Rows without an answer because of an infrastructure error are in no mean."""
     lost: int
     f1_chain: Mean | None
     f1_graph: Mean | None
     malformed: Rate
     output_tokens: float | None
-    """A row; None where the server did not report them."""
+    """The mean of a row; None if the server did not report them."""
     seconds: float | None
-    """A row, from the request to the reply; where more rows are asked than may be, with the wait for its turn."""
+    """The mean of a row from the request to the reply, including the time that the request waits for its turn."""
 
 
 class Facts(Record):
-    """What a summary is of."""
+    """The settings of a run that its summary repeats."""
 
     model: str
     data: str
@@ -59,14 +60,14 @@ class Summary(Facts):
     sources: dict[str, Cell]
     groups: dict[str, Cell]
     average: Cell | None
-    """Over the four groups, each counting alike; None if one of them has no row."""
+    """Over the four groups, with equal weights; None if one of them has no row."""
 
 
 def summarize(records: Sequence[RowRecord], facts: Facts) -> Summary:
-    """The metrics; equal records give equal metrics."""
+    """The metrics of a run; equal records give equal metrics."""
     inside = [source for sources in GROUPS.values() for source in sources]
-    found = {record.source for record in records}
-    order = [name for name in (*inside, *HELD_OUT, *sorted(found - {*inside, *HELD_OUT})) if name in found]
+    names = {record.source for record in records}
+    order = [name for name in (*inside, *HELD_OUT, *sorted(names - {*inside, *HELD_OUT})) if name in names]
     chosen = {name: [record for record in records if record.source in sources] for name, sources in GROUPS.items()}
     return Summary(
         **facts.model_dump(),
@@ -100,12 +101,12 @@ def _graph(record: RowRecord) -> Part | None:
 
 
 def _mean(records: Sequence[RowRecord], part: Callable[[RowRecord], Part | None]) -> Mean | None:
-    values = [100 * found.f1 for record in records if (found := part(record)) is not None]
+    values = [100 * score.f1 for record in records if (score := part(record)) is not None]
     return mean_of(values) if values else None
 
 
 def _within(mean: Mean | None) -> Mean | None:
-    """With the interval cut to what a percentage can be."""
+    """The mean with its interval cut to the range from 0 to 100."""
     if mean is None or mean.low is None or mean.high is None:
         return mean
     return mean.model_copy(update={"low": max(0.0, mean.low), "high": min(100.0, mean.high)})
@@ -127,7 +128,7 @@ def _average(groups: Sequence[Sequence[RowRecord]]) -> Cell | None:
 
 
 def _mean_of_means(means: Sequence[Mean]) -> Mean | None:
-    """The plain mean of independent means; its interval is that of a sum of as many."""
+    """The plain mean of independent means; its interval is that of their sum, divided by their number."""
     middle, of = statistics.fmean(mean.mean for mean in means), sum(mean.of for mean in means)
     halves = [mean.high - mean.mean for mean in means if mean.high is not None]
     if len(halves) < len(means):
@@ -146,7 +147,7 @@ def published() -> dict[str, Any]:
 
 
 def known_as(model: str) -> str | None:
-    """The name under which the paper has a model, by its own name or that of its checkpoint."""
+    """The paper's name for a model that is named by this name or by its checkpoint; None if the paper lacks it."""
     last = model.rpartition("/")[2].lower()
     for row in published()["table1"]["rows"]:
         if last in (row["model"].lower(), row["checkpoint"].lower()):
@@ -158,11 +159,11 @@ def known_as(model: str) -> str | None:
 
 
 def tables(summary: Summary) -> str:
-    """Both tables of a run and what must be known to compare them, as Markdown."""
-    return "\n".join((*_own(summary), "", *_beside(summary), "", *_notes(summary))) + "\n"
+    """Both tables of a run and notes on their comparison, as Markdown."""
+    return "\n".join((_own(summary), "", _beside(summary), "", *_notes(summary))) + "\n"
 
 
-def _own(summary: Summary) -> list[str]:
+def _own(summary: Summary) -> str:
     scores = ("F1 graph",) if summary.gold_chain else ("F1 chain", "F1 graph")
     name = known_as(summary.model)
     paper = _published_of(name, summary.gold_chain) if name else {}
@@ -192,7 +193,7 @@ def _own(summary: Summary) -> list[str]:
         )
         for label, key, cell in cells
     ]
-    return _table(head, rows)
+    return markdown(head, rows)
 
 
 def _with_group(summary: Summary) -> Iterable[tuple[str, Cell, str]]:
@@ -201,16 +202,16 @@ def _with_group(summary: Summary) -> Iterable[tuple[str, Cell, str]]:
         yield source, cell, group if source in HELD_OUT or group != "held out" else "other"
 
 
-def _beside(summary: Summary) -> list[str]:
+def _beside(summary: Summary) -> str:
     """The groups of this run above those of all models of the paper."""
     names = (*GROUPS, "average")
     own = [summary.groups.get(name) if name in GROUPS else summary.average for name in names]
     key = "table5" if summary.gold_chain else "table1"
-    held = published()[key]
-    head = (f"{held['values']}", *map(_words, names))
+    reference = published()[key]
+    head = (f"{reference['values']}", *map(_words, names))
     mine = (f"**{summary.model}, this run**", *(_pair(cell, summary.gold_chain) for cell in own))
-    theirs = [(row["model"], *(_plain(row[name]) for name in names)) for row in held["rows"]]
-    return _table(head, [mine, *theirs])
+    theirs = [(row["model"], *(_plain(row[name]) for name in names)) for row in reference["rows"]]
+    return markdown(head, [mine, *theirs])
 
 
 def _published_of(model: str, gold_chain: bool) -> dict[str, str]:
@@ -227,7 +228,7 @@ def _pair(cell: Cell | None, graph_only: bool) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float | int) else ", ".join(f"{one:.2f}" for one in value)
+    return f"{value:.2f}" if isinstance(value, float | int) else ", ".join(f"{score:.2f}" for score in value)
 
 
 def _interval(mean: Mean | None) -> str:
@@ -269,8 +270,3 @@ def _notes(summary: Summary) -> list[str]:
             "command asks them again."
         )
     return [f"- {note}" for note in notes]
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]

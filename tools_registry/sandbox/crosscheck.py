@@ -74,7 +74,7 @@ class CrossCheck:
         self.counts: Counter[Verdict] = Counter()
         self.lacking: dict[str, str] = {}
         """By the name of a tool: the reason why monty cannot run it."""
-        self._kept: dict[str, dict[str, Difference]] = {}
+        self._shortest: dict[str, dict[str, Difference]] = {}
         self._lock = threading.Lock()
 
     def compare(self, tool: str, args: dict[str, Any], local: Observation, monty: Observation) -> None:
@@ -89,18 +89,18 @@ class CrossCheck:
 
     def keep(self, difference: Difference) -> None:
         """Keeps a difference if it is among the shortest of its tool; the order of the calls does not matter."""
-        kept = self._kept.setdefault(difference.tool, {})
-        kept[difference.line] = difference
-        if len(kept) > PER_TOOL:
-            del kept[max(kept, key=lambda line: (len(line), line))]
+        shortest = self._shortest.setdefault(difference.tool, {})
+        shortest[difference.line] = difference
+        if len(shortest) > PER_TOOL:
+            del shortest[max(shortest, key=lambda line: (len(line), line))]
 
     @property
     def differences(self) -> list[Difference]:
         """The kept differences, sorted by tool and length."""
         return [
-            self._kept[tool][line]
-            for tool in sorted(self._kept)
-            for line in sorted(self._kept[tool], key=lambda line: (len(line), line))
+            self._shortest[tool][line]
+            for tool in sorted(self._shortest)
+            for line in sorted(self._shortest[tool], key=lambda line: (len(line), line))
         ]
 
     def summary(self) -> str:

@@ -52,18 +52,18 @@ def _varied(value: Any, rng: random.Random) -> Any:
     return value
 
 
-def results(made: Sequence[Call], workers: int) -> list[str]:
+def results(tool_calls: Sequence[Call], workers: int) -> list[str]:
     """The value or error of each call, as JSON. Each batch goes to the next free worker."""
-    batches = [made[start : start + _BATCH] for start in range(0, len(made), _BATCH)]
+    batches = [tool_calls[start : start + _BATCH] for start in range(0, len(tool_calls), _BATCH)]
     with WorkerPool(workers) as pool, ThreadPoolExecutor(workers) as threads:
         sandbox = LocalSandbox(list(catalog.load().values()), pool)
         return [json.dumps(result) for batch in threads.map(sandbox.values, batches) for result in batch]
 
 
 def _runs(count: int) -> Iterator[tuple[str, list[str]]]:
-    made = calls(count)
+    tool_calls = calls(count)
     for label, workers in (("one worker", 1), ("one worker, again", 1), ("two workers", 2)):
-        yield label, results(made, workers)
+        yield label, results(tool_calls, workers)
 
 
 def _in_a_process(count: int, seed: str) -> dict[str, list[str]]:
@@ -87,7 +87,7 @@ def main() -> int:
     if options.inner:
         json.dump(dict(_runs(options.cases)), sys.stdout)
         return 0
-    made = calls(options.cases)
+    tool_calls = calls(options.cases)
     expected: list[str] | None = None
     differences = 0
     for seed in _SEEDS:
@@ -98,7 +98,8 @@ def main() -> int:
             digest = hashlib.sha256("\n".join(values).encode()).hexdigest()[:16]
             print(f"hash seed {seed:>10}  {label:<17}  {len(values)} calls  {digest}  {len(wrong)} differ")
             for place in wrong[:3]:
-                print(f"  {made[place][0]} {json.dumps(made[place][1])}: {expected[place]} and {values[place]}")
+                name, args = tool_calls[place]
+                print(f"  {name} {json.dumps(args)}: {expected[place]} and {values[place]}")
             differences += len(wrong)
     return 1 if differences else 0
 

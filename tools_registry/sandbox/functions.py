@@ -66,7 +66,7 @@ def spec_of(tool: Any) -> ToolSpec:
             MCP server; a spec, or an object with a `spec`.
 
     Raises:
-        SpecError: If it is none of these, or a parameter cannot be passed by name (`*args`, `**kwargs`) or has no JSON
+        SpecError: If it is something else, or a parameter cannot be passed by name (`*args`, `**kwargs`) or has no JSON
             type.
     """
     if isinstance(tool, ToolSpec):
@@ -156,11 +156,11 @@ def _without_injected(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return function
-    kept = [parameter for name, parameter in signature.parameters.items() if name not in _INJECTED]
-    if len(kept) == len(signature.parameters):
+    parameters = [parameter for name, parameter in signature.parameters.items() if name not in _INJECTED]
+    if len(parameters) == len(signature.parameters):
         return function
     call = functools.partial(function)
-    call.__signature__ = signature.replace(parameters=kept)  # pyright: ignore[reportAttributeAccessIssue]
+    call.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     return call
 
 

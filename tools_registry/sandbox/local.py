@@ -61,7 +61,7 @@ class LocalSandbox(Closing):
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow on cases in one round trip; each case has its own deadline and namespace."""
         key = hashlib.sha256(json.dumps(program).encode()).hexdigest()
-        about = {
+        options = {
             "program": key,
             "source": program.source,
             "constants": program.constants,
@@ -70,7 +70,7 @@ class LocalSandbox(Closing):
             "budget": budget,
         }
         outcomes: list[Outcome] = []
-        for answer, error, steps, at in self._batch("run", list(cases), about):
+        for answer, error, steps, at in self._batch("run", list(cases), options):
             place = at if at < len(program.labels) else -1
             outcomes.append(Outcome(answer, tuple(error) if error else None, steps, place))
         return outcomes
@@ -88,8 +88,8 @@ class LocalSandbox(Closing):
             return Observation.failed("invalid_arguments", error.message)
         return None
 
-    def _batch(self, op: str, items: list[Any], about: dict[str, Any], again: bool = True) -> list[Any]:
-        """One request for all items. If the worker fails on it, one request for each item, so that only some fail.
+    def _batch(self, op: str, items: list[Any], options: dict[str, Any], again: bool = True) -> list[Any]:
+        """Sends one request for all items. If the worker fails on it, sends one for each item, so that only some fail.
 
         If the worker was killed from outside, the request is repeated once.
         """
@@ -101,16 +101,16 @@ class LocalSandbox(Closing):
                 if self._set not in worker.loaded:
                     worker.request({"op": "tools", "set": self._set, "tools": self._tools}, 30.0)
                     worker.loaded.add(self._set)
-                reply = worker.request({"op": op, "set": self._set, field: items, **about}, self._pool.limits.seconds)
+                reply = worker.request({"op": op, "set": self._set, field: items, **options}, self._pool.limits.seconds)
                 if not (type_of(reply) is list and len(reply) == len(items) and all(map(_SHAPES[op], reply))):
                     worker.stop()
                     raise WorkerFailure("crash", "the tool worker sent a reply of another shape")
                 return reply
         except WorkerFailure as failure:
             if failure.lost and again:
-                return self._batch(op, items, about, again=False)
+                return self._batch(op, items, options, again=False)
             if len(items) > 1:
-                return [self._batch(op, [item], about)[0] for item in items]
+                return [self._batch(op, [item], options)[0] for item in items]
             error = (failure.type, str(failure))
             return [[None, error]] if op == "calls" else [[None, error, [], -1]]
 

@@ -111,16 +111,16 @@ _CALLS = _GLUE + "[_call({}, *sources[number], args, room) for number, args in c
 _CASE = f"""{_GLUE}
 def _serve():
     scopes = {{}}
-    asked = ask(None)
+    request = ask(None)
     while True:
-        asked = ask(_call(scopes, *asked))
+        request = ask(_call(scopes, *request))
 _serve()
 """
 
 _INTERNAL = "Internal error in monty"
 _CLOCK = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _POLICY: dict[str, Any] = {"datetime": _CLOCK, "sleep": "zero", "random_start": {"seed": 0}}
-"""Removes differences between runs: the clock stands still, and `sleep` returns at once."""
+"""Removes differences between runs: the clock is fixed, and `sleep` returns immediately."""
 
 
 class MontyPool(Closing):

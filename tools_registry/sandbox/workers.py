@@ -104,7 +104,7 @@ class _Zygote:
             self._answer()
         except (OSError, ValueError):
             self.close()
-            raise SandboxUnavailable(f"the sandbox does not start: {self._last_words()}") from None
+            raise SandboxUnavailable(f"the sandbox does not start: {self._error_line()}") from None
         assert self._process.stderr is not None
         self._process.stderr.close()
 
@@ -146,7 +146,7 @@ class _Zygote:
             line += part
         return json.loads(line)
 
-    def _last_words(self) -> str:
+    def _error_line(self) -> str:
         assert self._process.stderr is not None
         with self._process.stderr as pipe:
             lines = pipe.read().decode(errors="replace").strip().splitlines()
@@ -312,8 +312,8 @@ class Worker:
     def _wait(self, connection: socket.socket, events: int, deadline: float) -> None:
         poller = select.poll()
         poller.register(connection, events)
-        left = deadline - time.monotonic()
-        if left <= 0 or not poller.poll(left * 1_000):
+        remaining = deadline - time.monotonic()
+        if remaining <= 0 or not poller.poll(remaining * 1_000):
             raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
 
     def refresh(self) -> None:

@@ -54,7 +54,8 @@ _SIMPLE: frozenset[type_[Any]] = frozenset([str, int, float, bool, type_of(None)
 def json_equal(left: Any, right: Any) -> bool:
     """JSON equality: an int equals a float of the same value, a bool equals only a bool.
 
-    Lists are ordered, objects are not; there is no tolerance. All evaluations use this as exact match.
+    The order of lists counts, that of objects does not. Numbers have no tolerance. All evaluations use this as exact
+    match.
     """
     if type_of(left) is type_of(right) and type_of(left) in _SIMPLE:
         return bool(left == right)
@@ -177,7 +178,7 @@ def within_subset(schema: Any) -> Any:
     known = {key: part for key, part in cast(JSONSchema, schema).items() if key in _NOTES | _CHECKS | _BOUNDS}
     plain = {key: part for key, part in known.items() if key in ("enum", "const", "default", "examples")}
     nested = {
-        key: {name: within_subset(one) for name, one in part.items()}
+        key: {name: within_subset(field) for name, field in part.items()}
         for key, part in known.items()
         if key in ("properties", "$defs")
     }
@@ -228,12 +229,12 @@ def _refers_to_itself(reference: str, definitions: Mapping[str, Any]) -> bool:
         if isinstance(options := here.get("anyOf"), list):
             todo.extend(cast(list[Any], options))
         if "$ref" in here:
-            found = str(here["$ref"])
-            if found == reference and found in seen:
+            target = str(here["$ref"])
+            if target == reference and target in seen:
                 return True
-            if found not in seen:
-                seen.add(found)
-                todo.append(definitions.get(found.removeprefix("#/$defs/")))
+            if target not in seen:
+                seen.add(target)
+                todo.append(definitions.get(target.removeprefix("#/$defs/")))
     return False
 
 
@@ -276,8 +277,8 @@ def _compile(node: JSONSchema, where: str, depth: int, build: Build, resolve: Ca
 
 def _all_check(checks: list[Validator]) -> Validator:
     def check(value: Any) -> str | None:
-        for one in checks:
-            if (problem := one(value)) is not None:
+        for validate in checks:
+            if (problem := validate(value)) is not None:
                 return problem
         return None
 
@@ -304,11 +305,11 @@ _TYPE_TESTS: dict[str, Callable[[Any], bool]] = {
 
 
 def _type_check(names: Any, where: str) -> Validator:
-    wanted = _type_names(names)
-    if not wanted or any(not isinstance(name, str) or name not in _TYPE_TESTS for name in wanted):
+    types = _type_names(names)
+    if not types or any(not isinstance(name, str) or name not in _TYPE_TESTS for name in types):
         raise SchemaError(f"{where}: type {names!r} is none of {', '.join(sorted(_TYPE_TESTS))}")
-    tests = [_TYPE_TESTS[name] for name in wanted]
-    label = " or ".join(wanted)
+    tests = [_TYPE_TESTS[name] for name in types]
+    label = " or ".join(types)
     first = tests[0]
 
     def single(value: Any) -> str | None:

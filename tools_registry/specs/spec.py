@@ -73,11 +73,11 @@ class ToolSpec(Record):
     def signature(self) -> str:
         """The signature for a reader: `mean(numbers: list[number]) -> number`."""
         fields = self.parameters.get("properties", {})
-        shown = [
+        parameters = [
             f"{name}: {type_label(field)}" + ("" if name in self.required else f" = {field.get('default')!r}")
             for name, field in fields.items()
         ]
-        return f"{self.name}({', '.join(shown)}) -> {type_label(self.returns)}"
+        return f"{self.name}({', '.join(parameters)}) -> {type_label(self.returns)}"
 
     def headline(self) -> str:
         """The signature and the first line of the description."""
@@ -97,8 +97,8 @@ class ToolSpec(Record):
 
     def openai(self) -> dict[str, Any]:
         """The OpenAI function schema of the tool."""
-        about = {"name": self.name, "description": self.description, "parameters": self.parameters}
-        return {"type": "function", "function": about}
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
 
     def mcp(self) -> dict[str, Any]:
         """The Model Context Protocol definition of the tool."""
@@ -132,12 +132,12 @@ def admitted(specs: Mapping[str, ToolSpec], name: str, args: dict[str, Any]) -> 
     if name not in specs:
         raise CaseError("unknown_tool", f"there is no tool {name!r}")
     try:
-        given = clean(args)
+        arguments = clean(args)
     except CaseError as error:
         raise CaseError("invalid_arguments", error.message) from None
-    if (problem := specs[name].check(given)) is not None:
+    if (problem := specs[name].check(arguments)) is not None:
         raise CaseError("invalid_arguments", problem)
-    return given
+    return arguments
 
 
 class ToolCall(Record):
@@ -148,7 +148,7 @@ class ToolCall(Record):
 
 
 class ToolError(Record):
-    """Why a call gave no value: a type for programs, a message for models and people."""
+    """The reason why a call has no value: a type for programs, a message for models and people."""
 
     type: str
     """unknown_tool, invalid_arguments, tool_error, timeout, memory, crash, not_json, too_large, refused…"""
@@ -199,7 +199,7 @@ class ToolSource(Record):
 
     @classmethod
     def parse(cls, source: str, name: str | None = None) -> ToolSource:
-        """Reads the spec off the source.
+        """Reads the spec from the source.
 
         Args:
             source: Python source that defines the function at top level.
@@ -215,7 +215,7 @@ class ToolSource(Record):
         """A tool for each function at the top level of a file; each keeps the whole file as its source.
 
         Raises:
-            SpecError: If there is no function, or a parameter has no JSON type.
+            SpecError: If the file defines no function, or a parameter has no JSON type.
         """
         return [ToolSource(spec=spec_from_ast(node), source=source) for node in _functions(source)]
 
@@ -230,10 +230,10 @@ def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
     Raises:
         SpecError: If there is no such function, or a parameter has no JSON type.
     """
-    found = [node for node in _functions(source) if name in (None, node.name)]
-    if not found:
+    functions = [node for node in _functions(source) if name in (None, node.name)]
+    if not functions:
         raise SpecError(f"tool source defines no function {name!r}")
-    return spec_from_ast(found[-1])
+    return spec_from_ast(functions[-1])
 
 
 def _functions(source: str) -> list[ast.FunctionDef]:
@@ -289,7 +289,7 @@ def read_doc(text: str, style: docstring_parser.DocstringStyle = docstring_parse
 
 
 def _take_definitions(fields: dict[str, JSONSchema], tool: str) -> dict[str, JSONSchema]:
-    """Moves the `$defs` out of the parameters' schemas, as a `$ref` points to those of the whole.
+    """Moves the `$defs` out of the parameters' schemas, because a `$ref` points to the `$defs` of the whole schema.
 
     Raises:
         SpecError: If two parameters mean different types by the same name.

@@ -21,7 +21,7 @@ from tools_registry.specs.schema import type_of
 
 
 def attributes_of(owner: Any) -> dict[str, Any]:
-    """The `__dict__` of a class or an instance. That of a class is read-only."""
+    """The `__dict__` of a class or an instance. The `__dict__` of a class is read-only."""
     return owner.__dict__
 
 
@@ -43,10 +43,10 @@ class ToolClass(type):
         bases = tuple(PLAIN if base is object else base for base in bases) or (PLAIN,)
         if "__exit__" in body:
             body["__exit__"] = _without_traceback(body["__exit__"])
-        made = super().__new__(cls, name, bases, {**body, **_counting()})
-        if ABSTRACT in made.__mro__:
-            _note_abstract_methods(made)
-        return made
+        new_class = super().__new__(cls, name, bases, {**body, **_counting()})
+        if ABSTRACT in new_class.__mro__:
+            _note_abstract_methods(new_class)
+        return new_class
 
     def __hash__(cls) -> int:
         return hash(cls.__qualname__)
@@ -75,10 +75,10 @@ class ToolEnum(ToolClass):
         members = {key: value for key, value in body.items() if _is_member(key, value)}
         rest: dict[str, Any] = {key: value for key, value in body.items() if key not in members}
         rest |= {**_counting(), "_members_": {}}
-        made = type.__new__(cls, name, (*mixed, *(base for base in bases if base not in mixed)), rest)
+        new_class = type.__new__(cls, name, (*mixed, *(base for base in bases if base not in mixed)), rest)
         for key, value in members.items():
-            _add_member(made, value_type, key, value)
-        return made
+            _add_member(new_class, value_type, key, value)
+        return new_class
 
     __hash__ = ToolClass.__hash__
 
@@ -182,10 +182,10 @@ def abstract_method(function: Any) -> Any:
     return function
 
 
-def _note_abstract_methods(made: Any) -> None:
-    named: set[str] = {name for base in made.__mro__ for name in attributes_of(base)}
-    made.__abstractmethods__ = frozenset(
-        name for name in named if getattr(getattr(made, name, None), "__isabstractmethod__", False)
+def _note_abstract_methods(kind: Any) -> None:
+    names: set[str] = {name for base in kind.__mro__ for name in attributes_of(base)}
+    kind.__abstractmethods__ = frozenset(
+        name for name in names if getattr(getattr(kind, name, None), "__isabstractmethod__", False)
     )
 
 
@@ -253,9 +253,9 @@ class Field:
         "compare",
         "default",
         "default_factory",
-        "given",
         "hash",
         "init",
+        "init_only",
         "kw_only",
         "metadata",
         "name",
@@ -281,7 +281,7 @@ class Field:
         self.init, self.repr, self.hash, self.compare = init, repr, hash, compare
         self.metadata: Any = {} if metadata is None else metadata
         self.kw_only = kw_only
-        self.given = False
+        self.init_only = False
         """Whether the field is passed to `__post_init__` instead of the instance (InitVar)."""
 
     def __repr__(self) -> str:
@@ -312,30 +312,31 @@ def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
     fields = _collect_fields(cls, on["kw_only"])
     body = attributes_of(cls)
     explicit_hash = "__hash__" in body and not (body["__hash__"] is None and "__eq__" in body)
-    made: dict[str, Any] = {"_data_": fields, "_frozen_": on["frozen"]}
+    attributes: dict[str, Any] = {"_data_": fields, "_frozen_": on["frozen"]}
     if on["init"]:
-        made["__init__"] = _initializer(cls, list(fields.values()))
+        attributes["__init__"] = _initializer(cls, list(fields.values()))
     if on["repr"]:
-        made["__repr__"] = _representation([field.name for field in fields.values() if field.repr and not field.given])
-    compared = [field.name for field in fields.values() if field.compare and not field.given]
+        shown_names = [field.name for field in fields.values() if field.repr and not field.init_only]
+        attributes["__repr__"] = _representation(shown_names)
+    compared = [field.name for field in fields.values() if field.compare and not field.init_only]
     if on["eq"]:
-        made["__eq__"] = _comparison(compared, lambda left, right: left == right)
+        attributes["__eq__"] = _comparison(compared, lambda left, right: left == right)
     if on["order"]:
-        made["__lt__"] = _comparison(compared, lambda left, right: left < right)
-        made["__le__"] = _comparison(compared, lambda left, right: left <= right)
-        made["__gt__"] = _comparison(compared, lambda left, right: left > right)
-        made["__ge__"] = _comparison(compared, lambda left, right: left >= right)
-    made = {name: value for name, value in made.items() if name not in attributes_of(cls)}
+        attributes["__lt__"] = _comparison(compared, lambda left, right: left < right)
+        attributes["__le__"] = _comparison(compared, lambda left, right: left <= right)
+        attributes["__gt__"] = _comparison(compared, lambda left, right: left > right)
+        attributes["__ge__"] = _comparison(compared, lambda left, right: left >= right)
+    attributes = {name: value for name, value in attributes.items() if name not in attributes_of(cls)}
     if on["frozen"]:
-        made["__setattr__"] = made["__delattr__"] = _refuse_change
+        attributes["__setattr__"] = attributes["__delattr__"] = _refuse_change
     if on["unsafe_hash"] or (on["eq"] and not explicit_hash):
         hashed = [
             field.name
             for field in fields.values()
-            if not field.given and (field.compare if field.hash is None else field.hash)
+            if not field.init_only and (field.compare if field.hash is None else field.hash)
         ]
-        made["__hash__"] = _hasher(hashed) if on["frozen"] or on["unsafe_hash"] else None
-    for name, value in made.items():
+        attributes["__hash__"] = _hasher(hashed) if on["frozen"] or on["unsafe_hash"] else None
+    for name, value in attributes.items():
         type.__setattr__(cls, name, value)
     return cls
 
@@ -361,7 +362,7 @@ def _collect_fields(cls: Any, all_by_name: bool) -> dict[str, Field]:
             type.__setattr__(cls, name, field.default)
         elif default is not MISSING:
             type.__delattr__(cls, name)
-        field.name, field.given = name, kind == "init"
+        field.name, field.init_only = name, kind == "init"
         field.kw_only = by_name if field.kw_only is MISSING else field.kw_only
         fields[name] = field
     earlier = ""
@@ -389,23 +390,23 @@ def _initializer(cls: Any, fields: list[Field]) -> Callable[..., None]:
                 raise TypeError(f"{label} got an unexpected keyword argument {name!r}")
             if name in positional[: len(arguments)]:
                 raise TypeError(f"{label} got multiple values for argument {name!r}")
-        given = {**dict(zip(positional, arguments, strict=False)), **named}
-        lacking = [field.name for field in fields if field.init and field.name not in given and _has_none(field)]
+        values = {**dict(zip(positional, arguments, strict=False)), **named}
+        lacking = [field.name for field in fields if field.init and field.name not in values and _has_none(field)]
         if lacking:
             names = " and ".join(repr(name) for name in lacking)
             some = "argument" if len(lacking) == 1 else "arguments"
             raise TypeError(f"{label} missing {len(lacking)} required positional {some}: {names}")
         passed: list[Any] = []
         for field in fields:
-            if field.name in given:
-                value = given[field.name]
+            if field.name in values:
+                value = values[field.name]
             elif field.default_factory is not MISSING:
                 value = field.default_factory()
             elif field.default is not MISSING:
                 value = field.default
             else:
                 continue
-            if field.given:
+            if field.init_only:
                 passed.append(value)
             else:
                 object.__setattr__(self, field.name, value)
@@ -460,7 +461,7 @@ def data_fields(value: Any) -> tuple[Field, ...]:
     fields = _fields_of(value)
     if fields is None:
         raise TypeError("must be called with a dataclass type or instance")
-    return tuple(field for field in fields.values() if not field.given)
+    return tuple(field for field in fields.values() if not field.init_only)
 
 
 def is_data_class(value: Any) -> bool:
@@ -523,25 +524,25 @@ def _is_member(name: str, value: Any) -> bool:
     return not described and not name.startswith("_") and (not callable(value) or isinstance(value, functools.partial))
 
 
-def _add_member(made: Any, mixed: type | None, name: str, value: Any) -> None:
-    members: dict[str, Any] = _members(made)
+def _add_member(kind: Any, mixed: type | None, name: str, value: Any) -> None:
+    members: dict[str, Any] = _members(kind)
     if type(value) is Auto:
         last = [member._value_ for member in members.values() if isinstance(member._value_, int)]
         value = name.lower() if mixed is str else (max(last) if last else 0) + 1
     for member in members.values():
         if type(member._value_) is type(value) and member._value_ == value:
             members[name] = member
-            type.__setattr__(made, name, member)
+            type.__setattr__(kind, name, member)
             return
     arguments: tuple[Any, ...] = value if type_of(value) is tuple else (value,)
-    member = object.__new__(made) if mixed is None else mixed.__new__(made, *arguments)
+    member = object.__new__(kind) if mixed is None else mixed.__new__(kind, *arguments)
     attributes_of(member).update(_name_=name, _value_=value if mixed is None else mixed(*arguments))
-    bodies = [attributes_of(base) for base in made.__mro__]
+    bodies = [attributes_of(base) for base in kind.__mro__]
     initialize: Any = next((body["__init__"] for body in bodies if "__init__" in body), None)
     if initialize is not None and initialize is not object.__init__ and mixed is None:
         initialize(member, *arguments)
     members[name] = member
-    type.__setattr__(made, name, member)
+    type.__setattr__(kind, name, member)
 
 
 def _enum_from_names(kind: Any, name: str, names: Any) -> Any:

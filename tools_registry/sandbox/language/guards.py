@@ -371,8 +371,8 @@ _CLASS_WRAPPED: dict[Any, dict[str, Any]] = {
 _NONE: dict[str, Any] = {}
 _ORDERED = collections.OrderedDict[str, int]()
 _ITERATORS: set[type] = {
-    type(made)
-    for made in cast(tuple[Any, ...], (
+    type(iterator)
+    for iterator in cast(tuple[Any, ...], (
         iter([]), iter(()), iter(_NONE), iter(_NONE.values()), iter(_NONE.items()), iter(set[int]()), iter(""),
         iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(2**70)), reversed([]), reversed(_NONE),
         reversed(_NONE.values()), reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(),
