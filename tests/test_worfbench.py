@@ -459,7 +459,7 @@ def test_other_settings_are_refused_in_the_same_folder(
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (("--model", "search"), "--model search: it is no language model"),
+        (("--model", "search"), "--model search: it is not a language model"),
         (("--model", "m", "--encoder", "x"), "--encoder: it is used with --similarity encoder only"),
         (("--model", "m", "--limit", "0"), "--limit: Input should be greater than or equal to 1"),
         (("--model", "m", "--reply-tokens", "1"), "--reply-tokens: Input should be greater than or equal to 16"),

@@ -92,7 +92,7 @@ def prepare(options: Options) -> Materials:
     """
     if find(options.model).kind == "embedded":
         raise InputError(
-            f"--model {options.model}: it is no language model and writes no workflow as text; name one that is served"
+            f"--model {options.model}: it is not a language model and cannot write a workflow as text; name a model that is served"
         )
     if options.encoder is not None and options.similarity != "encoder":
         raise InputError("--encoder: it is used with --similarity encoder only")

@@ -1,4 +1,4 @@
-"""What `build` reports about a workflow that was not built by an agent alone."""
+"""The report of `build` on a workflow that was derived or verified."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from tools_registry.specs.spec import Record
 
 
 class Derivation(Record):
-    """How a workflow was derived from traces, where not an agent alone built it."""
+    """How a workflow was derived from traces. A workflow that an agent built without verification has none."""
 
     summarizer: str
     executions: int = 0
-    """Traces that were made or taken."""
+    """The number of executions."""
     built_from: int = 0
-    """Traces that the workflow was induced from."""
+    """The number of traces that the workflow was induced from."""
     examples: int = 0
     draft_right: int = 0
-    """Examples that the likeliest sound draft of the first derivation solves, as it is."""
+    """The number of examples that the first sound draft solves."""
     guesses: int = 0
     """Conditions of the workflow for which several candidates agree with the traces, or none does."""
     right: int = 0
-    """Examples that the workflow solves in the end."""
+    """The number of examples that the final workflow solves."""
     verified: int = 0
-    """Examples that it solves and that it was not built from."""
+    """The number of examples that it solves and was not built from."""
     rounds: int = 0
-    """Of mending."""
+    """Rounds of verification."""
     mends: tuple[str, ...] = ()
-    """What was done: `execute`, `negation`, `candidate`, `question`, `edit`, `probe`."""
+    """The repairs in order: `execute`, `negation`, `candidate`, `question`, `edit`, `probe`."""
     asked: int = 0
-    """Questions that a model was asked."""
+    """The number of questions to a model."""
     open: tuple[str, ...] = ()
-    """What is left open: questions that the traces do not answer."""
+    """The questions that the traces do not answer."""
     leaked: tuple[str, ...] = ()
-    """Constants of the workflow that equal a value of a case and that the task does not name."""
+    """Constants of the workflow that equal a value of an example and that the task does not name."""
     idle: tuple[str, ...] = ()
     """Inputs that never change the output."""
     unexplained: int = 0
-    """Values in the traces that were worked out without a tool."""
+    """The number of values in the traces that come from no input and no tool result."""
     unsettled: tuple[str, ...] = ()
-    """Inputs that should move the output by their origins, and did not."""
+    """Inputs on which the answer depends by its origin, but which do not change the output."""
     source: str = "agent"
-    """`gold` if gold traces stood for executions."""
+    """`gold` if gold traces were used instead of executions."""
 
     @property
     def whole(self) -> bool:
-        """Every example is solved."""
+        """Whether every example is solved."""
         return self.right == self.examples

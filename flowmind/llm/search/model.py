@@ -26,7 +26,7 @@ class Thinks(Protocol):
 
 
 class SearchModel:
-    """The embedded default model. It is no language model, and every table says so.
+    """The embedded default model. It is not a language model, and every table says so.
 
     It reads the `episode` of a request and never its messages.
 
