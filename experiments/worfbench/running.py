@@ -91,9 +91,7 @@ def prepare(options: Options) -> Materials:
         InputError: If the model does not write text, the data cannot be used, or the encoder cannot be loaded.
     """
     if find(options.model).kind == "embedded":
-        raise InputError(
-            f"--model {options.model}: it is not a language model and cannot write a workflow as text; name a model that is served"
-        )
+        raise InputError(f"--model {options.model}: it is not a language model; name a model that is served")
     if options.encoder is not None and options.similarity != "encoder":
         raise InputError("--encoder: it is used with --similarity encoder only")
     data = read_rows(options.data, options.definition)
