@@ -66,7 +66,7 @@ def endless(n: float) -> float:
     return n * 1e308 * 10
 
 
-TOOLS = {"same": same, "double": double, "spoil": spoil, "class": school_class, "pair": pair, "endless": endless}
+TOOLS = {"same": same, "double": double, "spoil": spoil, "class_": school_class, "pair": pair, "endless": endless}
 SANDBOX = FunctionEnvironment(list(TOOLS.values()))
 
 
@@ -281,7 +281,7 @@ def test_keywords_builtins_and_collisions_are_renamed() -> None:
     nodes = [
         call("max", "same", value="class"),
         compute("len2", "len(list) + sum([k for k in list if k > max])", "len"),
-        call("print", "class", n="len"),
+        call("print", "class_", n="len"),
         compute("double", "[double for double in print]"),
         call("again", "double", n="tools"),
         compute("json", "1"),
