@@ -211,8 +211,8 @@ def _correction(reply: Reply, form: str, error: Unreadable) -> list[Message]:
     """The unreadable reply and the corrective prompt."""
     reason = "the reply was cut off; be brief" if reply.finish == "length" else str(error)
     hint = str(error) if isinstance(error, _SentBack) else prompts.render(f"unreadable_{form}", reason=reason)
-    said = [Message(role="assistant", content=reply.text[:2_000])] if reply.text.strip() else []
-    return [*said, Message(role="user", content=hint)]
+    replies = [Message(role="assistant", content=reply.text[:2_000])] if reply.text.strip() else []
+    return [*replies, Message(role="user", content=hint)]
 
 
 def _request(state: State, world: World, form: Literal["action", "plan"], messages: list[Message]) -> ChatRequest:

@@ -363,10 +363,10 @@ class _Findings:
         workflow = workflow.model_copy(update={"evidence": tuple(map(self._renumbered, workflow.evidence))})
         chosen = [self.traces[number] for number in self.kept]
         runs = await _run(workflow, [trace.inputs for trace in chosen], self.toolbox.trial)
-        tried = await _run(workflow, [example.input for example in examples], self.toolbox.trial)
+        example_runs = await _run(workflow, [example.input for example in examples], self.toolbox.trial)
         differences = [_difference(run, trace.answer) for run, trace in zip(runs, chosen, strict=True)]
         missed = [f"trace {number + 1}: {line}" for number, line in zip(self.kept, differences, strict=True) if line]
-        for number, (example, run) in enumerate(zip(examples, tried, strict=True), 1):
+        for number, (example, run) in enumerate(zip(examples, example_runs, strict=True), 1):
             if line := _difference(run, example.output):
                 missed.append(f"example {number}: {line}")
         return Summarized(

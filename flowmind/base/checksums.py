@@ -114,10 +114,10 @@ def _sealed(value: Mapping[str, Any]) -> dict[str, Any]:
 def _unsealed(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    kept = cast(dict[str, Any], value)
-    if "crc" in kept and kept.pop("crc") != _checksum(kept):
+    record = cast(dict[str, Any], value)
+    if "crc" in record and record.pop("crc") != _checksum(record):
         raise ValueError("its checksum does not match: it was changed after it was written")
-    return kept
+    return record
 
 
 def _checksum(value: Mapping[str, Any]) -> str:

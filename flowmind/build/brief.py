@@ -110,8 +110,8 @@ def show_trace(trace: Trace, number: int) -> list[str]:
 
 def _distinct_calls(trace: Trace) -> list[tuple[int, Called]]:
     """The calls of a trace with their numbers, from 1; not a call that repeats the one before it, result included."""
-    made = [(step.call, step.observation) for step in trace.calls]
-    return [(at + 1, step) for at, step in enumerate(trace.calls) if at == 0 or made[at] != made[at - 1]]
+    pairs = [(step.call, step.observation) for step in trace.calls]
+    return [(at + 1, step) for at, step in enumerate(trace.calls) if at == 0 or pairs[at] != pairs[at - 1]]
 
 
 def _as_shown(trace: Trace) -> Trace:

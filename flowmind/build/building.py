@@ -244,10 +244,10 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
     if best is not None and best.emitter is not None and workflow is not None:
         parts = (*evidence(best.emitter, workflow), *workflow.evidence)
         workflow = workflow.model_copy(update={"evidence": parts})
-        asked = list(questions(best.emitter, workflow, work.writing(workflow)))
-        asked = [question for question in asked if question.kind != "arm" or question.node not in best.read]
-        checks["open"] = tuple(question.tell() for question in asked)
-        checks["guesses"] = sum(question.kind == "condition" for question in asked)
+        unanswered = list(questions(best.emitter, workflow, work.writing(workflow)))
+        unanswered = [question for question in unanswered if question.kind != "arm" or question.node not in best.read]
+        checks["open"] = tuple(question.tell() for question in unanswered)
+        checks["guesses"] = sum(question.kind == "condition" for question in unanswered)
     if best is not None and workflow is not None:
         checks |= await _checks(work, best, workflow)
     traces = with_origins(work.traces, work.task.query)

@@ -118,8 +118,8 @@ def budget_left(budget: Budget, settings: Settings, turns: Sequence[Turn]) -> Bu
     if settings.turn_limit is not None:
         update["turns"] = min(budget.turns, max(0, settings.turn_limit - len(turns)))
     if settings.token_limit is not None:
-        left = max(0, settings.token_limit - sum(turn.output_tokens or 0 for turn in turns))
-        update["output_tokens"] = left if budget.output_tokens is None else min(budget.output_tokens, left)
+        tokens = max(0, settings.token_limit - sum(turn.output_tokens or 0 for turn in turns))
+        update["output_tokens"] = tokens if budget.output_tokens is None else min(budget.output_tokens, tokens)
     if settings.time_limit is not None:
         seconds = max(0.0, settings.time_limit - sum(turn.seconds for turn in turns))
         update["seconds"] = seconds if budget.seconds is None else min(budget.seconds, seconds)

@@ -65,10 +65,10 @@ class ServeOptions(Record):
         """
         model = _model(name)
         called = served_name or _called(name, model) + ("-thinking" if settings.get("thinking") else "")
-        given: dict[str, Any] = {"model": model, "served_name": called, "device": os.environ.get("FLOWMIND_DEVICE")}
-        given |= {key: value for key, value in settings.items() if value is not None}
+        fields: dict[str, Any] = {"model": model, "served_name": called, "device": os.environ.get("FLOWMIND_DEVICE")}
+        fields |= {key: value for key, value in settings.items() if value is not None}
         try:
-            options = validate(cls, {key: value for key, value in given.items() if value is not None})
+            options = validate(cls, {key: value for key, value in fields.items() if value is not None})
         except ValueError as error:
             field, _, problem = str(error).partition(": ")
             raise InputError(f"--{field.replace('_', '-')}: {problem}") from None

@@ -298,14 +298,14 @@ def _trace(
         steps[-1] = {"kind": "refused", "node": nodes[int(outcome.steps[last][0])][1], "call": call, "by": refused_by}
         steps[-1]["reason"] = error["message"]
     stop = "error" if error else "finish"
-    made: dict[str, Any] = {
+    record: dict[str, Any] = {
         "inputs": copy_json(inputs),
         "events": steps,
         "stop": stop,
         "answer": copy_json(outcome.answer),
         "error": error,
     }
-    return Trace.model_validate(made)
+    return Trace.model_validate(record)
 
 
 def _node(workflow: Workflow, label: str) -> Node | ToolNode:

@@ -187,8 +187,8 @@ class Trace(Record):
 
     def __repr__(self) -> str:
         tools = [call.call.tool for call in self.calls]
-        shown = tools if len(tools) <= _REPR_CALLS else [*tools[:_REPR_CALLS], f"… ({len(tools)} calls)"]
-        return f"<Trace: {' → '.join(shown) or 'no calls'}; {self.stop}>"
+        listed = tools if len(tools) <= _REPR_CALLS else [*tools[:_REPR_CALLS], f"… ({len(tools)} calls)"]
+        return f"<Trace: {' → '.join(listed) or 'no calls'}; {self.stop}>"
 
     @property
     def ok(self) -> bool:

@@ -63,9 +63,9 @@ class Recorded:
             outcome = run_brief(run, inputs, [tape.named(name, names) for name, names in pairs], budget)
         else:
             outcome = run_case(run, inputs, [tape.tool(name) for name in program.tools], budget)
-        left = [step for step in tape.left if step.call.tool in self._complete]
-        if outcome.error is None and left:
-            return Outcome(None, ("left_out", f"the call {_shown(left[0].call)} is not made"), outcome.steps)
+        unused = [step for step in tape.left if step.call.tool in self._complete]
+        if outcome.error is None and unused:
+            return Outcome(None, ("left_out", f"the call {_shown(unused[0].call)} is not made"), outcome.steps)
         return outcome
 
 

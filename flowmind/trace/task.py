@@ -209,8 +209,8 @@ class Benchmark(Record):
             InputError: With file, line, field and reason.
         """
         tasks = _by_id(folder / "instances.jsonl", Task)
-        held = _by_id(folder / "tests.jsonl", HeldOut)
-        tests = {id: row.tests for id, row in held.items()}
+        held_out = _by_id(folder / "tests.jsonl", HeldOut)
+        tests = {id: row.tests for id, row in held_out.items()}
         for id in tasks:
             if not tests.get(id):
                 raise InputError(f"{folder / 'tests.jsonl'}: no tests for {id!r}")
@@ -218,14 +218,14 @@ class Benchmark(Record):
 
 
 def _by_id(path: Path, kind: type[Row]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     lines: dict[str, int] = {}
     for number, row in read_numbered(path, kind):
-        if row.id in found:
+        if row.id in rows:
             raise InputError(
                 f"{path}, line {number}: id {row.id!r} stands twice (first in line {lines[row.id]}); ids are unique"
             )
-        found[row.id], lines[row.id] = row, number
-    if not found:
+        rows[row.id], lines[row.id] = row, number
+    if not rows:
         raise InputError(f"{path}: no record in it")
-    return found
+    return rows

@@ -409,10 +409,10 @@ def _referred(schema: Any, definitions: Mapping[str, Any] | None) -> dict[str, A
 
 def _kind_problem(kind: str, sample: Any, schema: Any) -> str | None:
     """The fault of every value of a kind by a schema; None if the schema allows the kind."""
-    wanted = schema.get("type", kind)
-    if kind in ([wanted] if isinstance(wanted, str) else wanted):
+    allowed = schema.get("type", kind)
+    if kind in ([allowed] if isinstance(allowed, str) else allowed):
         return None
-    return validator({"type": wanted})(sample)
+    return validator({"type": allowed})(sample)
 
 
 def _suggest(name: str, known: Collection[str]) -> str:

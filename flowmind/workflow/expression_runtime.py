@@ -231,14 +231,14 @@ class Fuel:
 
     def add(self, left: Any, right: Any) -> Any:
         """The sum; a step is subtracted for each of its parts."""
-        made = left + right
-        return made if type(made) is float else self.weigh(_limit(made))
+        result = left + right
+        return result if type(result) is float else self.weigh(_limit(result))
 
     def mul(self, left: Any, right: Any) -> Any:
         """The product; steps are subtracted for a long integer."""
         if type(left) in _NUMBERS and type(right) in _NUMBERS:
-            made = left * right
-            return made if type(made) is float or -_WIDE < made < _WIDE else self.weigh(_limit(made))
+            result = left * right
+            return result if type(result) is float or -_WIDE < result < _WIDE else self.weigh(_limit(result))
         raise TypeError("* multiplies numbers only")
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -457,15 +457,15 @@ class _Writer:
             return f"({word}fuel.holds({self.write(parts[0])}, {self.write(parts[1])}))"
         asks_none = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         sources = [self.held(part) if asks_none else self.write(part) for part in parts]
-        shown = sources[0]
+        source = sources[0]
         for place, op in enumerate(node.ops):
             right = parts[place + 1]
             light = _is_of_constants(right) or (not within[place] and (_is_scalar(parts[place]) or _is_scalar(right)))
             other = sources[place + 1] if light else self.weighed(sources[place + 1])
             if not light and len(parts) == 2 and sources[0].isidentifier():  # one side is enough
-                shown, other = self.weighed(sources[0]), sources[1]
-            shown += f" {_COMPARE[type(op)]} {other}"
-        return f"({shown})"
+                source, other = self.weighed(sources[0]), sources[1]
+            source += f" {_COMPARE[type(op)]} {other}"
+        return f"({source})"
 
     def index(self, node: ast.expr) -> str:
         if isinstance(node, ast.Slice):

@@ -123,10 +123,10 @@ def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budge
     """
     if outcome.error is not None and outcome.at < 0:
         return []
-    given = iter(outcome.steps)
+    recorded = iter(outcome.steps)
 
     def answer(args: dict[str, Any]) -> Any:
-        for value in given:
+        for value in recorded:
             return value
         raise CaseError(*(outcome.error or ("crash", "the run has no such call")))
 

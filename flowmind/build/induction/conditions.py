@@ -87,24 +87,24 @@ def separate(pool: Pool, labels: Sequence[bool]) -> list[Candidate]:
         pool: The terms at the visits.
         labels: For each visit whether it went the way of the condition.
     """
-    wanted = sum(1 << place for place, label in enumerate(labels) if label)
+    target = sum(1 << place for place, label in enumerate(labels) if label)
     everything = (1 << len(labels)) - 1
     atoms: dict[str, _Atom] = {}
     for atom in _atoms(pool, labels):
         # an atom that holds at all wanted visits can be narrowed, and one that holds at wanted visits only widened
-        if (atom.holds & wanted == wanted or not atom.holds & ~wanted) and atom.holds not in (0, everything):
+        if (atom.holds & target == target or not atom.holds & ~target) and atom.holds not in (0, everything):
             atoms[atom.expr] = atom
-    candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == wanted}
+    candidates = {atom.expr: atom.candidate for atom in atoms.values() if atom.holds == target}
     if min((candidate.cost for candidate in candidates.values()), default=99.0) > SIMPLE:
-        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool) if atom.holds == wanted}
+        candidates |= {atom.expr: atom.candidate for atom in _scaled(pool) if atom.holds == target}
     ranked = sorted(atoms.values(), key=lambda atom: (atom.cost, atom.expr))
-    both = _unlike(atom for atom in ranked if atom.holds & wanted == wanted and atom.holds != everything)
-    either = _unlike(atom for atom in ranked if atom.holds & ~wanted == 0 and atom.holds)
+    both = _unlike(atom for atom in ranked if atom.holds & target == target and atom.holds != everything)
+    either = _unlike(atom for atom in ranked if atom.holds & ~target == 0 and atom.holds)
     cheapest = min((candidate.cost for candidate in candidates.values()), default=99.0)
     for word, halves in (("and", both), ("or", either)):
         for first, second, cost in _pairs(halves, cheapest + 4):
             holds = first.holds & second.holds if word == "and" else first.holds | second.holds
-            if holds == wanted and wanted not in (first.holds, second.holds):
+            if holds == target and target not in (first.holds, second.holds):
                 # a test that guards an index comes first
                 guarded = " < len(" in second.expr and " < len(" not in first.expr
                 parts = (second, first) if guarded else (first, second)
@@ -177,7 +177,7 @@ def _cuts(pool: Pool, term: Term, labels: Sequence[bool], bare: bool = True) -> 
     values = cast(tuple[float, ...], term.values)
     named = [value for value in pool.constants if is_number(value)]
     odd = 0.9 if term.spelled else 0.0
-    wanted, everything = _mask(labels), (1 << len(labels)) - 1
+    target, everything = _mask(labels), (1 << len(labels)) - 1
     seen = sorted(set(values))
     options: dict[tuple[str, float], None] = {}
     for value in named:
@@ -193,7 +193,7 @@ def _cuts(pool: Pool, term: Term, labels: Sequence[bool], bare: bool = True) -> 
         if value not in masks:
             masks[value] = (_mask([number < value for number in values]), _mask([number == value for number in values]))
         holds = _holds(op, *masks[value], everything)
-        if holds in (0, everything) or (holds & wanted != wanted and holds & ~wanted):
+        if holds in (0, everything) or (holds & target != target and holds & ~target):
             continue
         agreed = pool.reading.agreement(op, value, term.uses)
         if value in named:

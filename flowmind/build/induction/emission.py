@@ -316,9 +316,9 @@ class Emitter:
         return expr
 
     def _id(self, base: str) -> str:
-        taken = {node.id for node in self.nodes}
+        ids = {node.id for node in self.nodes}
         name, number = base, 1
-        while name in taken:
+        while name in ids:
             number += 1
             name = f"{base}_{number}"
         return name

@@ -131,8 +131,8 @@ class Search:
 
     def remember(self, level: list[Term]) -> None:
         """Keeps the terms whose values are the answers, or one field of answers that are objects."""
-        for name, wanted in self.goals.items():
-            self.solutions[name] += [term for term in level if gives(term, wanted)]
+        for name, answers in self.goals.items():
+            self.solutions[name] += [term for term in level if gives(term, answers)]
 
     def inputs(self) -> list[Term]:
         cases = self.question.cases
@@ -201,10 +201,10 @@ class Search:
         return any(all(check(value) is None for value in wanted) for wanted in self.goals.values())
 
     def fits(self, term: Term, tool: str, parameter: str) -> bool:
-        wanted = self.parameters[tool, parameter]
-        known = term.fits.get(wanted.shape)
+        parameter_type = self.parameters[tool, parameter]
+        known = term.fits.get(parameter_type.shape)
         if known is None:
-            known = term.fits[wanted.shape] = wanted.takes(term.values[0])
+            known = term.fits[parameter_type.shape] = parameter_type.takes(term.values[0])
         return known
 
     def pool(self, tool: str, parameter: str, size: int) -> Groups:
@@ -359,17 +359,20 @@ class Search:
             parts: list[Any] = [value]
             if isinstance(value, dict):
                 parts += cast(dict[str, Any], value).values()
-            known = any(json_equal(part, wanted[case]) for wanted in self.goals.values() for part in parts)
+            known = any(json_equal(part, answer[case]) for answer in self.goals.values() for part in parts)
             self.answering[number, case] = known
         return known
 
     def results(self, batch: Sequence[Candidate], case: int) -> list[int | None]:
         """The numbers of the values of calls in a case, None for a call that fails. Equal calls are tried once."""
-        keys = [(one.tool, *[term.numbers[case] for term in one.terms]) for one in batch]
-        new = {key: one for key, one in zip(keys, batch, strict=True) if key not in self.tried}
+        keys = [(candidate.tool, *[term.numbers[case] for term in candidate.terms]) for candidate in batch]
+        new = {key: candidate for key, candidate in zip(keys, batch, strict=True) if key not in self.tried}
         calls = [
-            (one.tool, dict(zip(self.names[one.tool], [term.values[case] for term in one.terms], strict=True)))
-            for one in new.values()
+            (
+                candidate.tool,
+                dict(zip(self.names[candidate.tool], [term.values[case] for term in candidate.terms], strict=True)),
+            )
+            for candidate in new.values()
         ]
         for key, (value, error) in zip(new, self.probe(calls), strict=True):
             self.tried[key] = self.values.number(value) if error is None else None

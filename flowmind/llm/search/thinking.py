@@ -58,7 +58,7 @@ class Thinker:
         first: Program | None = None
         for program in itertools.islice(_readings(brief, trace, calls), _READINGS):
             first = first or program
-            if all(json_equal(self._run(program, case), wanted) for case, wanted in brief.examples):
+            if all(json_equal(self._run(program, case), answer) for case, answer in brief.examples):
                 return program
         return first
 
@@ -83,7 +83,7 @@ class Thinker:
 def question(brief: Brief, business: Mapping[str, ToolSpec], effort: float) -> Question:
     """The search problem of a brief."""
     cases = [*(case for case, _ in brief.examples), brief.inputs]
-    outputs = [wanted for _, wanted in brief.examples]
+    outputs = [answer for _, answer in brief.examples]
     constants_named = named(brief.query, entries(cases))
     return Question(
         specs=business,
