@@ -44,10 +44,10 @@ def tests(terms: Terms, truth: int, yes: Test | Place, no: Test | Place) -> Test
     if op not in ("and", "or"):
         return Test(truth, yes, no)
     *before, last = parts
-    found = tests(terms, last, yes, no)
+    tree = tests(terms, last, yes, no)
     for part in reversed(before):
-        found = tests(terms, part, found, no) if op == "and" else tests(terms, part, yes, found)
-    return found
+        tree = tests(terms, part, tree, no) if op == "and" else tests(terms, part, yes, tree)
+    return tree
 
 
 @dataclass
@@ -286,10 +286,10 @@ def paths(steps: Steps) -> Paths:
 
     A path decides a truth only once. Paths that no input takes for another reason are included.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     todo = [_Here(BEGIN, steps.first(), {}, (), frozenset(), frozenset())]
     passed = 0
-    while todo and len(found) < MAX_PATHS and passed < MAX_STEPS:
+    while todo and len(paths) < MAX_PATHS and passed < MAX_STEPS:
         at, store, decided, calls, demands, closed = todo.pop()
         passed += 1
         if not isinstance(at, Test):
@@ -301,7 +301,7 @@ def paths(steps: Steps) -> Paths:
             closed |= {loop for kind, loop in run.ways if kind == "round"}
             if run.answer is not None:
                 decisions = frozenset(decided.items())
-                found[Path(decisions, tuple(sorted(calls)), run.answer, demands)] = None
+                paths[Path(decisions, tuple(sorted(calls)), run.answer, demands)] = None
                 continue
             assert run.test is not None
             at = run.test
@@ -313,7 +313,7 @@ def paths(steps: Steps) -> Paths:
                 now = decided if always else {**decided, at.truth: value}
                 todo.append(_Here(following, dict(store), now, calls, demands, closed))
     cut = bool(todo)
-    return Paths(tuple(found), cut, not cut and not steps.shape.back_edges)
+    return Paths(tuple(paths), cut, not cut and not steps.shape.back_edges)
 
 
 def same_paths(candidate: Paths, gold: Paths) -> bool:

@@ -221,16 +221,16 @@ class Terms:
             op, about, parts = self.key(truth)
             match op:
                 case "not":
-                    found = parts[0]
+                    term = parts[0]
                 case "const":
-                    found = self.const(not _loaded(about))
+                    term = self.const(not _loaded(about))
                 case "and" | "or":
-                    found = self.junction("or" if op == "and" else "and", [self.negated(part) for part in parts])
+                    term = self.junction("or" if op == "and" else "and", [self.negated(part) for part in parts])
                 case "if":
-                    found = self.make("if", None, (parts[0], self.negated(parts[1]), self.negated(parts[2])))
+                    term = self.make("if", None, (parts[0], self.negated(parts[1]), self.negated(parts[2])))
                 case _:
-                    found = self.make("not", None, (truth,))
-            self._negated[truth] = found
+                    term = self.make("not", None, (truth,))
+            self._negated[truth] = term
         return self._negated[truth]
 
     def as_bool(self, truth: int) -> int:
@@ -242,13 +242,13 @@ class Terms:
     def schema(self, term: int) -> dict[str, Any]:
         """The schema of a term that is a part of the inputs; empty for other terms."""
         op, about, parts = self.key(term)
-        found: Any = {}
+        schema: Any = {}
         if op == "input":
-            found = self.inputs.get(cast(str, about), {})
+            schema = self.inputs.get(cast(str, about), {})
         elif op == "step":
             outer = self.schema(parts[0])
-            found = outer.get("properties", {}).get(about, {}) if isinstance(about, str) else outer.get("items", {})
-        return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+            schema = outer.get("properties", {}).get(about, {}) if isinstance(about, str) else outer.get("items", {})
+        return cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
 
     def kind(self, term: int) -> Kind | None:
         """The type of a value if it is certain, else None."""
@@ -316,17 +316,17 @@ class Terms:
         if term not in self._odd:
             op, about, parts = self.key(term)
             if op == "const":
-                found = not math.isfinite(value) if isinstance(value := _loaded(about), float) else False
+                is_odd = not math.isfinite(value) if isinstance(value := _loaded(about), float) else False
             elif op in _LEAVES or op in _TRUTHS or op in ("step", "json") or about in _SIMPLE:
-                found = False
+                is_odd = False
             else:
-                found = (
+                is_odd = (
                     (op == "function" and about == "float")
                     or (op == "method" and about in _NO_JSON)
                     or op == "generator"
                     or any(self.odd(part) for part in parts)
                 )
-            self._odd[term] = found
+            self._odd[term] = is_odd
         return self._odd[term]
 
     def demands(self, term: int) -> frozenset[int]:
@@ -443,10 +443,10 @@ class Reader:
         """The value of a binding."""
         match binding:
             case Var(var=name, path=path):
-                found = self.variable(name)
+                term = self.variable(name)
                 for step in path:
-                    found = self.terms.step(found, step)
-                return found
+                    term = self.terms.step(term, step)
+                return term
             case Literal_(value=value):
                 return self.terms.const(value)
             case ListOf(list=parts):
@@ -464,8 +464,8 @@ class Reader:
 
     def assigned(self, text: str) -> int:
         """The value that an expression assigns to a variable; it is JSON, or the assignment fails."""
-        found = self.expression(text)
-        return self.terms.make("json", None, (found,)) if self.terms.odd(found) else found
+        term = self.expression(text)
+        return self.terms.make("json", None, (term,)) if self.terms.odd(term) else term
 
     def value(self, node: ast.expr) -> int:
         """The value of a part of an expression."""
@@ -483,8 +483,8 @@ class Reader:
                 return terms.arithmetic(_ARITHMETIC[type(op)], self.value(left), self.value(right))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 values = [self.value(part) for part in (left, *others)]
-                found = [terms.compared(op, *pair) for op, pair in zip(ops, pairwise(values), strict=True)]
-                return terms.junction("and", found)
+                comparisons = [terms.compared(op, *pair) for op, pair in zip(ops, pairwise(values), strict=True)]
+                return terms.junction("and", comparisons)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return terms.selected(self.value(test), self.value(body), self.value(orelse))
             case ast.List(elts=parts):
@@ -666,9 +666,9 @@ class Steps:
 
     def assigned(self, node: Assign, reader: Reader, effects: Effects) -> int:
         """The value of an assignment."""
-        found = reader.assigned(node.expr) if node.expr is not None else reader.binding(cast(Binding, node.value))
-        effects.demands |= self.terms.demands(found)
-        return found
+        term = reader.assigned(node.expr) if node.expr is not None else reader.binding(cast(Binding, node.value))
+        effects.demands |= self.terms.demands(term)
+        return term
 
     def _map(self, node: Map, store: Store, effects: Effects) -> int:
         """A map as one term: its list, filter, collected value, calls, and other evaluations that can fail."""
@@ -688,21 +688,21 @@ class Steps:
         within.demands |= terms.demands(collect)
         world = [store[WORLD], inner[WORLD]] if self.writers else []
         parts = [over, *where, collect, *sorted(within.calls), *sorted(within.demands), *world]
-        found = terms.make("map", (len(where), len(within.calls), len(within.demands)), parts)
+        term = terms.make("map", (len(where), len(within.calls), len(within.demands)), parts)
         effects.demands |= terms.demands(over)
         if within.calls:
-            effects.calls.append(found)
+            effects.calls.append(term)
         else:
-            effects.demands.add(found)
+            effects.demands.add(term)
         if self.writers and inner[WORLD] != terms.make("bound", WORLD):
-            store[WORLD] = terms.make("after", None, (found,))
-        return found
+            store[WORLD] = terms.make("after", None, (term,))
+        return term
 
     def answer(self, node: End, store: Store, effects: Effects) -> int:
         """The answer of an end, with the state outside if the workflow has tools that write."""
-        found = self.terms.json(Reader(self.terms, store).binding(node.output))
-        effects.demands |= self.terms.demands(found)
-        return self.terms.make("answer", None, (found, store[WORLD])) if WORLD in store else found
+        term = self.terms.json(Reader(self.terms, store).binding(node.output))
+        effects.demands |= self.terms.demands(term)
+        return self.terms.make("answer", None, (term, store[WORLD])) if WORLD in store else term
 
     def guard(self, node: Condition, store: Store) -> int:
         """The truth that a condition tests."""

@@ -201,8 +201,8 @@ class _Outline:
         body = [item for node in self.workflow.nodes if isinstance(node, Map) for item in self._body(node)]
         for node in self.workflow.nodes:
             if node.id in self.items:
-                found = {one for name in node_reads(node) for one in self._producers(node.id, name, frozenset())}
-                self.edges += [(self.items[one].key, self.items[node.id].key) for one in sorted(found)]
+                producers = {one for name in node_reads(node) for one in self._producers(node.id, name, frozenset())}
+                self.edges += [(self.items[one].key, self.items[node.id].key) for one in sorted(producers)]
         self.nodes: Counter[Item] = Counter([*self.items.values(), *body])
         self.branches = list(self._branches())
 
@@ -267,8 +267,8 @@ class _Outline:
     def _source(self, at: str, name: str, depth: int, seen: frozenset[str]) -> int:
         """The source of a variable: the terms of all definitions that reach the node."""
         ways = sorted(self.reach[at].get(name, ()))  # the order decides the numbers of new terms
-        found = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
-        return found.pop() if len(found) == 1 else self.terms.make("either", None, sorted(found))
+        definitions = {self._defined(self.workflow.by_id[one], name, depth, seen) for one in ways}
+        return definitions.pop() if len(definitions) == 1 else self.terms.make("either", None, sorted(definitions))
 
     def _defined(self, node: Node, name: str, depth: int, seen: frozenset[str]) -> int:
         terms = self.terms
@@ -318,24 +318,24 @@ def _reaching(steps: Steps) -> dict[str, dict[str, frozenset[str]]]:
     """The reaching definitions: for each node and variable, the nodes that may have set its value."""
     workflow, order = steps.workflow, steps.shape.order
     start = steps.ways[BEGIN].target
-    found: dict[str, dict[str, frozenset[str]]] = {name: {} for name in steps.shape.reached}
+    reaching: dict[str, dict[str, frozenset[str]]] = {name: {} for name in steps.shape.reached}
     todo, seen = [start], {start}
     while todo:
         name = todo.pop()
         node = workflow.by_id[name]
-        leaving = dict(found[name])
+        leaving = dict(reaching[name])
         if isinstance(node, Start):
             leaving |= {given: frozenset({name}) for given in workflow.input_names}
         elif not isinstance(node, Condition | End):
             leaving[node.output] = frozenset({name})
         for target in order.successors(name):
-            entering = found[target]
+            entering = reaching[target]
             merged = entering | {key: entering.get(key, frozenset()) | defs for key, defs in leaving.items()}
             if merged != entering or target not in seen:
-                found[target] = merged
+                reaching[target] = merged
                 seen.add(target)
                 todo.append(target)
-    return found
+    return reaching
 
 
 # Text

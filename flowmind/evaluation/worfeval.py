@@ -208,11 +208,11 @@ def _assign(cost: Sequence[Sequence[int]]) -> list[int]:
         while column:
             owner[column] = owner[came[column]]
             column = came[column]
-    found = [0] * rows
+    assigned = [0] * rows
     for column in range(1, columns + 1):
         if owner[column]:
-            found[owner[column] - 1] = column - 1
-    return found
+            assigned[owner[column] - 1] = column - 1
+    return assigned
 
 
 def _before(count: int, edges: frozenset[tuple[int, int]]) -> list[int] | None:

@@ -80,14 +80,14 @@ def _chart_fidelity(workflow: Workflow) -> Fidelity:
 
 def _hosts(workflow: Workflow) -> dict[str, str]:
     """The conditions that belong to the state before them."""
-    found: dict[str, str] = {}
+    hosts: dict[str, str] = {}
     for node in workflow.nodes:
         entering = [edge for edge in workflow.edges if edge.target == node.id]
         if isinstance(node, Condition) and len(entering) == 1:
             before = workflow.by_id[entering[0].source]
             if not isinstance(before, Start | Condition) and len(workflow.after(before.id)) == 1:
-                found[node.id] = before.id
-    return found
+                hosts[node.id] = before.id
+    return hosts
 
 
 def _state(node: Node, test: Condition | None, workflow: Workflow, specs: Mapping[str, ToolSpec]) -> str:

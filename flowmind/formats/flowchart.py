@@ -194,11 +194,11 @@ class _Reader:
             names.append(self.vertex())
 
     def vertex(self) -> str:
-        found = _ID.match(self.text, self.at)
-        if found is None:
+        match = _ID.match(self.text, self.at)
+        if match is None:
             raise self.refuse(f"expected the id of a node, found {self.rest()}")
-        name, line = found[0], self.line
-        self.at = found.end()
+        name, line = match[0], self.line
+        self.at = match.end()
         if self.text.startswith("@{", self.at):
             label, decision = self.described()
         else:
@@ -257,15 +257,15 @@ class _Reader:
     def link(self) -> tuple[str, bool]:
         """The text on an arrow, and whether it is drawn."""
         start = self.at
-        found = _LINK.match(self.text, self.at)
+        match = _LINK.match(self.text, self.at)
         opened = _OPEN.match(self.text, self.at)
-        if found is not None and (found["head"] or found["line"].startswith("~") or opened is None):
-            if found["line"].startswith("~"):
-                self.at = found.end()
+        if match is not None and (match["head"] or match["line"].startswith("~") or opened is None):
+            if match["line"].startswith("~"):
+                self.at = match.end()
                 return "", False
-            if found["tail"] or found["head"] != ">":
-                raise self.refuse(f"a line without a direction, {found[0]!r}; write an arrow, '-->'")
-            self.at = found.end()
+            if match["tail"] or match["head"] != ">":
+                raise self.refuse(f"a line without a direction, {match[0]!r}; write an arrow, '-->'")
+            self.at = match.end()
             self.skip()
             return self.piped(), True
         if opened is not None:

@@ -106,10 +106,10 @@ def _text(text: str) -> str:
 
 def read_inputs(text: str) -> list[str] | None:
     """The inputs in the label of a start; None if the label is not that of a start."""
-    found = _START.fullmatch(text.strip())
-    if found is None:
+    match = _START.fullmatch(text.strip())
+    if match is None:
         return None
-    names = found["names"] or found["others"] or ""
+    names = match["names"] or match["others"] or ""
     return re.findall(_NAME, names)
 
 
@@ -122,8 +122,8 @@ def read_end(text: str, id: str) -> End:
     text = text.strip()
     if _BARE_END.fullmatch(text):
         raise Misread(f"{text!r} ends without an answer; write what it is, such as 'end: total'", 0)
-    found = _END.fullmatch(text)
-    return End(id=id, output=read_binding(found[1] if found else text))
+    match = _END.fullmatch(text)
+    return End(id=id, output=read_binding(match[1] if match else text))
 
 
 def read_condition(text: str, id: str) -> Condition:
@@ -154,9 +154,9 @@ def read_step(text: str, id: str) -> ToolNode | Assign | Map | LLMNode:
         Misread: If it is none of these, with an example of the right form.
     """
     text = text.strip()
-    found = _SET.fullmatch(text)
-    output, effect = (found[1], found[2].strip()) if found else (id, text)
-    if found is None and not re.fullmatch(_NAME, id):
+    match = _SET.fullmatch(text)
+    output, effect = (match[1], match[2].strip()) if match else (id, text)
+    if match is None and not re.fullmatch(_NAME, id):
         raise Misread(f"{text!r} names no result; write 'name = …'", 0)
     if len(output) > 64:
         raise Misread(f"a name of {len(output)} characters, at most 64 are allowed", 0)

@@ -249,11 +249,11 @@ class _Writer:
     def arms(self, node: Condition) -> dict[bool, str]:
         """The targets of a condition's edges, forks laid out."""
         back = {(edge.source, edge.target) for edge in self.flow.back_edges}
-        found: dict[bool, str] = {}
+        targets: dict[bool, str] = {}
         for edge in self.workflow.after(node.id):
             way = (edge.source, edge.target)
-            found[bool(edge.when)] = edge.target if way in back else self.flow.jumps.get(way, edge.target)
-        return found
+            targets[bool(edge.when)] = edge.target if way in back else self.flow.jumps.get(way, edge.target)
+        return targets
 
     def function(self, node: Node) -> list[str]:
         """The function of a node, which returns the changes of the state."""

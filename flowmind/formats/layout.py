@@ -88,7 +88,7 @@ def back_edges(count: int, edges: Sequence[Pair]) -> frozenset[int]:
     Without them there is no cycle. In a reducible graph they are the edges whose target dominates their source.
     """
     out = _grouped(count, [(source, (index, target)) for index, (source, target) in enumerate(edges)])
-    found: set[int] = set()
+    indices: set[int] = set()
     seen, open_ = [False] * count, [False] * count
     for root in range(count):
         if seen[root]:
@@ -102,18 +102,18 @@ def back_edges(count: int, edges: Sequence[Pair]) -> frozenset[int]:
                 open_[node] = False
                 stack.pop()
             elif open_[target]:
-                found.add(index)
+                indices.add(index)
             elif not seen[target]:
                 seen[target] = open_[target] = True
                 stack.append((target, iter(out[target])))
-    return frozenset(found)
+    return frozenset(indices)
 
 
 def _grouped(count: int, pairs: Sequence[tuple[int, T]]) -> list[list[T]]:
-    found: list[list[T]] = [[] for _ in range(count)]
+    groups: list[list[T]] = [[] for _ in range(count)]
     for key, value in pairs:
-        found[key].append(value)
-    return found
+        groups[key].append(value)
+    return groups
 
 
 class _Layered:
@@ -321,13 +321,13 @@ class _Router:
     def _ports(self, nodes: Sequence[int], towards: Sequence[Sequence[int]]) -> list[float]:
         """Where each edge touches its node, from left to right by where it comes from or goes to."""
         graph = self.graph
-        found = [0.0] * len(nodes)
+        offsets = [0.0] * len(nodes)
         for node, touching in enumerate(_grouped(graph.nodes, [(node, i) for i, node in enumerate(nodes)])):
             touching.sort(key=lambda i: (graph.x[towards[i][0]] if towards[i] else math.inf, i))
             step = min(_PORT, graph.widths[node] / (len(touching) + 1))
             for place, index in enumerate(touching):
-                found[index] = graph.x[node] + step * (place - (len(touching) - 1) / 2)
-        return found
+                offsets[index] = graph.x[node] + step * (place - (len(touching) - 1) / 2)
+        return offsets
 
     def layout(self) -> Layout:
         """The graph as it is drawn, moved so that it begins at the margin."""
@@ -368,7 +368,7 @@ class _Router:
         graph, edges = self.graph, self.edges
         lanes: list[tuple[int, int, float]] = []
         outs, ins = [0] * len(graph.layers), [0] * len(graph.layers)
-        found: dict[int, list[Point]] = {}
+        routes: dict[int, list[Point]] = {}
         for index in self.back:
             source, target = edges[index]
             last, first = graph.rank[source], graph.rank[target]
@@ -380,8 +380,8 @@ class _Router:
             low = self.bottoms[last] + _STUB + _TRACK * (outs[last] - 1)
             high = self.tops[first] - _TRACK * (ins[first] + 0.5)
             leaves, enters = self.leaves[index], self.enters[index]
-            found[index] = [
+            routes[index] = [
                 (leaves, self._top(source) + graph.heights[source]), (leaves, low), (lane, low), (lane, high),
                 (enters, high), (enters, self._top(target)),
             ]  # fmt: skip
-        return found
+        return routes

@@ -223,16 +223,16 @@ class _Drawing:
         named = {
             drawn.id: names for drawn in self.chart.nodes.values() if (names := self.shown_inputs(drawn)) is not None
         }
-        found = [name for name in named if name not in self.entered] or list(named)
-        if not found:
+        entries = [name for name in named if name not in self.entered] or list(named)
+        if not entries:
             line = next((drawn.line for drawn in self.chart.nodes.values() if drawn.id not in self.entered), 1)
             message = "no start; write one that no arrow leads to and that names the inputs, such as start([inputs: n])"
             raise InputError(f"line {line}: {message}")
-        if len(found) > 1:
-            message = f"a second start besides {found[0]!r}; one start leads everywhere"
-            raise InputError(f"line {self.chart.nodes[found[1]].line}: {message}")
-        self.inputs = named[found[0]]
-        return self.chart.nodes[found[0]]
+        if len(entries) > 1:
+            message = f"a second start besides {entries[0]!r}; one start leads everywhere"
+            raise InputError(f"line {self.chart.nodes[entries[1]].line}: {message}")
+        self.inputs = named[entries[0]]
+        return self.chart.nodes[entries[0]]
 
     def shown_inputs(self, drawn: Drawn) -> list[str] | None:
         """The inputs that a node names if it is a start; a long list of them may be cut in the drawing."""
@@ -284,12 +284,12 @@ class _Drawing:
 
 
 def _read_arrow(arrow: Arrow) -> tuple[bool | None, int | None]:
-    found = _ARROW.fullmatch(arrow.text.lower())
-    word = found[1] if found else "?"
-    if found is None or (word is not None and word not in _YES | _NO):
+    match = _ARROW.fullmatch(arrow.text.lower())
+    word = match[1] if match else "?"
+    if match is None or (word is not None and word not in _YES | _NO):
         message = f"the text {arrow.text!r} on an arrow; 'yes', 'no', 'at most 5' or 'yes, at most 5' would be right"
         raise InputError(f"line {arrow.line}: {message}")
-    bound = int(found[2]) if found[2] else None
+    bound = int(match[2]) if match[2] else None
     if bound is not None and not 1 <= bound <= 1_000_000:
         raise InputError(f"line {arrow.line}: a bound of {bound}; 1 to 1000000 rounds are allowed")
     return (None if word is None else word in _YES), bound

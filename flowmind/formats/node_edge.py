@@ -126,8 +126,8 @@ def parse_as_published(text: str) -> NodeEdge:
     """
     steps = [match[1].strip() for match in re.finditer(r"\d+[:.] (.+)", text)]
     last = len(steps) + 1
-    found = re.findall(r"\((START|\d+), ?(END|\d+)\)", text)
-    edges = [(0 if one == "START" else int(one), last if other == "END" else int(other)) for one, other in found]
+    pairs = re.findall(r"\((START|\d+), ?(END|\d+)\)", text)
+    edges = [(0 if one == "START" else int(one), last if other == "END" else int(other)) for one, other in pairs]
     if not steps or not edges:
         raise ValueError(f"no {'edge' if steps else 'step'} in the text")
     inside = tuple(edge for edge in edges if max(edge) <= last)
@@ -343,11 +343,11 @@ def _any(names: Sequence[str]) -> dict[str, Any]:
 
 def _unset(workflow: Workflow, defined: Mapping[str, Scope]) -> list[str]:
     """The variables that are read before they are certain to be set, in the order of the steps."""
-    found: dict[str, None] = {}
+    variables: dict[str, None] = {}
     for node in workflow.nodes:
         names = reads(node.output) if isinstance(node, End) else _ordered(node)
-        found |= dict.fromkeys(name for name in names if name not in defined[node.id])
-    return list(found)
+        variables |= dict.fromkeys(name for name in names if name not in defined[node.id])
+    return list(variables)
 
 
 def _ordered(node: Any) -> list[str]:

@@ -102,9 +102,9 @@ def read_binding(text: str) -> Binding:
         Misread: If the text is not a binding, with the column.
     """
     reader = Reader(text)
-    found = reader.binding()
+    binding = reader.binding()
     reader.end()
-    return found
+    return binding
 
 
 class Reader:
@@ -139,9 +139,9 @@ class Reader:
     def taken(self, wanted: str) -> bool:
         """Consumes a text if it comes next, and returns whether it did."""
         self.skip()
-        found = self.text.startswith(wanted, self.at)
-        self.at += len(wanted) if found else 0
-        return found
+        matches = self.text.startswith(wanted, self.at)
+        self.at += len(wanted) if matches else 0
+        return matches
 
     def word(self) -> str:
         """Reads a name.
@@ -171,18 +171,18 @@ class Reader:
         Raises:
             Misread: If the text has another form, or a name comes twice.
         """
-        found: dict[str, Binding] = {}
+        bindings: dict[str, Binding] = {}
         while not self.taken(closing):
-            if found:
+            if bindings:
                 self.take(",")
             self.skip()
             begins = self.at
             name = self.word()
-            if name in found:
+            if name in bindings:
                 raise Misread(f"{name!r} comes twice", begins)
             self.take("=")
-            found[name] = self.binding()
-        return found
+            bindings[name] = self.binding()
+        return bindings
 
     def binding(self) -> Binding:
         """Reads a binding.
@@ -195,9 +195,9 @@ class Reader:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise Misread("nests too deeply", begins)
-        found = self._binding()
+        binding = self._binding()
         self.depth -= 1
-        return found
+        return binding
 
     def _binding(self) -> Binding:
         match self.peek():

@@ -108,13 +108,13 @@ def read_pdl(text: str) -> Pdl:
     Raises:
         InputError: With the line, if the text is not PDL, or a precondition is not an API of the document.
     """
-    found = _Reader(text).document()
-    apis = {api.name for api in found.apis}
-    for node in (*found.apis, *found.answers):
+    document = _Reader(text).document()
+    apis = {api.name for api in document.apis}
+    for node in (*document.apis, *document.answers):
         for name in node.precondition:
             if name not in apis:
                 refuse(node.line, f"{node.name!r} has the precondition {name!r}, but the document has no such API")
-    return found
+    return document
 
 
 class _Reader:
@@ -123,31 +123,31 @@ class _Reader:
         self.at = 0
 
     def document(self) -> Pdl:
-        found: dict[str, Any] = {}
+        sections: dict[str, Any] = {}
         section = ""
         for line in self.rest():
             bare = line.strip()
             top = self.key(line, inside=bool(section))
             if section and top is None:
-                self.item(found[section], section, bare)
+                self.item(sections[section], section, bare)
                 continue
             if top is None:
                 refuse(self.at, f"expected a key such as 'Name: ' or 'APIs:', found {bare[:40]!r}")
             name, value = top
-            if name in found:
+            if name in sections:
                 refuse(self.at, f"{bare.partition(':')[0]!r} comes twice")
             section = name if name in _LISTS else ""
             if section:
                 if value not in ("", "[]"):
                     refuse(self.at, f"items stand in the lines below, each as '- name: …'; found {value[:40]!r}")
-                found[name] = list[dict[str, Any]]()
+                sections[name] = list[dict[str, Any]]()
             elif name == "procedure":
-                found |= self.procedure(value)
+                sections |= self.procedure(value)
             else:
-                found[name] = self.top(name, value)
-        if "procedure" not in found:
+                sections[name] = self.top(name, value)
+        if "procedure" not in sections:
             refuse(len(self.lines), "the document has no 'Procedure: |'")
-        return Pdl.model_validate(found | {name: self.items(name, found.get(name, [])) for name in _LISTS})
+        return Pdl.model_validate(sections | {name: self.items(name, sections.get(name, [])) for name in _LISTS})
 
     def rest(self) -> Iterator[str]:
         """The lines that are not blank or comments; `at` is the number of the last one, from 1."""
@@ -249,11 +249,11 @@ class _Reader:
         inner = value[1:-1] if value.startswith("[") and value.endswith("]") else value
         if not inner.strip():
             return ()
-        found = tuple(part.strip().strip("\"'‘’") for part in inner.split(","))
-        for name in found:
+        names = tuple(part.strip().strip("\"'‘’") for part in inner.split(","))
+        for name in names:
             if not _NAME.fullmatch(name):
                 refuse(self.at, f"expected a list of names such as [a, b], found {value[:40]!r}")
-        return found
+        return names
 
     def block(self, indent: int) -> tuple[list[str], int]:
         """The lines below that are indented farther, without their common indentation, and the number of the first."""

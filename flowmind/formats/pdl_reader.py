@@ -99,21 +99,21 @@ def read_call(text: str, line: int, name: str, api: PdlApi | None = None) -> Cal
     Raises:
         InputError: If the line has another form.
     """
-    found = _SET.fullmatch(text)
-    if found is None:
+    match = _SET.fullmatch(text)
+    if match is None:
         if _SEVERAL.match(text):
             refuse(line, "a call gives one value: write [result] = API.tool(…), and take its fields as result.field")
         if change := _CHANGE.match(text):
             refuse(line, f"write {change[1]} = {change[1]} {change[2]} …")
         refuse(line, f"{_cut(text)} is not a statement; statements are {_FORMS}")
-    bracket, output, value = found.groups()
+    bracket, output, value = match.groups()
     _no_constant(output, line)
     call = CALL.match(value)
     if call is not None and call[1]:
-        args = _arguments(text, found.start(3) + call.end(), line, api)
+        args = _arguments(text, match.start(3) + call.end(), line, api)
         return _made(line, ToolNode, id=name, tool=call[1], args=args, output=output)
     if call is not None:
-        return _question(text, found.start(3) + call.end(), line, name, output)
+        return _question(text, match.start(3) + call.end(), line, name, output)
     if value.startswith("ANSWER."):
         refuse(line, "a workflow cannot ask the user: an answer ends it, and gives no value")
     if bracket:
@@ -225,11 +225,11 @@ def _arguments(text: str, at: int, line: int, api: PdlApi | None) -> dict[str, A
             reader.take(")")
             reader.end()
             return _by_name(listed, line, api)
-        found = reader.arguments()
+        arguments = reader.arguments()
         reader.end()
     except (ValueError, RecursionError) as error:
         refuse(line, f"arguments are written name=value: {_said(error) if isinstance(error, ValueError) else error}")
-    return {name: _bound(binding, line) for name, binding in found.items()}
+    return {name: _bound(binding, line) for name, binding in arguments.items()}
 
 
 def _by_name(listed: Any, line: int, api: PdlApi | None) -> dict[str, Any]:
@@ -332,8 +332,8 @@ class _Builder:
 
     def outputs(self) -> set[str]:
         """The variables that nodes set."""
-        found = {node.output for node in self.nodes if not isinstance(node, Start | Condition | End)}
-        return found.union(*({step.output for step in node.body} for node in self.nodes if isinstance(node, Map)))
+        variables = {node.output for node in self.nodes if not isinstance(node, Start | Condition | End)}
+        return variables.union(*({step.output for step in node.body} for node in self.nodes if isinstance(node, Map)))
 
     # Nodes and edges
 
@@ -436,8 +436,8 @@ class _Builder:
 
     def api(self, line: Line) -> PdlApi | None:
         """The document's entry for the tool that a line calls."""
-        found = _SET.fullmatch(line.text)
-        call = CALL.match(found[3]) if found else None
+        match = _SET.fullmatch(line.text)
+        call = CALL.match(match[3]) if match else None
         if call is None or not call[1]:
             return None
         if self.apis and call[1] not in self.apis:
@@ -450,37 +450,37 @@ class _Builder:
         return self.loops[-1]
 
     def label(self, line: Line, depth: int) -> None:
-        found = _STEP.fullmatch(line.text)
-        assert found is not None
+        match = _STEP.fullmatch(line.text)
+        assert match is not None
         if depth:
             refuse(line.number, "labels stand outside of blocks")
-        if found[1] in self.labels or found[1] in self.fresh:
-            refuse(line.number, f"the label {found[1]!r} comes twice")
-        self.fresh[found[1]] = line.number
+        if match[1] in self.labels or match[1] in self.fresh:
+            refuse(line.number, f"the label {match[1]!r} comes twice")
+        self.fresh[match[1]] = line.number
 
     def answer(self, line: Line) -> None:
-        found = _ANSWER.match(line.text)
-        if found is None:
+        match = _ANSWER.match(line.text)
+        if match is None:
             refuse(line.number, f"an answer is written ANSWER.name(value), found {_cut(line.text)}")
-        reader = Reader(line.text, found.end())
+        reader = Reader(line.text, match.end())
         if reader.peek() == ")":
-            refuse(line.number, f"what is the answer? write ANSWER.{found[1]}(value)")
+            refuse(line.number, f"what is the answer? write ANSWER.{match[1]}(value)")
         try:
             output = reader.binding()
             reader.take(")")
             reader.end()
         except ValueError as error:
             refuse(line.number, f"an answer is written ANSWER.name(value): {_said(error)}")
-        if self.answers and found[1] not in self.answers:
+        if self.answers and match[1] not in self.answers:
             known = ", ".join(sorted(self.answers))
-            refuse(line.number, f"{found[1]!r} is not an ANSWER of this document; ANSWERs are {known}")
+            refuse(line.number, f"{match[1]!r} is not an ANSWER of this document; ANSWERs are {known}")
         _bound(output, line.number)
-        same = next((end for end in self.ends.get(found[1], []) if end.output == output), None)
+        same = next((end for end in self.ends.get(match[1], []) if end.output == output), None)
         if same is not None and not self.waiting and not self.fresh:
             self.join(same.id)
         else:
-            end: End = _made(line.number, End, id=self.name(found[1]), output=output)
-            self.ends.setdefault(found[1], []).append(end)
+            end: End = _made(line.number, End, id=self.name(match[1]), output=output)
+            self.ends.setdefault(match[1], []).append(end)
             self.add(end)
         self.loose = []
 

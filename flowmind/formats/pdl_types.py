@@ -103,9 +103,9 @@ class _Reader:
         return token
 
     def take(self, wanted: str) -> None:
-        found = self.next()
-        if found != wanted:
-            raise ValueError(f"expected {wanted!r}, found {found or 'the end'!r} in the type {self.text[:60]!r}")
+        token = self.next()
+        if token != wanted:
+            raise ValueError(f"expected {wanted!r}, found {token or 'the end'!r} in the type {self.text[:60]!r}")
 
     def union(self) -> JSONSchema:
         """Reads a type, or several with bars between them."""
@@ -158,5 +158,5 @@ class _Reader:
             self.take(":")
             properties[name] = self.union()
         self.take("}")
-        found: JSONSchema = {"type": "object", "properties": properties}
-        return found | ({"required": required} if required else {})
+        schema: JSONSchema = {"type": "object", "properties": properties}
+        return schema | ({"required": required} if required else {})

@@ -131,8 +131,8 @@ def inputs_of(slots: Sequence[PdlSlot], others: bool, types: Mapping[str, JSONSc
         note = {"description": slot.desc} if slot.desc else {}
         properties[slot.name] = {**(types[slot.name] if types else {"type": slot.type}), **note}
     required = [slot.name for slot in given if slot.required]
-    found: JSONSchema = {"type": "object", "properties": properties, "required": required}
-    return found if others else {**found, "additionalProperties": False}
+    schema: JSONSchema = {"type": "object", "properties": properties, "required": required}
+    return schema if others else {**schema, "additionalProperties": False}
 
 
 def _plain_inputs(inputs: JSONSchema) -> JSONSchema:

@@ -132,18 +132,18 @@ def asks_model(workflow: Workflow) -> bool:
 
 def read_in(workflow: Workflow) -> frozenset[str]:
     """All variables that are read, including those inside maps and comprehensions."""
-    found: set[str] = set()
+    variables: set[str] = set()
     for step in workflow.every_node:
         if isinstance(step, Assign) and step.value == Var(var=step.output):
             continue
-        found |= {name for binding in bindings(step) for name in reads(binding)}
+        variables |= {name for binding in bindings(step) for name in reads(binding)}
         texts = [step.expr] if isinstance(step, Condition | Assign) else []
         if isinstance(step, Map):
-            found |= set(reads(step.collect))
+            variables |= set(reads(step.collect))
             texts.append(step.where)
         for text in texts:
-            found |= expressions.names(text) if text is not None else set()
-    return frozenset(found)
+            variables |= expressions.names(text) if text is not None else set()
+    return frozenset(variables)
 
 
 def outputs_of(node: Node) -> list[str]:
@@ -160,18 +160,18 @@ def outputs_of(node: Node) -> list[str]:
 def in_order(flow: Flow) -> list[str]:
     """The reachable nodes in topological order, without back edges."""
     back = {(edge.source, edge.target) for edge in flow.back_edges}
-    found: list[str] = []
+    order: list[str] = []
     seen: set[str] = set()
     todo: list[tuple[str, bool]] = [(flow.start, False)] if flow.start is not None else []
     while todo:
         name, done = todo.pop()
         if done:
-            found.append(name)
+            order.append(name)
         elif name not in seen:
             seen.add(name)
             todo.append((name, True))
             todo += [(after, False) for after in flow.order.successors(name) if (name, after) not in back]
-    return found[::-1]
+    return order[::-1]
 
 
 def module_name(workflow: Workflow) -> str:
@@ -214,8 +214,8 @@ def hint(schema: Any) -> str:
 
 
 def _union(hints: Iterable[str]) -> str:
-    found = list(dict.fromkeys(hints))
-    return "Any" if "Any" in found else " | ".join(sorted(found, key=lambda one: one == "None"))
+    names = list(dict.fromkeys(hints))
+    return "Any" if "Any" in names else " | ".join(sorted(names, key=lambda one: one == "None"))
 
 
 def imports_of_hints(lines: Iterable[str]) -> set[str]:
@@ -231,15 +231,15 @@ def checked_part(schema: Any) -> Any:
         return [checked_part(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
         return schema
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, part in cast(dict[str, Any], schema).items():
         if key in ("properties", "$defs"):
-            found[key] = {name: checked_part(inner) for name, inner in part.items()}
+            checked[key] = {name: checked_part(inner) for name, inner in part.items()}
         elif key in ("enum", "const", "required"):
-            found[key] = part
+            checked[key] = part
         elif key not in _NOTES:
-            found[key] = checked_part(part)
-    return found
+            checked[key] = checked_part(part)
+    return checked
 
 
 class Code:
@@ -272,17 +272,17 @@ class Code:
         """The type of each variable, over all values that it is set to."""
         rounds = 0
         while True:
-            found = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
+            types = {name: type_of_input(field_of(self.workflow, name)) for name in required_of(self.workflow)}
             for step in self.workflow.every_node:
                 for name, type in self.given(step):
-                    found[name] = join(found[name], type) if name in found else type
-            if found == self.types:
-                return found
+                    types[name] = join(types[name], type) if name in types else type
+            if types == self.types:
+                return types
             rounds += 1
             if rounds > _ROUNDS:
                 # `x = [x]` nests more deeply in every round.
-                found = {name: type if self.types.get(name) == type else ANY for name, type in found.items()}
-            self.types = found
+                types = {name: type if self.types.get(name) == type else ANY for name, type in types.items()}
+            self.types = types
 
     def given(self, step: Node | BodyStep) -> Iterator[tuple[str, Type]]:
         """The variables that a step sets, with their types."""
@@ -306,10 +306,10 @@ class Code:
         """The type of a binding; None if it reads a variable without a type yet."""
         match binding:
             case Var(var=name, path=path):
-                found = self.types.get(name)
-                for step in path if found is not None else ():
-                    found = step_into(found or ANY, step)
-                return found
+                schema = self.types.get(name)
+                for step in path if schema is not None else ():
+                    schema = step_into(schema or ANY, step)
+                return schema
             case Literal_(value=value):
                 return type_of_value(value)
             case ListOf(list=parts):

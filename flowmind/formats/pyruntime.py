@@ -176,14 +176,14 @@ NAMES = frozenset(_FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
 
 def needed(used: Iterable[str]) -> list[str]:
     """The functions that are used, and those that they use, in the order of the source."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = list(used)
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             todo += [other for other in _READ[name] if other in _FUNCTIONS]
-    return [name for name in _FUNCTIONS if name in found]
+    return [name for name in _FUNCTIONS if name in names]
 
 
 def source_of(name: str) -> Sequence[str]:

@@ -88,7 +88,7 @@ def _behind(workflow: Workflow, name: str, back: set[tuple[str, str]]) -> Iterat
 
 def _rails(workflow: Workflow, rows: Mapping[str, int]) -> dict[Edge, int]:
     """The rail of each edge that does not simply lead to the row below, counted from the nodes outwards."""
-    found: dict[Edge, int] = {}
+    rails: dict[Edge, int] = {}
     taken: list[list[tuple[int, int]]] = []
     straight: set[int] = set()
     spans: list[tuple[int, int, int, Edge]] = []
@@ -106,8 +106,8 @@ def _rails(workflow: Workflow, rows: Mapping[str, int]) -> dict[Edge, int]:
         if lane == len(taken):
             taken.append([])
         taken[lane].append((top, top + length))
-        found[edge] = lane
-    return found
+        rails[edge] = lane
+    return rails
 
 
 def _gutter(workflow: Workflow, rows: Mapping[str, int], rails: Mapping[Edge, int], row: int, width: int) -> str:

@@ -253,17 +253,17 @@ def say_map(node: Map, specs: Mapping[str, ToolSpec]) -> str:
 
 def guesses(workflow: Workflow) -> dict[str, str]:
     """The nodes that words do not express completely, each with what is missing."""
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for node in workflow.nodes:
         steps = node.body if isinstance(node, Map) else (node,)
         exprs = [step.expr for step in steps if isinstance(step, Assign) and step.expr is not None]
         tests = [node.where] if isinstance(node, Map) and node.where is not None else []
         tests += [node.expr] if node.kind == "condition" else []
         if not all(say_value(expr).in_words for expr in exprs) or not all(say_test(expr).in_words for expr in tests):
-            found[node.id] = "its expression stands as code"
+            notes[node.id] = "its expression stands as code"
         elif any(_truth(expr) for expr in tests):
-            found[node.id] = "that zero, nothing and what is empty count as not true is not said"
-    return found
+            notes[node.id] = "that zero, nothing and what is empty count as not true is not said"
+    return notes
 
 
 def _truth(expr: str) -> bool:
