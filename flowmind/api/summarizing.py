@@ -66,15 +66,15 @@ class Summarized:
     """`run`: the workflow was checked with its tools; `recorded`: on the recorded results, because tools write or were
     not passed."""
     questions: tuple[str, ...] = ()
-    """What the traces leave open."""
+    """Questions that the traces do not answer."""
     guesses: tuple[str, ...] = ()
     """Parts of the workflow with weak evidence, and values that come from no input and no tool result."""
     missed: tuple[str, ...] = ()
     """The traces and examples that the workflow does not reproduce, with what it gives instead."""
     notes: tuple[str, ...] = ()
-    """What was left out, and what was not checked."""
+    """Notes on traces that were ignored and checks that were not made."""
     problem: str = ""
-    """Why there is no workflow; empty if there is one."""
+    """The reason if there is no workflow, else empty."""
     _parts: tuple[Workflow, Environment | None, ChatModel | None] | None = None
     """The workflow, the environment with its tools if they can be called, and the model of `llm` nodes."""
 
@@ -339,7 +339,7 @@ def _specs(described: Sequence[Definition]) -> tuple[dict[str, ToolSpec], bool]:
 
 @dataclass(frozen=True)
 class _Findings:
-    """What a build gave for traces."""
+    """The result of a build, described for the user."""
 
     traces: Sequence[Trace]
     kept: Sequence[int]

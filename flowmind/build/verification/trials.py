@@ -113,7 +113,7 @@ class Work:
         self.worked.append(example)
 
     async def probe(self, inputs: dict[str, Any]) -> bool:
-        """Executes an input that is no example. It has no reference answer. False if the execution has no answer."""
+        """Executes an input that is not an example, so it has no reference answer. False if it gives no answer."""
         assert self.executions is not None
         execution = Execution(inputs, len(self.traces), None, None, self.spent, self.budget)
         trace = await self.executions.execute(execution)
