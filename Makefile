@@ -14,9 +14,9 @@ RUN ?= runs
 FLAGS ?=
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup exp serve test check report clean
+.PHONY: help setup exp serve test test-slow check report clean
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=file"
 
 setup: $(VENV)/.ready  ## create .venv and install the project into it
@@ -44,6 +44,9 @@ serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on the GPU until Ctrl-C
 
 test: $(VENV)/.ready  ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-slow: $(VENV)/.ready  ## run the tests that take long
+	@$(BIN)/python -m pytest -n 2 -m slow
 
 check: $(VENV)/.ready  ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright
