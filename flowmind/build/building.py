@@ -244,7 +244,7 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
     if best is not None and best.emitter is not None and workflow is not None:
         parts = (*evidence(best.emitter, workflow), *workflow.evidence)
         workflow = workflow.model_copy(update={"evidence": parts})
-        unanswered = list(questions(best.emitter, workflow, work.writing(workflow)))
+        unanswered = list(questions(best.emitter, workflow, work.unmarked(workflow)))
         unanswered = [question for question in unanswered if question.kind != "arm" or question.node not in best.read]
         checks["open"] = tuple(question.tell() for question in unanswered)
         checks["guesses"] = sum(question.kind == "condition" for question in unanswered)

@@ -13,7 +13,7 @@ from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.planning import Plan
 from flowmind.build.induction.provenance import Slot
 from flowmind.build.induction.terms import Term, is_number
-from flowmind.build.induction.wording import NAMED
+from flowmind.build.induction.wording import NAMED, Reading
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.trace.origins import UNSOURCED, has_holes, short
 from flowmind.workflow.document import (
@@ -220,14 +220,15 @@ def with_plan(traces: Sequence[Trace], plan: Plan) -> tuple[Trace, ...]:
 
 
 def guesses(plan: Plan, writing: Collection[str]) -> tuple[str, ...]:
-    """A line for each value in an argument of a writing tool that comes from no input and no tool result.
+    """A line for each value in an argument of a tool that may change something, if the value comes from no input and no
+    tool result.
 
     A constant is a guess if only one trace shows it and the text does not name it. Empty values, truth values, 0 and 1
     are none.
 
     Args:
         plan: Of the workflow.
-        writing: The tools that change something.
+        writing: The tools that may change something.
     """
     walk = plan.bound.walk
     lines: list[str] = []
@@ -259,12 +260,12 @@ def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
 
 def _is_guess(term: Term, plan: Plan, support: Sequence[Sample]) -> bool:
     """Whether a term has a constant that only one run shows and the text does not name, or an invented number."""
-    constants = _constants(term.binding) if term.binding is not None else []
-    unnamed = not all(_is_named(constant, plan) for constant in constants)
+    constants = constants_in(term.binding) if term.binding is not None else []
+    unnamed = not all(is_named(constant, plan.bound.binder.reading) for constant in constants)
     return _invents(term, plan) or (unnamed and len({sample.run for sample in support}) == 1)
 
 
-def _constants(binding: Binding) -> list[Any]:
+def constants_in(binding: Binding) -> list[Any]:
     """The constants in a binding."""
     match binding:
         case Literal_(value=value):
@@ -272,18 +273,18 @@ def _constants(binding: Binding) -> list[Any]:
         case Var():
             return []
         case ListOf(list=parts):
-            return [constant for part in parts for constant in _constants(part)]
+            return [constant for part in parts for constant in constants_in(part)]
         case ObjectOf(object=fields):
-            return [constant for part in fields.values() for constant in _constants(part)]
+            return [constant for part in fields.values() for constant in constants_in(part)]
 
 
-def _is_named(value: Any, plan: Plan) -> bool:
+def is_named(value: Any, reading: Reading) -> bool:
     """Whether the text names a constant and all its parts, or it is too common to be a guess."""
     if isinstance(value, list | dict):
         parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
-        return all(_is_named(part, plan) for part in parts)
+        return all(is_named(part, reading) for part in parts)
     common = value is None or isinstance(value, bool) or value in (0, 1, "")
-    return common or plan.bound.binder.reading.said(value) >= NAMED
+    return common or reading.said(value) >= NAMED
 
 
 def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin | None) -> Trace:

@@ -214,7 +214,7 @@ def _unread(work: Work, best: Best) -> list[ToolNode]:
     """The calls whose results nothing reads."""
     assert best.emitter is not None
     workflow = best.workflow
-    asked = list(questions(best.emitter, workflow, work.writing(workflow)))
+    asked = list(questions(best.emitter, workflow, work.unmarked(workflow)))
     nodes = [workflow.by_id.get(question.node) for question in asked if question.kind == "arm"]
     return [node for node in nodes if isinstance(node, ToolNode)]
 
