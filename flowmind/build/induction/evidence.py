@@ -42,6 +42,8 @@ RIVAL = 1.1
 class Question(Record):
     """A question that the traces leave open."""
 
+    id: str
+    """The part of the workflow in question: a condition (`if`) or an argument (`discount.percent`)."""
     kind: Literal["condition", "arm", "value"]
     node: str
     """The node in question; empty if there is none yet."""
@@ -49,7 +51,7 @@ class Question(Record):
     candidates: tuple[str, ...] = ()
     """The answers that agree with the traces, the likeliest first."""
 
-    def tell(self) -> str:
+    def __str__(self) -> str:
         """The question with its first candidates."""
         return f"{self.text} {' | '.join(self.candidates[:3])}" if self.candidates else self.text
 
@@ -138,7 +140,8 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
     for key, name in plan.open:
         node = next((node for node, place in emitter.where.items() if place == key), "")
         what = "the answer" if key == END else f"{name} of {tool_of(key[2])}"
-        yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
+        id = "answer" if key == END else f"{node or tool_of(key[2])}.{name}"
+        yield Question(id=id, kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
     for node, (place, number) in emitter.arms.items():
         if node not in workflow.by_id or not isinstance(workflow.by_id[node], Condition):
             continue
@@ -150,6 +153,7 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
         if len(rivals) == 1 and not _unseen(plan, place, number):
             continue
         yield Question(
+            id=node,
             kind="condition",
             node=node,
             text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
@@ -160,12 +164,13 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
     for tool, node in [*unread, *((tool, "") for tool in plan.left_out)]:
         if tool not in writing:
             text = f"what was {tool} called for? Nothing reads its result: no trace may show the way that it decides"
-            yield Question(kind="arm", node=node, text=text)
+            yield Question(id=node or tool, kind="arm", node=node, text=text)
     for call in calls:
         for name, slot in plan.bound.slots.get(emitter.where[call.id], {}).items():
             if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
                 sources = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
-                yield Question(kind="value", node=call.id, text=f"what is {name} of {call.tool}?", candidates=sources)
+                text = f"what is {name} of {call.tool}?"
+                yield Question(id=f"{call.id}.{name}", kind="value", node=call.id, text=text, candidates=sources)
 
 
 def tell(key: Key) -> str:

@@ -38,6 +38,8 @@ async def ask(work: Work, best: Best) -> Best:
         for number, (candidates, _) in enumerate(decision.ways):
             if len(candidates) == 1 or (candidates and candidates[1].cost - candidates[0].cost > OPEN):
                 continue
+            if (place, number) in work.answers:
+                continue
             expr = await _condition_question(work, draft, place, decision, number)
             if expr is None:
                 continue
@@ -47,7 +49,7 @@ async def ask(work: Work, best: Best) -> Best:
                 if changed is not None and changed.rank <= best.rank:
                     work.answers = choice
                     work.mends.append("question")
-                    changed.first = best.first
+                    changed.first, changed.answered = best.first, best.answered
                     best = changed
                     break
     return best

@@ -297,6 +297,8 @@ class Best:
     """The indexes of the probes whose answers it does not give."""
     loops: Sequence[Loops] = ()
     """Of the likeliest drafts."""
+    answered: frozenset[str] = frozenset()
+    """The ids of the questions that a person answered."""
     read: tuple[str, ...] = ()
     """The calls behind which a branch was added that a model read in the task and no trace took."""
 
