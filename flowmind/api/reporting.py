@@ -29,6 +29,10 @@ _NO_ANSWER: dict[StopReason, str] = {
 }
 """Why an execution has no answer, by its stop reason."""
 
+MARK = 'mark a tool that changes nothing with @tool(effect="read")'
+ALLOW = 'Name the value in the task, or mark the tool with @tool(effect="read") if it changes nothing'
+"""What to do if a tool that may change something would get a guess."""
+
 
 class Verdict(Record):
     """Whether a workflow is sound, and right on every example."""
@@ -119,7 +123,7 @@ def untried_line(specs: Mapping[str, ToolSpec]) -> str:
         for name, spec in specs.items()
         if spec.effect != "read"
     )
-    return f'not tried: {tools}; mark a tool that changes nothing with @tool(effect="read")' if tools else ""
+    return f"not tried: {tools}; {MARK}" if tools else ""
 
 
 # A workflow and its evidence

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from flowmind.api.reporting import (
+    ALLOW,
     Verdict,
     derivation_lines,
     evidence_lines,
@@ -324,10 +325,6 @@ class Result:
             return f"no workflow was built ({refused or f'the execution ended by: {stops}'})"
         state = self.verdict.headline() if self.sound else f"{len(self.problems)} problems"
         return f"workflow {workflow.name!r}, {len(workflow.nodes)} nodes, {state}"
-
-
-ALLOW = 'Name the value in the task, or mark the tool with @tool(effect="read") if it changes nothing'
-"""What to do if a tool that may change something would get a guess."""
 
 
 async def _verdict(task: Task, solution: Solution, environment: Environment, model: ChatModel) -> Verdict:

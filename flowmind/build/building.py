@@ -60,6 +60,8 @@ class Built:
     """What the traces leave open."""
     refused: tuple[str, ...] = ()
     """Why there is no workflow: the values that tools which may change something would be given by a guess."""
+    answered: frozenset[str] = frozenset()
+    """The ids of the questions that a person answered."""
     emitter: Emitter | None = None
     """The plan of a workflow that was induced."""
 
@@ -298,6 +300,7 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         failure=work.failure,
         questions=tuple(unanswered),
         refused=() if best is not None else work.refused,
+        answered=best.answered if best is not None else frozenset(),
         emitter=best.emitter if best is not None else None,
     )
 

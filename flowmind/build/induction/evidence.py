@@ -51,6 +51,11 @@ class Question(Record):
     candidates: tuple[str, ...] = ()
     """The answers that agree with the traces, the likeliest first."""
 
+    @property
+    def can_be_answered(self) -> bool:
+        """Whether a person can answer it; otherwise only more traces can."""
+        return bool(self.candidates) or self.kind == "condition"
+
     def __str__(self) -> str:
         """The question with its first candidates."""
         return f"{self.text} {' | '.join(self.candidates[:3])}" if self.candidates else self.text
