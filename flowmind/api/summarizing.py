@@ -455,7 +455,7 @@ class _Findings:
             _request=self.request,
         )
         if workflow is None:
-            reasons = "; ".join((*self.built.refused, *self._unexplained())[:3])
+            reasons = "; ".join((*self.built.refused, *map(str, self.built.unsound), *self._unexplained())[:3])
             reasons += f". {ALLOW}" if self.built.refused else ""
             problem = f"{task.id}: no sound workflow gives these traces{f': {reasons}' if reasons else ''}"
             return replace(result, problem=problem)

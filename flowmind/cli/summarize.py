@@ -122,7 +122,7 @@ def _read_answers(path: Path | None, new: bool) -> dict[str, str]:
         value = parse_json(read_text(path))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    answers = cast(dict[str, Any], value) if isinstance(value, dict) else {"": None}
+    answers: dict[str, Any] = cast(dict[str, Any], value) if isinstance(value, dict) else {"": None}
     if not all(isinstance(answer, str) for answer in answers.values()):
         raise InputError(f'{path}: an object of answers by question is needed, such as {{"if": "amount < 500"}}')
     return answers
@@ -145,19 +145,18 @@ def ask(result: Summarized, path: Path | None) -> Summarized:
             return result
         question = waiting[0]
         print("\n".join(_lines(result, question, len(waiting))), file=sys.stderr)
-        reply = _reply()
+        while reply := _reply():
+            try:
+                result = result.answer({question.id: int(reply) if reply.isdecimal() else reply})
+            except InputError as error:
+                print(f"  {error}", file=sys.stderr)
+                continue
+            if path is not None:
+                write_text(path, dump_json(dict(result.answers), indent=1) + "\n")
+            break
         if reply is None:
             return result
-        if not reply:
-            passed.add(question.id)
-            continue
-        try:
-            result = result.answer({question.id: int(reply) if reply.isdecimal() else reply})
-        except InputError as error:
-            print(f"  {error}", file=sys.stderr)
-            continue
-        if path is not None:
-            write_text(path, dump_json(dict(result.answers), indent=1) + "\n")
+        passed.add(question.id)
 
 
 def _lines(result: Summarized, question: Question, count: int) -> list[str]:

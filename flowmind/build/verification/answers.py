@@ -65,10 +65,17 @@ async def answered(work: Work, best: Best, answers: Mapping[str, str]) -> Best:
         answer = answers[question.id].strip()
         changed = await _with_answer(work, best.draft, best.emitter, question, answer)
         if changed is None or changed.rank > best.rank:
-            failing = changed.failures[0].tell() if changed is not None and changed.failures else "no sound workflow"
-            raise InputError(f"{question.id}: the answer {answer!r} contradicts the traces: {failing}")
+            raise InputError(f"{question.id}: the answer {answer!r} contradicts the traces{_where(changed)}")
         changed.first, changed.loops = best.first, best.loops
         best = changed
+
+
+def _where(changed: Best | None) -> str:
+    """An example that an answer makes wrong."""
+    if changed is None or not changed.failures:
+        return ""
+    failure = changed.failures[0]
+    return f": for {short(failure.input)} the right answer is {short(failure.expected)}"
 
 
 def _open(work: Work, best: Best) -> Iterator[Question]:
