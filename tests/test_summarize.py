@@ -150,7 +150,7 @@ def test_tools_are_one_a_list_or_a_dict_and_traces_one_or_several() -> None:
 def test_the_result_has_a_short_form_and_no_private_matters() -> None:
     result = summarize(BILLS, [total, with_tax], query=QUERY)
     name = "add_up_prices_add_percent"
-    assert repr(result) == f"<Summarized {name}(prices): solved: 3 of 3 traces; 0 guesses, 0 questions>"
+    assert repr(result) == f"<Summarized {name}(prices): solved: 3 of 3 traces; guesses: 0, questions: 0>"
     public = {field.name for field in dataclasses.fields(result) if not field.name.startswith("_")}
     assert public == {
         "name", "total", "verdict", "checked", "questions", "guesses", "notes", "answers", "problem",

@@ -88,7 +88,7 @@ class Summarized:
         if self._parts is None:
             return f"<Summarized: {self.problem}>"
         inputs = ", ".join(self.document.input_names)
-        open_points = f"{len(self.guesses)} guesses, {len(self.questions)} questions"
+        open_points = f"guesses: {len(self.guesses)}, questions: {len(self.questions)}"
         return f"<Summarized {self.name}({inputs}): {self.verdict.headline()}; {open_points}>"
 
     def __str__(self) -> str:

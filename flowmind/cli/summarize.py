@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from flowmind.api.summarizing import Summarized
     from flowmind.build.induction.evidence import Question
 
+_CHOICES = 9
+"""Candidates of a question that are shown."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
@@ -167,8 +170,9 @@ def _lines(result: Summarized, question: Question, count: int) -> list[str]:
     lines = ["", f"{question.id}: {question.text}{more}"]
     if shown:
         lines.append(f"  with {', '.join(f'{name} = {short(value)}' for name, value in shown.values.items())}:")
-    width = max(map(len, question.candidates), default=0)
-    for number, candidate in enumerate(question.candidates, 1):
+    candidates = question.candidates[:_CHOICES]
+    width = max(map(len, candidates), default=0)
+    for number, candidate in enumerate(candidates, 1):
         effect = effects[number - 1] if number <= len(effects) else ""
         lines.append(f"  {number}  {candidate:{width}}{effect}".rstrip())
     own = ", or a condition of your own" if question.kind == "condition" else ""

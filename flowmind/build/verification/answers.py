@@ -26,7 +26,7 @@ from flowmind.workflow.expressions import names as names_in
 from tools_registry.specs.spec import Record
 from tools_registry.specs.values import CaseError
 
-_COMPARED = 6
+COMPARED = 9
 """Candidates that are compared on one input."""
 _ROWS = 400
 """Combinations of values on which candidates are compared."""
@@ -132,7 +132,7 @@ def illustrate(emitter: Emitter, question: Question) -> Illustration | None:
     The values are combined from those of the traces, and from numbers next to those of the candidates. No tool is
     called. None if no combination tells two candidates apart.
     """
-    candidates = question.candidates[:_COMPARED]
+    candidates = question.candidates[:COMPARED]
     befores, afters = simulate(emitter.plan)
     effects_of: list[Callable[[Row], str]] = []
     if question.kind == "condition":
