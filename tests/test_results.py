@@ -193,6 +193,42 @@ def test_an_example_whose_run_could_change_something_is_not_checked(effect: Any)
         'read (on {"order_id":"A100"}, expected 120.0)',
     ]
     assert CALLS.count("get_order") == 2, "a tool that reads is called for the check"
+    assert "next: mark a tool that changes nothing with" in result.report()
+    assert "or execute every example (rollouts=2)" in result.report()
+    chat = ScriptedChat(
+        [*REFUNDING, *(reply.replace("A200", "A100").replace("50.0", "120.0") for reply in REFUNDING), *REFUND_GRAPH]
+    )
+    assert ExecuteSummarize(shop(effect), chat, "es-rr", Settings(rollouts=2)).run(REFUND, examples).solved
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_a_recorded_result_counts_where_the_world_has_changed(effect: Any) -> None:
+    open_orders = {"A1": {"state": "paid"}}
+
+    @tool(effect="read")
+    def find(order_id: str) -> dict[str, str]:
+        """Find an order."""
+        return dict(open_orders[order_id])
+
+    @tool(effect=effect)
+    def close(order_id: str, state: str) -> str:
+        """Close an order that is in a state."""
+        open_orders[order_id]["state"] = "closed"
+        return f"{order_id} was {state}"
+
+    replies = [
+        action("find", order_id="A1"),
+        action("close", order_id="A1", state="paid"),
+        action("finish", answer="A1 was paid"),
+        node("find", "order", order_id="order_id"),
+        node("close", "done", order_id="order_id", state={"var": "order", "path": ["state"]}),
+        action("add_end_node", output="done"),
+        action("finish"),
+    ]
+    result = ExecuteSummarize([find, close], ScriptedChat(replies), "es-rr").run(
+        "Close the order.", [({"order_id": "A1"}, "A1 was paid")]
+    )
+    assert open_orders == {"A1": {"state": "closed"}} and result.solved, result.report()
 
 
 @pytest.mark.parametrize("effect", UNMARKED)
@@ -634,3 +670,8 @@ def test_summarize_exits_with_one_if_an_example_is_wrong_and_writes_the_workflow
         'not checked: example 1: the tools were not passed (on {"name":"eve"}, expected "Good day")',
     ]
     assert (tmp_path / "w.json").exists()
+    known = json.dumps({"query": "Greet.", "examples": [{"input": {"name": "ann"}, "output": "Hello Ann"}]})
+    (tmp_path / "task.json").write_text(known)
+    assert called("summarize", traces, "--task", tmp_path / "task.json").stderr.startswith(
+        "solved: 2 of 2 traces, 1 of 1 examples (on the recorded results)"
+    )

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from flowmind.api.reporting import (
     ALLOW,
+    MARK,
     Verdict,
     derivation_lines,
     evidence_lines,
@@ -46,6 +47,7 @@ from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import with_origins
+from flowmind.trace.recorded import UNMARKED
 from flowmind.trace.task import ExampleLike, Task, make_task, name_of
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
@@ -297,6 +299,8 @@ class Result:
         searched = self._model.name == "search"
         unsound = "no workflow was built" if workflow is None else "the workflow is not sound"
         lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
+        if any(UNMARKED in check.not_checked for check in self.failures):
+            lines.append(f"next: {MARK}, or execute every example (rollouts={len(self._task.examples)})")
         if workflow is None:
             lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
             lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])

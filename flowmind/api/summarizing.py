@@ -491,12 +491,14 @@ class _Findings:
     async def _example_checks(
         self, workflow: Workflow, examples: Sequence[Example], model: ChatModel | None
     ) -> list[ExampleCheck]:
+        traces = [self.request.traces[number] for number in self.kept]
+        runs = await check_examples(workflow, examples, self.toolbox.trial, traces, model)
         if self.toolbox.own is not None:
-            traces = [self.request.traces[number] for number in self.kept]
-            return [check for check, _ in await check_examples(workflow, examples, self.toolbox.own, traces, model)]
+            return [check for check, _ in runs]
+        reason = {"error": "", "node": "", "not_checked": _NOT_PASSED}
         return [
-            ExampleCheck(number=number, input=example.input, expected=example.output, not_checked=_NOT_PASSED)
-            for number, example in enumerate(examples, 1)
+            check.model_copy(update=reason) if check.not_checked or "not_recorded" in check.error else check
+            for check, _ in runs
         ]
 
     def _not_run(self) -> Iterator[str]:
