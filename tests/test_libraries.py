@@ -203,7 +203,7 @@ def openai_agents() -> Sequence[Any]:
 
 def mcp_server() -> Sequence[Any]:
     """The tools of an MCP server, which are marked by their annotations."""
-    needed("mcp")
+    needed("mcp_types")
     hint = importlib.import_module("mcp_types").ToolAnnotations(read_only_hint=True)
     tools = importlib.import_module("mcp.server.mcpserver.tools.base")
     return [tools.Tool.from_function(renamed(function), annotations=hint) for function in FUNCTIONS]
@@ -238,7 +238,7 @@ def test_the_same_task_is_solved_with_the_tools_of_each_library(library: str) ->
 
 
 def server(hints: bool) -> Any:
-    needed("mcp")
+    needed("mcp_types")
     made = importlib.import_module("mcp.server.mcpserver").MCPServer("shop")
     hint = importlib.import_module("mcp_types").ToolAnnotations(read_only_hint=True) if hints else None
     for function in FUNCTIONS:
@@ -259,9 +259,8 @@ def server(hints: bool) -> Any:
     return made
 
 
-@pytest.mark.parametrize("low", [False, True], ids=["Client", "ClientSession"])
-@pytest.mark.parametrize("hints", [False, True], ids=["named", "annotated"])
-def test_the_tools_of_an_mcp_session_solve_the_task(hints: bool, low: bool) -> None:
+@pytest.mark.parametrize(("low", "hints"), [(False, True), (True, False)], ids=["Client", "ClientSession"])
+def test_the_tools_of_an_mcp_session_solve_the_task(low: bool, hints: bool) -> None:
     shop = server(hints)
     client_of = importlib.import_module("mcp").Client
 
@@ -429,7 +428,7 @@ def test_annotations_of_mcp_are_marks(form: Literal["server", "definition"], hin
         definition = {"name": "double", "inputSchema": {"type": "object"}, "annotations": hints}
         assert specs_of_openai_tools([definition])["double"].effect == effect
         return
-    needed("mcp")
+    needed("mcp_types")
     annotations = hints and importlib.import_module("mcp_types").ToolAnnotations(**hints)
     made = importlib.import_module("mcp.server.mcpserver.tools.base").Tool.from_function(
         renamed(half), annotations=annotations
