@@ -22,6 +22,7 @@ from tools_registry.sandbox.errors import SandboxUnavailable
 COMMANDS: dict[str, Command] = {
     "solve": Command("solve one task of your own and print the workflow", "flowmind.cli.solve"),
     "summarize": Command("turn traces into a workflow, without a model", "flowmind.cli.summarize"),
+    "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init"),
     "run": Command("run a workflow on inputs", "flowmind.cli.run"),
     "check": Command("list every problem of a workflow", "flowmind.cli.check"),
     "convert": Command("write a workflow in another format", "flowmind.cli.convert"),
