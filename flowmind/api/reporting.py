@@ -12,7 +12,7 @@ from flowmind.run.examples import ExampleCheck
 from flowmind.trace.events import StopReason, Trace
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Assign, Binding, Condition, End, Evidence, ToolNode, Var, Workflow, show_binding
-from tools_registry.specs.spec import Record, ToolSpec
+from tools_registry.specs.spec import Record, ToolSpec, untried_line
 
 _SHOWN = 100
 _MOST = 10
@@ -135,16 +135,6 @@ def execution_lines(traces: Sequence[Trace]) -> Iterator[str]:
         for trace in traces
     ]
     yield from several("execute", _counted(lines))
-
-
-def untried_line(specs: Mapping[str, ToolSpec]) -> str:
-    """The tools that are never called on trial, as one line; empty if there is none."""
-    untried = {name: spec.effect for name, spec in specs.items() if spec.effect != "read"}
-    tools = ", ".join(
-        f"{name} ({'it writes' if effect == 'write' else 'not marked'})" for name, effect in untried.items()
-    )
-    advice = f"; {MARK}" if {*untried.values()} != {"write"} else ""
-    return f"not tried: {tools}{advice}" if tools else ""
 
 
 # A workflow and its evidence

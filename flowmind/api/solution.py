@@ -14,7 +14,6 @@ from flowmind.api.reporting import (
     problem_lines,
     several,
     signature,
-    untried_line,
 )
 from flowmind.api.runnable import RunnableWorkflow
 from flowmind.base.errors import InvalidWorkflow
@@ -28,7 +27,7 @@ from flowmind.trace.task import Task
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
-from tools_registry.specs.spec import Record
+from tools_registry.specs.spec import Record, untried_line
 
 
 class Solution(Record):
