@@ -675,3 +675,59 @@ def test_summarize_exits_with_one_if_an_example_is_wrong_and_writes_the_workflow
     assert called("summarize", traces, "--task", tmp_path / "task.json").stderr.startswith(
         "solved: 2 of 2 traces, 1 of 1 examples (on the recorded results)"
     )
+
+
+SHOP = '''
+from flowmind import tool
+
+ORDERS = {"A100": {"total": 120.0, "days": 120.0}, "A200": {"total": 50.0, "days": 50.0}}
+
+
+@tool(effect="read")
+def get_order(order_id: str) -> dict[str, float]:
+    """Look up an order."""
+    return ORDERS[order_id]
+
+
+@tool(effect="read")
+def policy_amount(total: float, days: float) -> float:
+    """The amount that the policy refunds after some days."""
+    return total * days / 100
+
+
+def issue_refund(order_id: str, amount: float) -> float:
+    """Refund an amount to the customer of an order."""
+    return amount
+'''
+
+
+def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) -> None:
+    task, tools, out = tmp_path / "task.json", tmp_path / "tools.py", tmp_path / "w.json"
+    examples = [{"input": given, "output": wanted} for given, wanted in REFUNDS]
+    task.write_text(json.dumps({"query": REFUND, "examples": examples}))
+    tools.write_text(SHOP)
+    done = called("solve", "--task", task, "--tools", tools, "--out", out)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:3] == [
+        "NOT solved: 1 of 2 examples",
+        'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
+        'not tried: issue_refund (not marked); mark a tool that changes nothing with @tool(effect="read")',
+    ]
+    assert out.read_text() == done.stdout, "the workflow is sound, and is not lost"
+    tools.write_text(SHOP.replace('@tool(effect="read")', ""))
+    done = called("solve", "--task", task, "--tools", tools)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not tried: get_order (not marked), policy_amount (not marked), issue_refund (not marked)" in done.stderr
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_functions_without_a_mark_are_never_called_while_search_thinks(verify: bool) -> None:
+    def double(n: int) -> int:
+        """Double a number."""
+        CALLS.append("double")
+        return 2 * n
+
+    mode = "es-react" if verify else "es-pe"
+    result = ExecuteSummarize([double], mode=mode, verify=verify).run("Double it.", [({"n": 1}, 2), ({"n": 4}, 8)])
+    assert (result.solved, CALLS) == (False, [])
+    assert "not tried: double (not marked)" in result.report()
