@@ -438,6 +438,17 @@ def test_a_constant_that_one_trace_alone_shows_is_a_guess() -> None:
     assert summarize([greeting("jinsoo")], [greet], query="Greet 'Jinsoo'.").guesses == ()
 
 
+def test_the_evidence_of_a_map_names_the_source_of_its_arguments() -> None:
+    def doubled(items: list[int]) -> Trace:
+        twice = [2 * item for item in items]
+        calls = [("double", {"n": item}, 2 * item) for item in items]
+        return trace({"items": items}, sum(twice), *calls, ("total", {"numbers": twice}, sum(twice)))
+
+    result = summarize([doubled([1, 2]), doubled([5]), doubled([3, 4, 9])])
+    (each,) = [node for node in result.document.nodes if node.kind == "map"]
+    assert f"evidence: {each.id}: double.n = {each.item}: 3 of 3 traces" in result.report()
+
+
 # Open questions
 
 
@@ -493,6 +504,24 @@ def test_an_answer_builds_the_workflow_again() -> None:
 def test_an_answer_that_cannot_be_used_is_one_line(choices: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem.replace("{", r"\{")):
         summarize(DECIDED).answer(choices)
+
+
+def test_answers_to_several_questions_stay() -> None:
+    def shipped(amount: int, weight: int, name: str) -> Trace:
+        reviewed = [("review", {"n": amount}, "seen")] if amount > 100 else []
+        packed = [("gift", {"to": name}, "packed")] if name else []
+        inputs = {"amount": amount, "weight": weight, "name": name}
+        return trace(inputs, "sent", *reviewed, *packed, ("ship", {"kg": weight}, "sent"))
+
+    result = summarize([shipped(20, 3, ""), shipped(40, 5, "Al"), shipped(500, 50, ""), shipped(900, 80, "Bo")])
+    chosen: dict[str, str] = {}
+    while questions := [question for question in result.questions if question.can_be_answered]:
+        chosen[questions[0].id] = questions[0].candidates[-1]
+        result = result.answer({questions[0].id: len(questions[0].candidates)})
+        assert result.answers == chosen and result.solved
+    assert len(chosen) >= 2
+    expressions = [node.expr for node in result.document.nodes if node.kind == "condition"]
+    assert all(answer in expressions for answer in chosen.values())
 
 
 def test_the_source_of_a_value_is_chosen_too() -> None:
