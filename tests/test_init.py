@@ -207,6 +207,15 @@ def test_init_lists_proposals_and_writes_nothing_without_a_terminal(
     assert path.read_text() == f"{DOUBLE}\n\n{SEND}"
 
 
+def test_the_page_on_tools_shows_what_init_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tools.md").read_text(encoding="utf-8")
+    path = tmp_path / "tools.py"
+    orders = "ORDERS: dict[str, dict] = {}\n\n\ndef get_order(order_id: str) -> dict:\n    return ORDERS[order_id]\n"
+    path.write_text(f"{orders}\n\ndef issue_refund(order_id: str, amount: float) -> dict:\n    return {{}}\n")
+    main(["init", str(path)])
+    assert f"$ flowmind init tools.py\n{capsys.readouterr().out}```" in page
+
+
 def test_init_accepts_every_proposal_with_yes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     real, path = tmp_path / "real.py", tmp_path / "tools.py"
     real.write_text(f"{DOUBLE}\n\n{SEND}")

@@ -15,7 +15,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -405,6 +405,39 @@ def test_what_cannot_be_a_tool_is_one_line_at_every_door(name: str) -> None:
         assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
     with pytest.raises(SpecError):
         spec_of(thing)
+
+
+def with_context(library: str) -> Any:
+    """A tool whose function takes what its library passes."""
+    if library == "LangChain":
+        tools = needed("langchain_core.tools")
+
+        def kept(n: int, user: str) -> int:
+            """Keep a number."""
+            return n
+
+        kept.__annotations__["user"] = Annotated[str, tools.InjectedToolArg]
+        return tools.tool(kept)
+
+    def noted(context: Any, n: int) -> int:
+        """Note a number."""
+        return n
+
+    if library == "pydantic-ai":
+        noted.__annotations__["context"] = needed("pydantic_ai").RunContext[int]
+        return importlib.import_module("pydantic_ai").Tool(noted)
+    if library == "OpenAI Agents SDK":
+        noted.__annotations__["context"] = needed("agents").RunContextWrapper[int]
+        return importlib.import_module("agents").function_tool(noted)
+    noted.__annotations__["context"] = importlib.import_module("mcp.server.mcpserver").Context
+    return importlib.import_module("mcp.server.mcpserver.tools.base").Tool.from_function(noted)
+
+
+@pytest.mark.parametrize("library", ["LangChain", "pydantic-ai", "OpenAI Agents SDK", "MCP server"])
+def test_a_tool_that_takes_the_context_of_its_library_is_refused(library: str) -> None:
+    needed("mcp_types")
+    with pytest.raises(InputError, match="is passed by its library|takes the context of a run"):
+        ExecuteSummarize(with_context(library))
 
 
 @pytest.mark.parametrize(
