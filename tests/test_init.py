@@ -330,6 +330,17 @@ def test_a_tools_file_marks_effects_and_names() -> None:
         ]
 
 
+def test_a_helper_of_a_tools_file_is_no_tool() -> None:
+    source = "def _each(*values):\n    return sum(values)\n\ndef three(n: int) -> int:\n    return _each(n, n, n)\n"
+    tools = tools_of_file(source)
+    assert [tool.spec.name for tool in tools] == ["three"]
+    assert [made.node.name for made in proposals(ast.parse(source))] == ["three"]
+    with LocalSandbox(tools) as sandbox:
+        assert sandbox.values([("three", {"n": 5})]) == [(15, None)]
+    with pytest.raises(SpecError, match="defines helpers only"):
+        tools_of_file("def _each(n: int) -> int:\n    return n\n")
+
+
 def test_the_lines_of_a_file_keep_their_numbers() -> None:
     source = MARKED.replace("return n\n", "return n.__class__\n")
     number = source.splitlines().index("    return n.__class__") + 1
