@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -38,6 +39,11 @@ class Fidelity(Record):
         """Whether everything was kept."""
         return not self.approximated and not self.lost
 
+    def summary(self) -> str:
+        """The report as one line: how much was approximated and lost, and why."""
+        groups = (("approximated", self.approximated), ("lost", self.lost))
+        return "; ".join(f"{kind} {_counted(notes)}" for kind, notes in groups if notes)
+
     def lines(self) -> list[str]:
         """The report as lines: one for what was kept, one for each different note with the parts that it is about."""
         parts: dict[tuple[str, str], list[str]] = {}
@@ -53,6 +59,13 @@ class Export(NamedTuple):
 
     text: str
     fidelity: Fidelity
+
+
+def _counted(notes: Sequence[Note]) -> str:
+    """The number of parts, with the reason that most of them have."""
+    (reason, _), *others = Counter(note.note for note in notes).most_common()
+    more = f"; and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""
+    return f"{notes[0].part if len(notes) == 1 else f'{len(notes)} parts'} ({reason}{more})"
 
 
 def _listed(names: Sequence[str]) -> str:
