@@ -19,7 +19,7 @@ KINDS = {"int": "an integer", "float": "a number", "Path": "a path"}
 class Parser(argparse.ArgumentParser):
     """An `ArgumentParser` that raises `InputError` instead of printing the usage and exiting."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As in the base class, but unknown arguments are an error.
 
         Raises:

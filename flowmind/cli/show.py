@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from flowmind.formats.terminal import to_terminal
 from flowmind.trace.task import Task
 
 _MAX_WIDTH = 1_000
+_WIDTH = 100
+"""Columns of the text of a task."""
+_VALUES = ("Input: ", "Output: ")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,5 +57,8 @@ def _heading(source: Source) -> Iterator[str]:
 def _task_lines(task: Task) -> Iterator[str]:
     kinds = ", ".join(filter(None, (task.category, task.difficulty, task.control_flow)))
     yield f"{task.id} ({kinds})" if kinds else task.id
-    yield from ("", task.text(), "")
+    yield ""
+    for line in task.text().splitlines():
+        yield from [line] if line.startswith(_VALUES) else textwrap.wrap(line, _WIDTH) or [""]
+    yield ""
     yield from ("Tools:", ", ".join(task.tools) or "none", "")
