@@ -8,21 +8,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flowmind.base.errors import InputError, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, parse_json, read_text
+from flowmind.base.outputs import require_folder
+from flowmind.base.parsing import Parser
+from flowmind.base.texts import one_line
 from tools_registry.sandbox.errors import SandboxUnavailable
 
 SIZE = 141
+MAX_SIZE = 10_000
+MAX_TOOLS = 1_000
 CATEGORIES = ("mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command. Exit codes: 0 done, 1 the benchmark is not sound, 2 bad usage or input, 130 interrupted."""
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         return options.run(options)
-    except (InputError, ModelUnavailable, SandboxUnavailable, OSError) as error:
-        print(f"flowbench_synth: {error}", file=sys.stderr)
+    except (FlowMindError, SandboxUnavailable, OSError) as error:
+        print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("flowbench_synth: interrupted", file=sys.stderr)
@@ -30,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark."
-    )
+    parser = Parser(prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="build the benchmark of a seed")
     build.add_argument("--seed", type=int, default=0, help="the same seed gives the same files (default 0)")
@@ -82,8 +85,11 @@ def _build(options: argparse.Namespace) -> int:
     from flowbench_synth.instance import BuildError, Stage, stage_table
 
     categories = _categories(options.categories)
-    if options.size < 1:
-        raise InputError(f"--size {options.size}: give a number of at least 1")
+    if not 1 <= options.size <= MAX_SIZE:
+        raise InputError(f"--size {options.size}: give a number from 1 to {MAX_SIZE}")
+    if not 1 <= options.tools <= MAX_TOOLS:
+        raise InputError(f"--tools {options.tools}: give a number from 1 to {MAX_TOOLS}")
+    require_folder("--out", options.out)
     try:
         manifest = _backend(options, categories)
     except BuildError as error:

@@ -266,7 +266,9 @@ def _usable(traces: Sequence[Trace]) -> tuple[list[int], list[str]]:
         else:
             notes.append(f"trace {number + 1} is left out: it has the inputs and the answer of trace {seen[key] + 1}")
     if not kept:
-        raise InputError(f"none of the {len(traces)} traces has an answer")
+        raise InputError(
+            f"none of the {len(traces)} traces has an answer; give conversations that end with the assistant's answer"
+        )
     for number in kept:
         for key in traces[number].inputs:
             if not _VARIABLE.fullmatch(key):

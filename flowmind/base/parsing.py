@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
 
 from flowmind.base.errors import InputError
@@ -25,6 +27,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             InputError: If an argument is unknown, missing or not allowed, with what would be right.
         """
+        self._require_known(sys.argv[1:] if args is None else args)
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
             raise InputError(self._unknown(unknown[0]))
@@ -44,6 +47,16 @@ class Parser(argparse.ArgumentParser):
         if match := re.fullmatch(r"argument (.+?): (.*)", message, re.DOTALL):
             raise InputError(f"{_short(match[1])}: {match[2]}")
         raise InputError(message)
+
+    def _require_known(self, words: Sequence[str]) -> None:
+        """Refuses an unknown flag before anything else, so that a misspelt flag is not reported as a missing one."""
+        if self._subparsers is not None:
+            return
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.partition("=")[0]
+            known = any(flag.startswith(name) for flag in self._option_string_actions)
+            if name.startswith("--") and " " not in word and not known:
+                raise InputError(self._unknown(word))
 
     def _unknown(self, word: str) -> str:
         name = word.partition("=")[0]

@@ -28,7 +28,10 @@ def one_line(text: str) -> str:
 
 def nearest(word: str, names: Iterable[str], most: int = 1) -> list[str]:
     """The names that are most similar to a word, the nearest first; none if no name is similar."""
-    return difflib.get_close_matches(word, list(names), n=most, cutoff=0.6)
+    plain: dict[str, str] = {}
+    for name in names:
+        plain.setdefault(name.lstrip("-"), name)
+    return [plain[close] for close in difflib.get_close_matches(word.lstrip("-"), list(plain), n=most, cutoff=0.6)]
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

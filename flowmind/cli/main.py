@@ -243,5 +243,5 @@ def _read_variable(action: argparse.Action, flag: str, variable: str, text: str)
         raise InputError(f"{given}: {error}") from None
     except ValueError:
         raise InputError(
-            f"{given} is not {KINDS.get(getattr(action.type, '__name__', ''), 'a value of this flag')}"
+            f"{given}: not {KINDS.get(getattr(action.type, '__name__', ''), 'a value of this flag')}"
         ) from None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
+from flowmind.base.outputs import require_file
 from flowmind.base.texts import printable
-from flowmind.cli.arguments import add_workflow, require_file
+from flowmind.cli.arguments import add_workflow
 from flowmind.cli.converting import Source, read_source
 from flowmind.formats.svg import to_svg
 from flowmind.formats.terminal import to_terminal
@@ -33,12 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Draws the workflow; of a benchmark or a run, the task comes first."""
-    require_file("--svg", options.svg)
+    require_file("--svg", options.svg, options.workflow)
     if options.width is not None and not 1 <= options.width <= _MAX_WIDTH:
         raise InputError(f"--width: {options.width} is not a number of columns; give 1 to {_MAX_WIDTH}")
     source = read_source(options.workflow, options.form)
     width = options.width or (shutil.get_terminal_size().columns if sys.stdout.isatty() else 160)
-    drawing = to_terminal(source.workflow, width)
+    try:
+        drawing = to_terminal(source.workflow, width)
+    except InputError as error:
+        raise InputError(f"{options.workflow}: {error}; `flowmind check` lists all problems") from None
     print(printable("\n".join([*_heading(source), drawing])), end="")
     if options.svg is not None:
         write_text(options.svg, to_svg(source.workflow))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_model, write_text
+from flowmind.base.outputs import require_file
 from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings
-from flowmind.cli.arguments import add_out, read_tools, require_file
+from flowmind.cli.arguments import add_out, read_tools
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import ModelOptions, SandboxOptions
 from flowmind.llm.models import find, reach
