@@ -50,9 +50,10 @@ class Parser(argparse.ArgumentParser):
 
     def _require_known(self, words: Sequence[str]) -> None:
         """Refuses an unknown flag before anything else, so that a misspelt flag is not reported as a missing one."""
-        if self._subparsers is not None:
-            return
-        for word in itertools.takewhile(lambda word: word != "--", words):
+        own = itertools.takewhile(lambda word: word != "--", words)
+        if self._subparsers is not None:  # what follows the command is checked by the parser of the command
+            own = itertools.takewhile(lambda word: word.startswith("-"), own)
+        for word in own:
             name = word.partition("=")[0]
             known = any(flag.startswith(name) for flag in self._option_string_actions)
             if name.startswith("--") and " " not in word and not known:
@@ -68,7 +69,7 @@ class Parser(argparse.ArgumentParser):
     def _missing(self, names: str) -> str:
         if names == "COMMAND":
             return f"give a command: {', '.join(map(str, self._choices(names)))}; `{self.prog} --help` explains them"
-        return f"{names}: missing; `{self.prog} --help` explains it and has an example"
+        return f"{names}: missing; `{self.prog} --help` explains it"
 
     def _not_a_choice(self, name: str, value: str) -> str:
         choices = list(map(str, self._choices(name)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 MAX_LINE = 1_000
 """The most characters of an error's line."""
+_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -21,8 +22,8 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message as one printable line of at most `MAX_LINE` characters."""
-    line = printable(" ".join(text.split("\n")).replace("\t", " "))
+    """A message as one printable line of at most `MAX_LINE` characters, without the passwords in its URLs."""
+    line = printable(_PASSWORD.sub("***@", " ".join(text.split("\n")).replace("\t", " ")))
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
 
 

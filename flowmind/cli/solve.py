@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the workflow; 1 if there is none, or if it is not sound."""
-    require_file("--out", options.out)
+    require_file("--out", options.out, options.task, options.tools)
     settings, chosen = read_flags(Settings, options), read_flags(ModelOptions, options)
     if find(chosen.model).kind != "embedded":
         reach(chosen.model, chosen.base_url)  # before the imports that take seconds

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the workflow; 1 if there is none."""
-    require_file("--out", options.out)
+    require_file("--out", options.out, options.traces, options.tools, options.task)
     if options.model is not None and find(options.model).kind != "embedded":
         reach(options.model, options.base_url)  # before the imports that take seconds
     result = _summarize(options)
