@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.summarize",
         "summarize traces.jsonl --tools tools.py --out workflow.json",
     ),
+    "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
     ),
