@@ -126,7 +126,7 @@ def test_the_table_says_that_search_is_no_language_model(searched: tuple[Path, P
     _, run, done = searched
     head, row, *_ = done.stdout.splitlines()
     assert head.split() == ["run", "case", "pass", "test", "pass", "right", "sound", "input", "output", "seconds"]
-    assert row.startswith("search (no LLM) es-pe   6/8 75.0%  18/24 75.0%  75.0%  75.0%      0       0 ")
+    assert row.startswith("search (no LLM) es-pe  6/8 75.0%  18/24 75.0%  75.0%  75.0%      0       0 ")
     assert "`search` is not a language model" in done.stdout
     assert (
         "| search (no LLM) | es-pe | 8 | 75.0 (6/8) [41, 93] | 75.0 (18/24) [55, 88] |"
@@ -180,7 +180,9 @@ def test_report_makes_the_tables_again_from_the_records(searched: tuple[Path, Pa
     (copy / "summary.md").unlink()
     report = called("report", copy, "--tables")
     assert report.returncode == 0
-    assert done.stdout.split("\n\n")[0] == report.stdout.split("\n\n")[0]
+    assert report.stdout.split("\n\n")[0] == (run / "summary.md").read_text().split("\n\n")[0]
+    page = called("report", copy, "--out", tmp_path / "report.html")
+    assert done.stdout.split("\n\n")[0] == page.stdout.split("\n\n")[0]
     assert (copy / "summary.json").read_bytes() == (run / "summary.json").read_bytes()
     assert (copy / "summary.md").read_bytes() == (run / "summary.md").read_bytes()
     two = called("report", run, copy, "--tables").stdout
