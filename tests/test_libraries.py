@@ -6,17 +6,15 @@ import asyncio
 import functools
 import importlib
 import json
-import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
-from flowmind import ExecuteSummarize, InputError, RunnableWorkflow, check, summarize, tool
-from flowmind.trace.events import Called, Trace
-from tools_registry.sandbox.functions import FunctionEnvironment, spec_of, specs_of
-from tools_registry.specs.spec import Observation, SpecError, ToolCall, untried
+from flowmind import ExecuteSummarize, RunnableWorkflow, check, tool
+from tools_registry.sandbox.functions import spec_of, specs_of
+from tools_registry.specs.spec import untried
 
 QUERY = "Add up the prices, add 19 percent of tax, and write the amount in 'EUR'."
 EXAMPLES: list[tuple[dict[str, Any], str]] = [
