@@ -292,6 +292,21 @@ def test_init_refuses_a_file_in_one_line(
     assert capsys.readouterr().err == f"flowmind: {tmp_path}: Is a directory\n"
 
 
+def test_a_file_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tools.py"
+    path.write_text(DOUBLE)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copymode", full)
+    assert main(["init", str(path), "--yes"]) == 2
+    assert capsys.readouterr().err == f"flowmind: {path}: it cannot be written: No space left on device\n"
+    assert path.read_text() == DOUBLE and [file.name for file in tmp_path.iterdir()] == ["tools.py"]
+
+
 # Marks in a tools file, and the rules of the sandbox
 
 MARKED = '''
