@@ -15,7 +15,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -407,6 +407,39 @@ def test_what_cannot_be_a_tool_is_one_line_at_every_door(name: str) -> None:
         spec_of(thing)
 
 
+def with_context(library: str) -> Any:
+    """A tool whose function takes what its library passes."""
+    if library == "LangChain":
+        tools = needed("langchain_core.tools")
+
+        def kept(n: int, user: str) -> int:
+            """Keep a number."""
+            return n
+
+        kept.__annotations__["user"] = Annotated[str, tools.InjectedToolArg]
+        return tools.tool(kept)
+
+    def noted(context: Any, n: int) -> int:
+        """Note a number."""
+        return n
+
+    if library == "pydantic-ai":
+        noted.__annotations__["context"] = needed("pydantic_ai").RunContext[int]
+        return importlib.import_module("pydantic_ai").Tool(noted)
+    if library == "OpenAI Agents SDK":
+        noted.__annotations__["context"] = needed("agents").RunContextWrapper[int]
+        return importlib.import_module("agents").function_tool(noted)
+    needed("mcp_types")
+    noted.__annotations__["context"] = importlib.import_module("mcp.server.mcpserver").Context
+    return importlib.import_module("mcp.server.mcpserver.tools.base").Tool.from_function(noted)
+
+
+@pytest.mark.parametrize("library", ["LangChain", "pydantic-ai", "OpenAI Agents SDK", "MCP server"])
+def test_a_tool_that_takes_the_context_of_its_library_is_refused(library: str) -> None:
+    with pytest.raises(InputError, match=r"is passed by its library|takes the context of a run"):
+        ExecuteSummarize(with_context(library))
+
+
 @pytest.mark.parametrize(
     ("form", "hints", "effect"),
     [
@@ -543,6 +576,16 @@ def test_results_have_a_json_form_and_a_schema(name: str) -> None:
     returns = environment.specs["give"].returns
     assert schema is None or returns == schema
     assert validator(returns)(value) is None
+
+
+def test_numbers_and_arrays_of_numpy_are_json() -> None:
+    numpy = needed("numpy")
+
+    def stats(n: int) -> Any:
+        return {"sum": numpy.int64(n), "mean": numpy.float64(n), "all": numpy.arange(n), "odd": {numpy.int64(3), 1}}
+
+    observation = asyncio.run(FunctionEnvironment([stats]).call(ToolCall(tool="stats", args={"n": 3})))
+    assert observation == Observation(value={"sum": 3, "mean": 3.0, "all": [0, 1, 2], "odd": [1, 3]})
 
 
 @pytest.mark.parametrize("result", [b"x", {"a": [b"x"]}, (bytearray(b"x"),), {"a": {b"x"}}])

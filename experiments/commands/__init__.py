@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from flowmind.cli.command import Command
 
-EXP = Command("run the benchmark with a model and a mode, or with a grid of them", "experiments.commands.exp")
-REPORT = Command("print tables and write an HTML report on runs", "experiments.commands.report")
-WORFBENCH = Command("let a model write workflows for WorFBench, and score them", "experiments.commands.worfbench")
+EXP = Command(
+    "run the benchmark with a model and a mode, or with a grid of them",
+    "experiments.commands.exp",
+    "exp --model search --mode es-pe --limit 8",
+)
+REPORT = Command("print tables and write an HTML report on runs", "experiments.commands.report", "report runs")
+WORFBENCH = Command(
+    "let a model write workflows for WorFBench, and score them",
+    "experiments.commands.worfbench",
+    "worfbench rows.jsonl --model qwen3-8b",
+)

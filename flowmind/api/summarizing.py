@@ -189,7 +189,10 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
             notes.append(f"trace {number + 1} is left out: it has the inputs and the answer of trace {seen[key] + 1}")
     if not kept:
         rest = "other " if drop else ""
-        raise InputError(f"none of the {len(traces) - len({*drop})} {rest}traces has an answer")
+        raise InputError(
+            f"none of the {len(traces) - len({*drop})} {rest}traces has an answer; "
+            "give conversations that end with the assistant's answer"
+        )
     for number in kept:
         for key in traces[number].inputs:
             if not _VARIABLE.fullmatch(key):

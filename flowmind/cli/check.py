@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from flowmind.base.files import dump_json
+from flowmind.base.texts import one_line, printable
 from flowmind.cli.arguments import add_tools, add_workflow, read_specs
-from flowmind.cli.converting import read_workflow
+from flowmind.cli.converting import read_source
 from flowmind.workflow.checking import check
 
 
@@ -19,11 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the problems; 1 if there are any."""
-    problems = check(read_workflow(options.workflow, options.form), read_specs(options.tools))
+    workflow, _, bench = read_source(options.workflow, options.form)
+    problems = check(workflow, read_specs(options.tools, bench))
     if options.json:
-        print(dump_json([problem.model_dump() for problem in problems], indent=1))
+        print(printable(dump_json([problem.model_dump() for problem in problems], indent=1)))
     else:
         for problem in problems:
-            print(problem)
-        print(f"{options.workflow}: {'sound' if not problems else f'{len(problems)} problems'}")
+            print(one_line(str(problem)))
+        print(f"{printable(str(options.workflow))}: {'sound' if not problems else f'{len(problems)} problems'}")
     return 1 if problems else 0

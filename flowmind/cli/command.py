@@ -13,6 +13,8 @@ class Command(NamedTuple):
     help: str
     module: str
     """The module with the functions `add_arguments(parser)` and `run(options) -> int`."""
+    example: str = ""
+    """A command line that its help shows, without the program's name."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Adds the flags of the command."""

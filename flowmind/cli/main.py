@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,22 +16,52 @@ from typing import Any
 
 import flowmind
 from flowmind.base.errors import FlowMindError, InputError, Terminated
+from flowmind.base.parsing import KINDS, Parser
+from flowmind.base.texts import did_you_mean, one_line
 from flowmind.cli.command import Command
 from tools_registry.sandbox.errors import SandboxUnavailable
 
 COMMANDS: dict[str, Command] = {
-    "solve": Command("solve one task of your own and print the workflow", "flowmind.cli.solve"),
-    "summarize": Command("turn traces into a workflow, without a model", "flowmind.cli.summarize"),
-    "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init"),
-    "run": Command("run a workflow on inputs", "flowmind.cli.run"),
-    "check": Command("list every problem of a workflow", "flowmind.cli.check"),
-    "convert": Command("write a workflow in another format", "flowmind.cli.convert"),
-    "show": Command("draw a workflow in the terminal, or as SVG", "flowmind.cli.show"),
-    "worfeval": Command("score predicted workflow graphs against gold ones", "flowmind.cli.worfeval"),
-    "models": Command("list the known models", "flowmind.cli.models"),
-    "serve": Command("serve a model with vLLM until Ctrl-C", "flowmind.cli.serve"),
-    "doctor": Command("show what works on this machine", "flowmind.cli.doctor"),
+    "solve": Command(
+        "solve one task of your own and print the workflow",
+        "flowmind.cli.solve",
+        "solve --task task.json --tools tools.py --out workflow.json",
+    ),
+    "summarize": Command(
+        "turn traces into a workflow, without a model",
+        "flowmind.cli.summarize",
+        "summarize traces.jsonl --tools tools.py --out workflow.json",
+    ),
+    "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
+    "run": Command(
+        "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
+    ),
+    "check": Command("list every problem of a workflow", "flowmind.cli.check", "check workflow.json --tools tools.py"),
+    "show": Command(
+        "draw a workflow, or a task of a benchmark with its gold workflow",
+        "flowmind.cli.show",
+        "show workflow.json --svg workflow.svg",
+    ),
+    "diff": Command("show what changed between two workflows", "flowmind.cli.diff", "diff old.json new.json"),
+    "convert": Command(
+        "write a workflow in another format",
+        "flowmind.cli.convert",
+        "convert workflow.json --to python --out workflow.py",
+    ),
+    "worfeval": Command(
+        "score predicted workflow graphs against gold ones", "flowmind.cli.worfeval", "worfeval pairs.jsonl"
+    ),
+    "models": Command("list the known models", "flowmind.cli.models", "models"),
+    "serve": Command("serve a model with vLLM until Ctrl-C", "flowmind.cli.serve", "serve qwen3-8b --port 8000"),
+    "doctor": Command("show what works on this machine", "flowmind.cli.doctor", "doctor"),
 }
+_GROUPS = {
+    "make a workflow": ("init", "solve", "summarize"),
+    "use a workflow": ("run", "check", "show", "diff", "convert"),
+    "experiments": ("exp", "report", "worfbench", "worfeval"),
+    "models and this machine": ("models", "serve", "doctor"),
+}
+"""The commands as `flowmind --help` lists them; others follow in a group of their own."""
 _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -52,14 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{place}{error.strerror or error}")
     except UnicodeEncodeError as error:
         return _failed(f"the terminal cannot show {error.object[error.start]!a}; set PYTHONIOENCODING=utf-8")
-    except KeyboardInterrupt:
-        return _failed("interrupted", 130)
-    except Terminated:
-        return _failed("terminated", 143)
+    except KeyboardInterrupt as stop:
+        return _failed(str(stop) or "interrupted", 130)
+    except Terminated as stop:
+        return _failed(str(stop) or "terminated", 143)
 
 
-def _failed(line: str, code: int = 2) -> int:
-    print(f"flowmind: {line}", file=sys.stderr)
+def _failed(message: str, code: int = 2) -> int:
+    print(f"flowmind: {one_line(message)}", file=sys.stderr)
     return code
 
 
@@ -101,19 +131,58 @@ def build_parser(name: str = "") -> tuple[argparse.ArgumentParser, argparse.Argu
     Raises:
         InputError: If another package hides the package of the command.
     """
-    parser = argparse.ArgumentParser(
+    every = commands(name)
+    parser = Parser(
         prog="flowmind",
+        usage="flowmind COMMAND ...",
         description="Turn one good agent run into a workflow that runs without a model.",
-        epilog="Every flag can also be set in the environment: --base-url as FLOWMIND_BASE_URL.",
+        epilog=_listed(every),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"flowmind {flowmind.__version__}")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for key, command in commands(name).items():
-        sub = subparsers.add_parser(key, help=command.help, description=command.help)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    for key, command in every.items():
+        sub = subparsers.add_parser(
+            key, description=f"{command.help[:1].upper()}{command.help[1:]}.", prog=f"flowmind {key}"
+        )
         if key == name:
             command.add_arguments(sub)
             sub.set_defaults(command=command)
+            sub.usage = sub.usage or _usage(key, sub)
+            if command.example:
+                sub.formatter_class = argparse.RawDescriptionHelpFormatter
+                sub.epilog = "\n\n".join(filter(None, (f"example:\n  flowmind {command.example}", sub.epilog)))
     return parser, subparsers.choices.get(name)
+
+
+def _usage(name: str, parser: argparse.ArgumentParser) -> str:
+    """The arguments that a command needs, in one line."""
+    words = ["flowmind", name]
+    for action in parser._actions:
+        if not action.option_strings:
+            words.append(f"[{action.metavar} ...]" if action.nargs == "*" else str(action.metavar))
+        elif action.required:
+            words.append(f"{action.option_strings[0]} {action.metavar or action.dest.upper()}")
+    return " ".join([*words, "[options]"])
+
+
+def _listed(every: Mapping[str, Command]) -> str:
+    """The commands in their groups, one a line."""
+    grouped = {name for names in _GROUPS.values() for name in names}
+    groups = {**_GROUPS, "more": tuple(name for name in every if name not in grouped)}
+    width = max(map(len, every)) + 2
+    lines: list[str] = []
+    for title, names in groups.items():
+        if present := [name for name in names if name in every]:
+            lines += [f"{title}:", *(f"    {name:<{width}}{every[name].help}" for name in present), ""]
+    return "\n".join([
+        *lines,
+        "example:",
+        "    flowmind summarize traces.jsonl --tools tools.py --out workflow.json",
+        "",
+        "`flowmind COMMAND --help` explains the flags of a command. Every flag can also be set in the environment:",
+        "--base-url as FLOWMIND_BASE_URL.",
+    ])  # fmt: skip
 
 
 def commands(name: str = "") -> dict[str, Command]:
@@ -160,15 +229,20 @@ def _read_variable(action: argparse.Action, flag: str, variable: str, text: str)
     Raises:
         InputError: With the variable and what would be right.
     """
+    given = f"{variable}={text[:80]!r} ({flag})"
     if action.nargs == 0:
         if text.lower() not in _BOOLEANS:
-            raise InputError(f"{variable}={text!r} ({flag}) is none of {', '.join(_BOOLEANS)}")
+            raise InputError(f"{given} is none of {', '.join(_BOOLEANS)}")
         return _BOOLEANS[text.lower()]
     if type(action).__name__ == "_AppendAction":  # argparse has no public name for it
         return [Path(part) for part in text.split(os.pathsep) if part]
     if action.choices is not None and text not in action.choices:
-        raise InputError(f"{variable}={text!r} ({flag}) is none of {', '.join(action.choices)}")
+        raise InputError(f"{given} is none of {', '.join(action.choices)}{did_you_mean(text, action.choices)}")
     try:
         return action.type(text) if callable(action.type) else text
-    except (ValueError, argparse.ArgumentTypeError) as error:
-        raise InputError(f"{variable}={text!r} ({flag}): {error}") from None
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f"{given}: {error}") from None
+    except ValueError:
+        raise InputError(
+            f"{given}: not {KINDS.get(getattr(action.type, '__name__', ''), 'a value of this flag')}"
+        ) from None

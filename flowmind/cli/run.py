@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_text
+from flowmind.base.texts import one_line, printable
 from flowmind.cli.arguments import add_tools, add_workflow, read_tools
-from flowmind.cli.converting import read_workflow
+from flowmind.cli.converting import read_source
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
@@ -36,21 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the answer or the trace; 1 if the run ends in an error."""
     settings = read_flags(SandboxOptions, options)
-    workflow = read_workflow(options.workflow, options.form)
+    workflow, _, bench = read_source(options.workflow, options.form)
     inputs = _read_input(options.input)
     with Sandboxes(settings.sandbox, least=settings.require_isolation) as sandboxes:
-        sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names)))
+        sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         if needs_model(workflow):
             trace = asyncio.run(arun(workflow, inputs, sandbox, _model(options, sandbox)))
         else:
             trace = run_workflow(workflow, inputs, sandbox)
         sandboxes.print_differences()
     if options.trace:
-        print(dump_json(trace.dump(), indent=1))
+        print(printable(dump_json(trace.dump(), indent=1)))
     elif trace.ok:
-        print(dump_json(trace.answer))
+        print(printable(dump_json(trace.answer)))
     if trace.error is not None:
-        print(f"flowmind: {trace.error.type}: {trace.error.message}", file=sys.stderr)
+        print(f"flowmind: {one_line(f'{trace.error.type}: {trace.error.message}')}", file=sys.stderr)
         return 1
     return 0
 

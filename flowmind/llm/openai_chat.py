@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import Limit
 from flowmind.llm.models import Endpoint, ModelInfo, find, is_here
+from flowmind.llm.waiting import Waits
 from flowmind.protocols import ChatRequest, Reply
 from flowmind.workflow.graph_tools import FINISH
 from tools_registry.specs.spec import ToolCall
@@ -69,6 +70,8 @@ class _Setback(NamedTuple):
     problem: str
     wait: float | None = None
     """Seconds to wait, if the server sent `Retry-After`."""
+    limited: bool = False
+    """Whether the server has refused the request because there were too many."""
 
 
 class _Address(NamedTuple):
@@ -134,6 +137,8 @@ class OpenAIChat:
         self._attempts = attempts
         self._backoff = backoff
         self._jitter = random.Random(0)
+        self._waits = Waits(self.name)
+        self._answered = False
         self._base_url, self._api_key = base_url, api_key
         self._open: _Open | None = None
 
@@ -161,28 +166,30 @@ class OpenAIChat:
         async with self.limit:
             ends = time.monotonic() + self._deadline
             for attempt in range(1, self._attempts + 1):
-                result = await self._attempt(body, ends - time.monotonic())
+                result = await self._attempt(body, ends - time.monotonic(), attempt > 1)
                 if isinstance(result, Reply):
                     return result
                 last = result
                 pause = self._pause(attempt) if last.wait is None else min(last.wait, 60.0)
                 if attempt == self._attempts or time.monotonic() + pause > ends:
                     break
+                self._waits.before_retry(last.problem, pause, last.limited)
                 await asyncio.sleep(pause)
         raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
 
-    async def _attempt(self, body: bytes, left: float) -> Reply | _Setback:
-        """Sends a request once, with `left` seconds until its deadline."""
+    async def _attempt(self, body: bytes, left: float, again: bool) -> Reply | _Setback:
+        """Sends a request once, or once more, with `left` seconds until its deadline."""
         import aiohttp  # takes 150 ms to import, so it is imported for the first request
 
         session = await self._session()
         mark = self.limit.began()
         try:
-            async with (
-                asyncio.timeout(min(self._timeout, left)),
-                session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
-            ):
-                content = await _body_of(response)
+            with self._waits.watched():
+                async with (
+                    asyncio.timeout(min(self._timeout, left)),
+                    session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
+                ):
+                    content = await _body_of(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self.limit.ended(mark, overloaded=True)
             if isinstance(error, aiohttp.ClientError) or not isinstance(error, TimeoutError):
@@ -190,15 +197,18 @@ class OpenAIChat:
             if left > self._timeout:
                 return _Setback(f"no reply within {self._timeout:g} s")
             raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
+        self._waits.heard()
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
         if response.status in _TOO_LONG and _CONTEXT.search(message := _message(content)):
             return Reply(text=message[:300], finish="context")
         if not 200 <= response.status < 300:
             return self._status(response.status, content, response.headers.get("retry-after"))
         try:
-            return _reply(content)
+            reply = _reply(content)
         except ValueError as error:
-            return _Setback(f"a body that is no completion: {error}")
+            return self._no_completion(content, error, again)
+        self._answered = True
+        return reply
 
     async def _session(self) -> aiohttp.ClientSession:
         """The connections of this event loop; connections of another loop cannot be used."""
@@ -233,14 +243,34 @@ class OpenAIChat:
             ModelUnavailable: If the server refuses the key or knows no such model.
             ModelFailure: If the request is invalid.
         """
-        text = f"HTTP {code}: {_message(content)[:300]}"
+        words = self._without_key(_message(content))
+        text = f"HTTP {code}: {words[:300]}" if words.strip("{}") else f"HTTP {code}"
         if code in (401, 403):
-            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({code})")
+            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({text}); set OPENAI_API_KEY")
         if code == 404:
-            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({code})")
+            advice = f"check the model's name and the base URL {self._address.url.removesuffix('/chat/completions')}"
+            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({text}); {advice}")
         if code not in _RETRIED and code < 500:
             raise ModelFailure(f"{self.name}: {text}")
-        return _Setback(text, _retry_after(retry_after))
+        return _Setback(text, _retry_after(retry_after), code == 429)
+
+    def _no_completion(self, content: bytes, error: ValueError, again: bool) -> _Setback:
+        """The failed attempt, if it may be repeated.
+
+        Raises:
+            ModelUnavailable: If it is a page again, and no completion has ever come: this is not the model's server.
+        """
+        if content.lstrip()[:1] != b"<":
+            return _Setback(f"a body that is no completion: {error}")
+        page = f"a page instead of a completion ({_message(content)[:60]!r})"
+        if again and not self._answered:
+            raise ModelUnavailable(f"{self.name}: {self._address.url} answers with {page}; check the base URL")
+        return _Setback(page)
+
+    def _without_key(self, text: str) -> str:
+        """A message of the server, with dots for the API key, which some servers repeat."""
+        key = self._address.headers.get("authorization", "").removeprefix("Bearer ")
+        return text.replace(key, "...") if len(key) > len("none") else text
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -365,12 +395,18 @@ def _reply(body: bytes) -> Reply:
 
 
 def _message(body: bytes) -> str:
-    """The message in the body of an error, on one line."""
+    """The message in the body of an error, on one line; of a page, its title."""
     try:
         message = _at(_at(json.loads(body), "error"), "message")
     except (ValueError, RecursionError):
-        message = None
-    return " ".join((message if isinstance(message, str) else body.decode(errors="replace")).split())
+        title = re.search(rb"<title>(.*?)</title>", body, re.IGNORECASE | re.DOTALL)
+        message = title[1].decode(errors="replace") if title else None
+    return " ".join(message.split()) if isinstance(message, str) else _line(body, _MAX_BODY)
+
+
+def _line(body: bytes, most: int) -> str:
+    """The beginning of a body, on one line."""
+    return " ".join(body.decode(errors="replace").split())[:most]
 
 
 def _at(value: Any, key: str | int) -> Any:
