@@ -1,4 +1,4 @@
-"""The tools of the support agent. A shop would ask its database and its payment service here."""
+"""The tools of a shop's support agent. A real shop would ask its database and its payment service."""
 
 from flowmind import tool
 
@@ -11,7 +11,7 @@ ORDERS = {
     "A-1006": {"customer": "Fay Doyle", "category": "shoes", "total": 75.0, "days_since_delivery": 31},
     "A-1007": {"customer": "Goro Mori", "category": "electronics", "total": 210.0, "days_since_delivery": 3},
     "A-1008": {"customer": "Hana Novak", "category": "electronics", "total": 18.0, "days_since_delivery": 90},
-    "A-1009": {"customer": "Ines Roy", "category": "gift cards", "total": 50.0, "days_since_delivery": 2},
+    "A-1009": {"customer": "Ines Roy", "category": "gift card", "total": 50.0, "days_since_delivery": 2},
 }
 POLICIES = {
     "shoes": {"refund_days": 30, "voucher_percent": 20},
@@ -21,13 +21,17 @@ POLICIES = {
 
 @tool(effect="read")
 def get_order(order_id: str) -> dict:
-    """Look up an order: customer, category, total and days since its delivery."""
+    """Look up an order: its customer, category and total, and the days since its delivery."""
+    if order_id not in ORDERS:
+        raise ValueError(f"there is no order {order_id!r}")
     return ORDERS[order_id]
 
 
 @tool(effect="read")
 def get_policy(category: str) -> dict:
     """Look up the refund policy of a category."""
+    if category not in POLICIES:
+        raise ValueError(f"there is no refund policy for the category {category!r}")
     return POLICIES[category]
 
 
