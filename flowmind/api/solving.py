@@ -8,6 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from flowmind.api.reporting import (
+    ALLOW,
+    Verdict,
+    derivation_lines,
+    evidence_lines,
+    guess_lines,
+    no_workflow,
+    problem_lines,
+    several,
+    signature,
+    untried_line,
+)
 from flowmind.api.runnable import RunnableWorkflow, Tools, environment_of, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import validate
@@ -26,8 +38,10 @@ from flowmind.build.executions import (
 )
 from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
+from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.llm.choosing import close, model_named
 from flowmind.protocols import ChatModel
+from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import with_origins
@@ -62,6 +76,8 @@ class Solution(Record):
     """How the workflow was derived; None if an agent alone built it."""
     failure: str | None = None
     """The failure of the model's endpoint outside an agent's stage; the workflow was built without that reply."""
+    refused: tuple[str, ...] = ()
+    """Why there is no workflow: the values that tools which may change something would be given by a guess."""
 
     @property
     def graph_valid(self) -> bool:
@@ -157,9 +173,9 @@ def _require_solvable(
     require_consistent(settings)
     if settings.traces == "gold" and demonstrate is None:
         raise InputError("gold traces need the task's gold workflow, which is missing")
-    writing = [spec.name for spec in environment.specs.values() if spec.effect == "write"]
-    if settings.probe and writing:
-        raise InputError(f"--probe needs read-only tools; {writing[0]!r} has effect 'write'")
+    unmarked = [spec.name for spec in environment.specs.values() if spec.effect != "read"]
+    if settings.probe and unmarked:
+        raise InputError(f"--probe needs tools that are marked read; {unmarked[0]!r} is not")
 
 
 async def _single_stage(task: Task, environment: Environment, model: ChatModel, settings: Settings) -> Solution:
@@ -186,19 +202,28 @@ def _solution(built: Built) -> Solution:
         coerced=built.coerced,
         derivation=built.derivation,
         failure=built.failure,
+        refused=built.refused,
     )
 
 
 class Result:
-    """The result of `ExecuteSummarize.run`."""
+    """The result of `ExecuteSummarize.run`. `print(result)` prints its report."""
 
-    def __init__(self, solution: Solution, environment: Environment, model: ChatModel) -> None:
+    def __init__(
+        self, task: Task, solution: Solution, verdict: Verdict, environment: Environment, model: ChatModel
+    ) -> None:
         self.solution = solution
+        self.verdict = verdict
+        """Whether the workflow is sound, and right on every example."""
+        self._task = task
         self._environment = environment
         self._model = model
 
     def __repr__(self) -> str:
         return f"<Result: {self._summary()}>"
+
+    def __str__(self) -> str:
+        return self.report()
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -227,13 +252,33 @@ class Result:
         return self.solution.derivation
 
     @property
+    def sound(self) -> bool:
+        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
+        return self.verdict.sound
+
+    @property
+    def solved(self) -> bool:
+        """Whether the workflow is sound and right on every example."""
+        return self.verdict.solved
+
+    @property
     def ok(self) -> bool:
-        """Whether there is a sound workflow."""
-        return self.solution.graph_valid
+        """The same as `solved`."""
+        return self.solved
+
+    @property
+    def checks(self) -> tuple[ExampleCheck, ...]:
+        """The check of the workflow on each example; empty if there is no sound workflow."""
+        return self.verdict.checks
+
+    @property
+    def failures(self) -> tuple[ExampleCheck, ...]:
+        """The examples that are not solved, with input, expected and given value, or why they were not checked."""
+        return self.verdict.failures
 
     @property
     def workflow(self) -> RunnableWorkflow:
-        """The workflow, ready to be called.
+        """The workflow, ready to be called. It is sound, but right on every example only if `solved`.
 
         Raises:
             InvalidWorkflow: If there is none, or it does not pass `check`; the message says why.
@@ -242,13 +287,57 @@ class Result:
             raise InvalidWorkflow(self._summary())
         return RunnableWorkflow(self.solution.workflow, self._environment, self._model)
 
+    def report(self) -> str:
+        """The result in lines: the verdict, failing examples, guesses, open questions, and the executions."""
+        solution, workflow, derivation = self.solution, self.solution.workflow, self.solution.derivation
+        searched = self._model.name == "search"
+        unsound = "no workflow was built" if workflow is None else "the workflow is not sound"
+        lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
+        if workflow is None:
+            lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
+            if not solution.refused:
+                lines += no_workflow(self.traces, searched, len(self._task.examples))
+        else:
+            lines += several("guess", [*guess_lines(workflow), *(derivation_lines(derivation) if derivation else ())])
+            lines += several("question", derivation.open if derivation else ())
+        if searched and (untried := untried_line(self._environment.specs)):
+            lines.append(untried)
+        if solution.failure:
+            lines.append(f"note: the model's endpoint failed: {solution.failure}")
+        for trace in self.traces:
+            calls = " → ".join(step.call.tool for step in trace.calls) or "no calls"
+            lines.append(f"execute: {calls}; stopped by {trace.stop}")
+        if derivation is not None and derivation.mends:
+            lines.append(
+                f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in "
+                f"the end ({', '.join(derivation.mends)})"
+            )
+        if workflow is not None:
+            lines += evidence_lines(workflow, len(self.traces))
+            lines.append(f"workflow: {signature(workflow)}")
+        return "\n".join(lines)
+
     def _summary(self) -> str:
         workflow = self.solution.workflow
         if workflow is None:
             stops = ", ".join(trace.stop for trace in self.traces)
-            return f"no workflow was built (the execution ended by: {stops})"
-        state = "sound" if self.ok else f"{len(self.problems)} problems"
+            refused = "; ".join(self.solution.refused)
+            return f"no workflow was built ({refused or f'the execution ended by: {stops}'})"
+        state = self.verdict.headline() if self.sound else f"{len(self.problems)} problems"
         return f"workflow {workflow.name!r}, {len(workflow.nodes)} nodes, {state}"
+
+
+async def _verdict(task: Task, solution: Solution, environment: Environment, model: ChatModel) -> Verdict:
+    """The verdict on a solution: its workflow is run on the examples."""
+    workflow = solution.workflow
+    if workflow is None or solution.problems:
+        return Verdict(sound=False)
+    checks = await check_examples(workflow, task.examples, environment, solution.traces, model)
+    passed = passed_guesses(workflow, environment.specs, task.query, solution.traces)
+    unsupported = [f"{line}. {ALLOW}" for line in passed]
+    if line := constant_answer(workflow, task.query, task.examples):
+        unsupported.append(line)
+    return Verdict(sound=True, checks=tuple(check for check, _ in checks), unsupported=tuple(unsupported))
 
 
 class ExecuteSummarize:
@@ -256,14 +345,14 @@ class ExecuteSummarize:
 
     Args:
         tools: Functions with type hints and docstrings, sync or async, or tool sources for the sandbox: one, a list, or
-            a dict by name. Mark functions that change something with `@tool(effect="write")`.
+            a dict by name. Mark functions that change nothing with `@tool(effect="read")`: only they are tried.
         model: The name of a model (`"search"` works offline), or any `ChatModel`.
         mode: The mode, such as `es-pe` (default) or `es-react`.
         settings: All other settings, as `Settings` or a dict of its fields: rollouts, budgets, seed.
         environment: The environment that calls the tools; by default this process for functions, a sandbox for sources.
         verify: Derive the workflow from the traces, run it on the examples, and repair it where it fails. `True`
-            selects the mode with `+verify`, a number limits the rounds. It works with `es-react` and `es-pe`. It does
-            not call tools that write: it uses their recorded results.
+            selects the mode with `+verify`, a number limits the rounds. It works with `es-react` and `es-pe`. It calls
+            tools that are marked `read` only, and uses the recorded results of the others.
         approve: Called as `approve(call, spec)` before each call of a tool that is not marked `effect="read"`; sync or
             async. `True` allows the call; `False`, or a text with the reason, refuses it.
 
@@ -307,7 +396,10 @@ class ExecuteSummarize:
     async def arun(
         self, query: str | Task, examples: Sequence[ExampleLike] = (), inputs: JSONSchema | None = None
     ) -> Result:
-        """Solves a task.
+        """Solves a task, and runs the workflow on the examples.
+
+        For this check only tools that are marked `read` are called; calls of other tools are answered with the results
+        that the executions recorded. `llm` nodes ask the model.
 
         Args:
             query: The task in words, or a whole `Task`.
@@ -322,7 +414,8 @@ class ExecuteSummarize:
         if not isinstance(task, Task):
             task = make_task(task, examples, inputs, name_of(task, self.environment.specs))
         solution = await solve(task, self.environment, self.model, self.settings)
-        return Result(solution, self.environment, self.model)
+        verdict = await _verdict(task, solution, self.environment, self.model)
+        return Result(task, solution, verdict, self.environment, self.model)
 
 
 def _settings(settings: Any) -> Settings:

@@ -14,25 +14,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from flowmind.api.reporting import ALLOW, MARK, Verdict, evidence_lines, guess_lines, several, short
 from flowmind.api.runnable import RunnableWorkflow, Tool, environment_of, require_distinct, tool_list, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, write_text
 from flowmind.build.building import Built, build
+from flowmind.build.induction.evidence import Question
 from flowmind.build.settings import Settings
+from flowmind.build.verification.answers import Illustration, illustrate
+from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.formats.openai_messages import read_trace, read_traces
 from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
 from flowmind.llm.choosing import close, model_named
 from flowmind.protocols import ChatModel
-from flowmind.run.running import arun, needs_waiting, run_batch
+from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import unexplained
 from flowmind.trace.recorded import Recorded
-from flowmind.trace.task import Example, ExampleLike, make_task, name_of
-from flowmind.workflow.document import Assign, Binding, Condition, End, Evidence, ToolNode, Var, Workflow, show_binding
+from flowmind.trace.task import Example, ExampleLike, Task, example_of, make_task, name_of
+from flowmind.workflow.document import Evidence, Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, json_equal
@@ -48,48 +52,77 @@ Checked = Literal["run", "recorded"]
 ROUNDS = 1
 """Rounds of repair. No more traces can be made, so a second round would change nothing."""
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_SHOWN = 100
 _ENTRY = {"messages", "events", "steps", "stop"}
 """Keys of an entry with a trace or a conversation; a mapping without them is a message."""
 
 
 @dataclass(frozen=True, repr=False)
 class Summarized:
-    """The result of `summarize`. Traces are numbered from 1, in their order."""
+    """The result of `summarize`. Traces and questions are numbered from 1, in their order. `print` shows its report."""
 
     name: str
     total: int
     """The number of traces."""
-    reproduced: tuple[int, ...]
-    """The traces whose answers the workflow gives for their inputs."""
+    verdict: Verdict
+    """Whether the workflow is sound, and right on every trace and example."""
     checked: Checked
-    """`run`: the workflow was checked with its tools; `recorded`: on the recorded results, because tools write or were
-    not passed."""
-    questions: tuple[str, ...] = ()
-    """Questions that the traces do not answer."""
+    """`run`: the workflow was checked with its tools; `recorded`: on the recorded results, because tools are not marked
+    `read` or were not passed."""
+    questions: tuple[Question, ...] = ()
+    """Questions that the traces do not answer; see `answer`."""
     guesses: tuple[str, ...] = ()
     """Parts of the workflow with weak evidence, and values that come from no input and no tool result."""
-    missed: tuple[str, ...] = ()
-    """The traces and examples that the workflow does not reproduce, with what it gives instead."""
     notes: tuple[str, ...] = ()
     """Notes on traces that were ignored and checks that were not made."""
+    answers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The answers to questions that the workflow was built with, by the questions' ids."""
     problem: str = ""
     """The reason if there is no workflow, else empty."""
     _parts: tuple[Workflow, Environment | None, ChatModel | None] | None = None
     """The workflow, the environment with its tools if they can be called, and the model of `llm` nodes."""
+    _built: Built | None = None
+    _request: _Request | None = None
+    """What to build again from, with more answers."""
 
     def __repr__(self) -> str:
         if self._parts is None:
             return f"<Summarized: {self.problem}>"
         inputs = ", ".join(self.document.input_names)
         open_points = f"{len(self.guesses)} guesses, {len(self.questions)} questions"
-        reproduced = f"{len(self.reproduced)} of {self.total} traces reproduced"
-        return f"<Summarized {self.name}({inputs}): {reproduced}; {open_points}>"
+        return f"<Summarized {self.name}({inputs}): {self.verdict.headline()}; {open_points}>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
+        return self.verdict.sound
+
+    @property
+    def solved(self) -> bool:
+        """Whether the workflow is sound and right on every trace and example."""
+        return self.verdict.solved
 
     @property
     def ok(self) -> bool:
-        """Whether there is a sound workflow."""
-        return self._parts is not None
+        """The same as `solved`."""
+        return self.solved
+
+    @property
+    def checks(self) -> tuple[ExampleCheck, ...]:
+        """The check of the workflow on each trace and example; empty if there is no sound workflow."""
+        return self.verdict.checks
+
+    @property
+    def failures(self) -> tuple[ExampleCheck, ...]:
+        """The traces and examples that the workflow does not reproduce, or on which it was not checked."""
+        return self.verdict.failures
+
+    @property
+    def reproduced(self) -> tuple[int, ...]:
+        """The traces whose answers the workflow gives for their inputs."""
+        return tuple(check.number for check in self.checks if check.kind == "trace" and check.ok)
 
     @property
     def document(self) -> Workflow:
@@ -129,19 +162,60 @@ class Summarized:
         """
         write_text(Path(path), self.document.to_json())
 
+    def answer(self, choices: Mapping[str | int, str | int]) -> Summarized:
+        """Builds the workflow again with answers to its questions; earlier answers are kept.
+
+            summarized.answer({1: 2})                  # the second candidate of the first question
+            summarized.answer({"if": "amount < 500"})  # a condition of your own, by the question's id
+
+        Args:
+            choices: By the number of a question, from 1, or its id: the number of a candidate, from 1, or the text of a
+                candidate or a condition.
+
+        Raises:
+            InputError: If there is no such question or candidate, or an answer contradicts the traces.
+        """
+        assert self._request is not None
+        chosen = [_chosen(self.questions, key, choice) for key, choice in choices.items()]
+        return wait_for(self._request.run({**self.answers, **dict(chosen)}))
+
+    def illustration(self, question: Question) -> Illustration | None:
+        """Values on which the candidates of a question differ, with what each does; None if there are none."""
+        emitter = self._built.emitter if self._built is not None else None
+        return illustrate(emitter, question) if emitter is not None else None
+
     def report(self) -> str:
-        """Evidence, guesses, open questions and the result of the check, a line each."""
+        """The result in lines: the verdict, what fails, guesses, open questions, notes and evidence."""
         how = "its tools were run" if self.checked == "run" else "on the recorded results"
-        lines = [
-            f"evidence: {_part(self.document, part)}: {len({trace for trace, _ in part.steps})} of {self.total} traces"
-            for part in self.evidence
-            if not part.guess
-        ]
-        lines += [f"guess: {line}" for line in self.guesses]
-        lines += [f"question: {line}" for line in self.questions]
-        lines += [f"missed: {line}" for line in self.missed]
-        lines += [f"note: {line}" for line in self.notes]
-        return "\n".join([*lines, f"checked: {len(self.reproduced)} of {self.total} traces give their answers ({how})"])
+        headline = self.verdict.headline(self.problem)
+        lines = [f"{headline} ({how})" if self.sound else headline, *self.verdict.lines()]
+        lines += several("guess", self.guesses)
+        lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
+        lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
+        lines += several("note", self.notes)
+        if self._parts is not None:
+            lines += evidence_lines(self._parts[0], self.total)
+        return "\n".join(lines)
+
+
+def _chosen(questions: Sequence[Question], key: str | int, choice: str | int) -> tuple[str, str]:
+    """The id of a question and the answer, from their numbers or texts.
+
+    Raises:
+        InputError: If there is no such question or candidate.
+    """
+    known = ", ".join(f"{number} ({question.id})" for number, question in enumerate(questions, 1)) or "none"
+    numbered = questions[key - 1 : key] if isinstance(key, int) and key > 0 else ()
+    question = next(iter(numbered or [question for question in questions if question.id == key]), None)
+    if question is None:
+        raise InputError(f"there is no question {key!r}; the open questions are: {known}")
+    if not question.can_be_answered:
+        raise InputError(f"question {key!r} has no choices; only more traces can answer it")
+    if isinstance(choice, str):
+        return question.id, choice
+    if not 1 <= choice <= len(question.candidates):
+        raise InputError(f"question {key!r}: there is no choice {choice}; there are 1 to {len(question.candidates)}")
+    return question.id, question.candidates[choice - 1]
 
 
 def summarize(
@@ -154,12 +228,14 @@ def summarize(
     name: str = "",
     model: str | ChatModel | None = None,
     environment: Environment | None = None,
+    answers: Mapping[str, str] | None = None,
+    drop: Sequence[int] = (),
 ) -> Summarized:
     """Turns traces of one task into a workflow. No model is asked unless one is passed.
 
-    The workflow is checked on the traces: for the inputs of each it must give the answer. Tools that write
-    (`effect="write"`) and tools that are not passed are not called: the check uses their recorded results. A workflow
-    that leaves out a recorded call of a tool that writes does not reproduce the trace.
+    The workflow is checked on the traces: for the inputs of each it must give the answer. Only tools that are marked
+    `read` are called for this; calls of other tools are answered with the recorded results. A workflow that leaves out
+    a recorded call of a tool that is not marked `read` does not reproduce the trace.
 
     Args:
         traces: Traces, or conversations with their inputs (`{"inputs": {...}, "messages": [...]}`); or a file of them,
@@ -169,56 +245,64 @@ def summarize(
             inferred from the traces.
         query: The task in words. It ranks constants and conditions.
         inputs: JSON Schema of the inputs; by default it is inferred from the traces.
-        examples: More pairs of input and answer for the check, if the tools may be run.
+        examples: More inputs with their answers for the check, as for `ExecuteSummarize.run`.
         name: The name of the workflow; by default it is made from the query and the tools.
         model: The model that decides conditions that the traces leave open: a name or any `ChatModel`.
         environment: The environment that calls the tools, instead of `tools`.
+        answers: Answers to open questions by their ids, as `Summarized.answers` has them.
+        drop: Numbers of traces, from 1, to leave out.
 
     Raises:
         InputError: If the traces cannot be read, none has an answer, several have no inputs, they call a tool that was
-            not passed, or the name of an input cannot be a variable.
+            not passed, the name of an input cannot be a variable, there is no trace to drop, or an answer contradicts
+            the traces.
         ModelUnavailable: If the named model cannot be reached.
     """
     read = read_traces(Path(traces)) if isinstance(traces, str | Path) else _traces(traces)
-    return wait_for(_summarized(read, tools, environment, query, inputs, examples, name, model))
+    request = _Request(read, tools, environment, query, inputs, examples, name, model, tuple(drop))
+    return wait_for(request.run(answers or {}))
 
 
-async def _summarized(
-    traces: Sequence[Trace],
-    tools: Any,
-    environment: Environment | None,
-    query: str,
-    inputs: JSONSchema | None,
-    examples: Sequence[ExampleLike],
-    name: str,
-    model: str | ChatModel | None,
-) -> Summarized:
-    kept, notes = _usable(traces)
-    toolbox = _toolbox(traces, tools, environment)
-    name = name or name_of(query, dict.fromkeys(call.call.tool for number in kept for call in traces[number].calls))
-    from_traces = [Example(input=traces[number].inputs, output=traces[number].answer) for number in kept]
-    more: list[Example] = []
-    if examples and toolbox.runs:
-        more = list(make_task(query, examples, inputs).examples)
-    elif examples:
-        notes.append(f"the examples were not tried: {toolbox.reason}")
-    task = make_task(query, [*from_traces, *more], inputs, name)
-    chosen = model_named(model, toolbox.trial) if isinstance(model, str) else model
-    try:
-        built = await build(
-            [traces[number] for number in kept],
-            toolbox.trial,
-            "induction" if chosen is None else "guided",
-            task=task,
-            settings=Settings(mode="induction", verify=ROUNDS),
-            model=chosen,
-        )
-    finally:
-        if chosen is not None:
-            await close(chosen)
-    if not toolbox.runs:
-        notes.append(f"no tool was run: {toolbox.reason}")
-    return await _Findings(traces, kept, toolbox, built, notes).result(name, more, chosen)
+@dataclass(frozen=True)
+class _Request:
+    """The arguments of `summarize`."""
+
+    traces: Sequence[Trace]
+    tools: Any
+    environment: Environment | None
+    query: str
+    inputs: JSONSchema | None
+    examples: Sequence[ExampleLike]
+    name: str
+    model: str | ChatModel | None
+    drop: tuple[int, ...]
+
+    async def run(self, answers: Mapping[str, str]) -> Summarized:
+        """Builds the workflow with these answers to questions."""
+        kept, notes = _usable(self.traces, self.drop)
+        toolbox = _toolbox([self.traces[number] for number in kept], self.tools, self.environment)
+        called = dict.fromkeys(call.call.tool for number in kept for call in self.traces[number].calls)
+        name = self.name or name_of(self.query, called)
+        from_traces = [Example(input=self.traces[number].inputs, output=self.traces[number].answer) for number in kept]
+        more = [example_of(example, number) for number, example in enumerate(self.examples, 1)]
+        tried = more if toolbox.own is not None else []
+        task = make_task(self.query, [*from_traces, *tried], self.inputs, name)
+        model = model_named(self.model, toolbox.trial) if isinstance(self.model, str) else self.model
+        try:
+            built = await build(
+                [self.traces[number] for number in kept],
+                toolbox.trial,
+                "induction" if model is None else "guided",
+                task=task,
+                settings=Settings(mode="induction", verify=ROUNDS),
+                model=model,
+                answers=answers,
+            )
+            findings = _Findings(self, kept, toolbox, built, notes, answers)
+            return await findings.result(task, more, model)
+        finally:
+            if model is not None:
+                await close(model)
 
 
 def _traces(traces: Any) -> list[Trace]:
@@ -238,18 +322,23 @@ def _traces(traces: Any) -> list[Trace]:
     return read
 
 
-def _usable(traces: Sequence[Trace]) -> tuple[list[int], list[str]]:
+def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], list[str]]:
     """The indices of the traces that a workflow can come from, and notes on the others.
 
     Raises:
-        InputError: If there is none, several have no inputs, or the name of an input cannot be a variable.
+        InputError: If there is none, several have no inputs, the name of an input cannot be a variable, or there is no
+            trace to drop.
     """
+    if strange := [number for number in drop if not 1 <= number <= len(traces)]:
+        raise InputError(f"drop: there is no trace {strange[0]}; the traces are 1 to {len(traces)}")
     kept: list[int] = []
     notes: list[str] = []
     seen: dict[str, int] = {}
     for number, trace in enumerate(traces):
         key = json.dumps(trace.inputs, sort_keys=True)
-        if not trace.executed:
+        if number + 1 in drop:
+            notes.append(f"trace {number + 1} is left out, as asked")
+        elif not trace.executed:
             notes.append(f"trace {number + 1} is left out: it has no answer (it ended by {trace.stop!r})")
         elif key not in seen:
             seen[key] = number
@@ -266,7 +355,8 @@ def _usable(traces: Sequence[Trace]) -> tuple[list[int], list[str]]:
         else:
             notes.append(f"trace {number + 1} is left out: it has the inputs and the answer of trace {seen[key] + 1}")
     if not kept:
-        raise InputError(f"none of the {len(traces)} traces has an answer")
+        rest = "other " if drop else ""
+        raise InputError(f"none of the {len(traces) - len({*drop})} {rest}traces has an answer")
     for number in kept:
         for key in traces[number].inputs:
             if not _VARIABLE.fullmatch(key):
@@ -283,37 +373,37 @@ class _Toolbox:
     own: Environment | None
     """The environment of the finished workflow, if its tools can be called."""
     reason: str = ""
-    """Why the check uses recorded results; empty if it runs the tools."""
+    """Why the check uses recorded results; empty if it calls all tools."""
 
     @property
     def runs(self) -> bool:
-        """Whether the check runs the tools."""
+        """Whether the check calls all tools."""
         return not self.reason
 
 
 def _toolbox(traces: Sequence[Trace], tools: Any, environment: Environment | None) -> _Toolbox:
     called = {step.call.tool for trace in traces for step in trace.calls if step.observation.ok} - set(GRAPH_TOOLS)
     specs: Mapping[str, ToolSpec]
-    own, effects_known = environment, True
+    own = environment
     if own is None and tools:
         listed = [_definition(tool) for tool in ([tools] if _is_definition(tools) else tool_list(tools))]
         described = [cast(Definition, tool) for tool in listed if isinstance(tool, ToolSpec | Mapping)]
         if described and len(described) < len(listed):
             raise InputError("tools: give either tools that can be run or descriptions of tools, not both")
-        specs, effects_known = _specs(described) if described else ({}, True)
+        specs = _specs(described) if described else {}
         own = None if described else environment_of(listed)
     else:
         specs = {name: spec for name, spec in specs_of_traces(traces).items() if name not in GRAPH_TOOLS}
-        effects_known = own is not None
     specs = specs if own is None else own.specs
     if missing := sorted(called - specs.keys()):
         raise InputError(f"the traces call {missing[0]!r}, which is not among the tools: {', '.join(specs) or 'none'}")
-    writing = sorted(name for name in called if specs[name].effect == "write")
-    if own is not None and not writing:
-        return _Toolbox(own, own)
-    reason = f"{', '.join(writing)} would change something" if own is not None else "the tools were not passed"
-    executed = [trace for trace in traces if trace.executed]
-    return _Toolbox(Recorded(specs, executed, writing if effects_known else ()), own, reason)
+    unmarked = sorted(name for name in called if specs[name].effect != "read")
+    if own is not None:
+        return _Toolbox(own, own, f"not marked read: {', '.join(unmarked)}" if unmarked else "")
+    return _Toolbox(Recorded(specs, [trace for trace in traces if trace.executed], unmarked), None, _NOT_PASSED)
+
+
+_NOT_PASSED = "the tools were not passed"
 
 
 def _is_definition(tools: Any) -> bool:
@@ -329,57 +419,94 @@ def _definition(tool: Any) -> Any:
     return tool.model_dump(by_alias=True) if described and hasattr(tool, "model_dump") else tool
 
 
-def _specs(described: Sequence[Definition]) -> tuple[dict[str, ToolSpec], bool]:
-    """The specs by name, and whether their effects are known: definitions do not state them."""
+def _specs(described: Sequence[Definition]) -> dict[str, ToolSpec]:
+    """The specs by name."""
     defined = specs_of_openai_tools([tool for tool in described if isinstance(tool, Mapping)])
     specs = [*(spec for spec in described if isinstance(spec, ToolSpec)), *defined.values()]
     require_distinct([spec.name for spec in specs])
-    return {spec.name: spec for spec in specs}, not defined
+    return {spec.name: spec for spec in specs}
 
 
 @dataclass(frozen=True)
 class _Findings:
     """The result of a build, described for the user."""
 
-    traces: Sequence[Trace]
+    request: _Request
     kept: Sequence[int]
     """The indices of the traces that the workflow comes from."""
     toolbox: _Toolbox
     built: Built
     notes: Sequence[str]
+    answers: Mapping[str, str]
 
-    async def result(self, name: str, examples: Sequence[Example], model: ChatModel | None) -> Summarized:
+    async def result(self, task: Task, examples: Sequence[Example], model: ChatModel | None) -> Summarized:
         workflow = None if self.built.problems else self.built.workflow
-        checked: Checked = "run" if self.toolbox.runs else "recorded"
-        unexplained_values = tuple(self._unexplained())
+        traces = self.request.traces
+        result = Summarized(
+            name=task.id,
+            total=len(traces),
+            verdict=Verdict(sound=False),
+            checked="run" if self.toolbox.runs else "recorded",
+            questions=self.built.questions,
+            guesses=(*self.built.refused, *self._unexplained()),
+            notes=(*self.notes, *self._unused()),
+            answers={id: answer for id, answer in self.answers.items() if id in self.built.answered},
+            _built=self.built,
+            _request=self.request,
+        )
         if workflow is None:
-            refusals = self.built.derivation.open if self.built.derivation else ()
-            guesses = (*refusals, *unexplained_values)
-            reasons = f": {'; '.join(guesses[:3])}" if guesses else ""
-            problem = f"{name}: no sound workflow gives these traces{reasons}"
-            return Summarized(
-                name, len(self.traces), (), checked, guesses=guesses, notes=(*self.notes,), problem=problem
-            )
+            reasons = "; ".join((*self.built.refused, *self._unexplained())[:3])
+            reasons += f". {ALLOW}" if self.built.refused else ""
+            problem = f"{task.id}: no sound workflow gives these traces{f': {reasons}' if reasons else ''}"
+            return replace(result, problem=problem)
         workflow = workflow.model_copy(update={"evidence": tuple(map(self._renumbered, workflow.evidence))})
-        chosen = [self.traces[number] for number in self.kept]
-        runs = await _run(workflow, [trace.inputs for trace in chosen], self.toolbox.trial)
-        example_runs = await _run(workflow, [example.input for example in examples], self.toolbox.trial)
-        differences = [_difference(run, trace.answer) for run, trace in zip(runs, chosen, strict=True)]
-        missed = [f"trace {number + 1}: {line}" for number, line in zip(self.kept, differences, strict=True) if line]
-        for number, (example, run) in enumerate(zip(examples, example_runs, strict=True), 1):
-            if line := _difference(run, example.output):
-                missed.append(f"example {number}: {line}")
-        return Summarized(
-            name=name,
-            total=len(self.traces),
-            reproduced=tuple(number + 1 for number, line in zip(self.kept, differences, strict=True) if not line),
-            checked=checked,
-            questions=self.built.derivation.open if self.built.derivation else (),
-            guesses=(*self._guesses(workflow), *unexplained_values),
-            missed=tuple(missed),
-            notes=(*self.notes, *self._left_out(runs)),
+        runs = await check_examples(
+            workflow,
+            task.examples[: len(self.kept)],
+            self.toolbox.trial,
+            [traces[number] for number in self.kept],
+            model,
+        )
+        checks = [
+            check.model_copy(update={"kind": "trace", "number": number + 1})
+            for number, (check, _) in zip(self.kept, runs, strict=True)
+        ]
+        checks += await self._example_checks(workflow, examples, model)
+        passed = passed_guesses(workflow, self.toolbox.trial.specs, task.query, traces)
+        unsupported = [f"{line}. {ALLOW}" for line in passed]
+        if line := constant_answer(workflow, task.query, [*task.examples[: len(self.kept)], *examples]):
+            unsupported.append(line)
+        left_out = self._left_out([run for _, run in runs])
+        return replace(
+            result,
+            verdict=Verdict(sound=True, checks=tuple(checks), unsupported=tuple(unsupported)),
+            guesses=(*self._guesses(workflow), *self._unexplained()),
+            notes=(*result.notes, *self._not_run(), *left_out),
             _parts=(workflow, self.toolbox.own, model),
         )
+
+    async def _example_checks(
+        self, workflow: Workflow, examples: Sequence[Example], model: ChatModel | None
+    ) -> list[ExampleCheck]:
+        if self.toolbox.own is not None:
+            traces = [self.request.traces[number] for number in self.kept]
+            return [check for check, _ in await check_examples(workflow, examples, self.toolbox.own, traces, model)]
+        return [
+            ExampleCheck(number=number, input=example.input, expected=example.output, not_checked=_NOT_PASSED)
+            for number, example in enumerate(examples, 1)
+        ]
+
+    def _not_run(self) -> Iterator[str]:
+        if self.toolbox.own is None:
+            yield f"no tool was run: {self.toolbox.reason}"
+        elif self.toolbox.reason:
+            yield f"recorded results were used: {self.toolbox.reason}; {MARK}"
+
+    def _unused(self) -> Iterator[str]:
+        """Notes on answers without a question."""
+        for id in self.answers:
+            if id not in self.built.answered:
+                yield f"the answer to {id!r} was not used: there is no such open question"
 
     def _renumbered(self, evidence: Evidence) -> Evidence:
         """Evidence with the numbers of all traces instead of those that the workflow comes from."""
@@ -387,7 +514,7 @@ class _Findings:
         return evidence.model_copy(update={"steps": steps})
 
     def _guesses(self, workflow: Workflow) -> Iterator[str]:
-        yield from (f"{_part(workflow, part)}: {part.guess}" for part in workflow.evidence if part.guess)
+        yield from guess_lines(workflow)
         if self.built.derivation is not None:
             for line in self.built.derivation.leaked:
                 yield f"{line} is used as a constant, but is an input of a trace"
@@ -402,62 +529,16 @@ class _Findings:
     def _left_out(self, runs: Sequence[Trace]) -> Iterator[str]:
         """Notes on the recorded calls that the workflow does not make."""
         for number, run in zip(self.kept, runs, strict=True):
-            calls = [step.call for step in self.traces[number].calls if step.observation.ok]
+            calls = [step.call for step in self.request.traces[number].calls if step.observation.ok]
             for made in run.calls:
                 place = next((place for place, call in enumerate(calls) if _same_call(call, made)), None)
                 if place is not None:
                     calls.pop(place)
             if run.error is None and calls:
                 more = f", and {len(calls) - 1} more" if len(calls) > 1 else ""
-                call = _short(f"{calls[0].tool}({dump_json(calls[0].args)})")
+                call = short(f"{calls[0].tool}({dump_json(calls[0].args)})")
                 yield f"trace {number + 1}: the workflow does not make the call {call}{more}"
-
-
-async def _run(workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment) -> list[Trace]:
-    if needs_waiting(workflow, environment):
-        return [await arun(workflow, case, environment) for case in cases]
-    return run_batch(workflow, cases, environment)
-
-
-def _difference(run: Trace, answer: Any) -> str:
-    """How a run differs from the right answer; empty if it gives the answer."""
-    if run.error is not None:
-        return f"it ends in {run.error.type}: {run.error.message}"
-    return "" if json_equal(run.answer, answer) else f"it gives {_short(run.answer)}, right is {_short(answer)}"
 
 
 def _same_call(call: ToolCall, made: Called) -> bool:
     return call.tool == made.call.tool and json_equal(call.args, made.call.args)
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else dump_json(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _part(workflow: Workflow, part: Evidence) -> str:
-    """A part of a workflow, for a reader."""
-    match workflow.by_id.get(part.node):
-        case ToolNode(args=args) if part.field in args:
-            return f"{part.node}.{part.field} = {_short(_source(workflow, args[part.field]))}"
-        case Condition(expr=expr):
-            return f"{part.node}: {_short(expr)}"
-        case End(output=output):
-            return f"the answer = {_short(_source(workflow, output))}"
-        case _:
-            return f"{part.node}.{part.field}"
-
-
-def _source(workflow: Workflow, binding: Binding) -> str:
-    """A binding, for a reader; a variable that nodes set is replaced by their results and expressions."""
-    if not isinstance(binding, Var) or binding.path or binding.var in workflow.bound_inputs:
-        return show_binding(binding)
-    sources: list[str] = []
-    for node in workflow.nodes:
-        if getattr(node, "output", None) != binding.var:
-            continue
-        if isinstance(node, Assign):
-            sources.append(node.expr or (show_binding(node.value) if node.value else ""))
-        else:
-            sources.append(f"the result of {node.id}")
-    return " or ".join(dict.fromkeys(filter(None, sources))) or binding.var

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -13,10 +13,13 @@ from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Executions, make_agent
 from flowmind.build.induction.control_flow import run_of
-from flowmind.build.induction.evidence import evidence, questions, with_plan
+from flowmind.build.induction.emission import Emitter
+from flowmind.build.induction.evidence import Question, evidence, questions, with_plan
 from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
 from flowmind.build.induction.wording import read
 from flowmind.build.settings import Settings, rounds_of
+from flowmind.build.verification.answers import answered, id_of
+from flowmind.build.verification.guesses import passed_guesses
 from flowmind.build.verification.probes import probe
 from flowmind.build.verification.repair import ask, ask_arms, edit
 from flowmind.build.verification.trials import Best, Work, choose, influence, leaks
@@ -53,6 +56,14 @@ class Built:
     """Values in graph tool calls that were read as something other than their literal form."""
     failure: str | None = None
     """The failure of the model's endpoint while building. The workflow is then the best one before it."""
+    questions: tuple[Question, ...] = ()
+    """What the traces leave open."""
+    refused: tuple[str, ...] = ()
+    """Why there is no workflow: the values that tools which may change something would be given by a guess."""
+    answered: frozenset[str] = frozenset()
+    """The ids of the questions that a person answered."""
+    emitter: Emitter | None = None
+    """The plan of a workflow that was induced."""
 
 
 Mend = Callable[[Work, Best | None], Awaitable[tuple[Best | None, bool]]]
@@ -86,6 +97,7 @@ async def build(
     model: ChatModel | None = None,
     executions: Executions | None = None,
     inducer: Inducer = drafts_in_thread,
+    answers: Mapping[str, str] | None = None,
 ) -> Built:
     """Builds a workflow from traces of a task.
 
@@ -99,8 +111,11 @@ async def build(
         model: Builds and edits the graph, and answers questions. None if no model may be asked.
         executions: Makes more traces while verifying. None if only the given traces may be used.
         inducer: Runs induction: in a thread, or in processes.
+        answers: Answers to questions that the traces leave open, by the questions' ids. Answers to other questions are
+            ignored.
 
     Raises:
+        InputError: If an answer cannot be used, or contradicts the traces.
         ModelUnavailable: If the model cannot serve at all.
     """
     settings = settings or Settings()
@@ -111,7 +126,7 @@ async def build(
     chosen = STRATEGIES[strategy]
     if chosen.agent and not rounds_of(settings):
         return await _unverified(work, chosen.agent)
-    best, used = await _verified(work, chosen)
+    best, used = await _verified(work, chosen, answers or {})
     return await _built(work, best, strategy, used)
 
 
@@ -132,7 +147,7 @@ async def _build_by_agent(work: Work, kind: str, traces: Sequence[Trace], draft:
     return await agent.execute(brief, draft)
 
 
-async def _verified(work: Work, strategy: Strategy) -> tuple[Best | None, int]:
+async def _verified(work: Work, strategy: Strategy, answers: Mapping[str, str]) -> tuple[Best | None, int]:
     """The best workflow after running it on the examples and mending it, and the rounds that this took."""
     best = await strategy.draft(work)
     first = best.first if best else 0
@@ -144,6 +159,8 @@ async def _verified(work: Work, strategy: Strategy) -> tuple[Best | None, int]:
         used += 1
     if best is not None:
         best.first = first
+    if best is not None and answers:
+        best = await answered(work, best, answers)
     if best is not None and strategy.asks:
         best = await ask(work, best)
     # an agent's executions cost, so that a workflow which fails on examples is mended and not probed
@@ -172,7 +189,10 @@ async def _by_replay(work: Work) -> Best | None:
     if not work.traces or not work.completed(work.traces[0]):
         return None
     work.built_from = 1
-    return await _tried(work, straight(run_of(work.traces[0], 0), work.task.inputs, work.task.id, work.task.query))
+    workflow = straight(run_of(work.traces[0], 0), work.task.inputs, work.task.id, work.task.query)
+    if not check(workflow, work.environment.specs):
+        work.refused = passed_guesses(workflow, work.environment.specs, work.task.query, work.traces)
+    return None if work.refused else await _tried(work, workflow)
 
 
 async def _tried(work: Work, workflow: Workflow) -> Best | None:
@@ -241,12 +261,15 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
     """The result, with what can be checked without a reference answer."""
     workflow = best.workflow if best else None
     checks: dict[str, Any] = {} if best is not None else {"open": work.refused}
+    unanswered: list[Question] = []
     if best is not None and best.emitter is not None and workflow is not None:
         parts = (*evidence(best.emitter, workflow), *workflow.evidence)
+        parts = tuple(part.model_copy(update={"guess": ""}) if id_of(part) in best.answered else part for part in parts)
         workflow = workflow.model_copy(update={"evidence": parts})
-        unanswered = list(questions(best.emitter, workflow, work.writing(workflow)))
+        unanswered = list(questions(best.emitter, workflow, work.unmarked(workflow)))
         unanswered = [question for question in unanswered if question.kind != "arm" or question.node not in best.read]
-        checks["open"] = tuple(question.tell() for question in unanswered)
+        unanswered = [question for question in unanswered if question.id not in best.answered]
+        checks["open"] = tuple(map(str, unanswered))
         checks["guesses"] = sum(question.kind == "condition" for question in unanswered)
     if best is not None and workflow is not None:
         checks |= await _checks(work, best, workflow)
@@ -275,6 +298,10 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         derivation,
         summary if summary is None else summary.model_copy(update={"turns": turns}),
         failure=work.failure,
+        questions=tuple(unanswered),
+        refused=() if best is not None else work.refused,
+        answered=best.answered if best is not None else frozenset(),
+        emitter=best.emitter if best is not None else None,
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_model, write_text
-from flowmind.build.derivation import Derivation
 from flowmind.build.settings import Settings
 from flowmind.cli.arguments import add_out, read_tools, require_file
 from flowmind.cli.flags import add_flags, read_flags
@@ -19,7 +18,7 @@ from flowmind.llm.models import find, reach
 from flowmind.trace.task import Task, TaskFile, make_task, name_of
 
 if TYPE_CHECKING:
-    from flowmind.api.solving import Solution
+    from flowmind.api.solving import Result
 
 _SETTINGS = ("mode", "rollouts", "summarizer", "verify", "probe")
 
@@ -37,23 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the workflow; 1 if there is none, or if it is not sound."""
+    """Prints the report and the workflow; 1 if there is none, if it is not sound, or if an example is not solved."""
     require_file("--out", options.out)
     settings, chosen = read_flags(Settings, options), read_flags(ModelOptions, options)
     if find(chosen.model).kind != "embedded":
         reach(chosen.model, chosen.base_url)  # before the imports that take seconds
-    solution = _solve(options, settings, chosen)
-    if solution.workflow is None:
-        print("flowmind: no workflow was built", file=sys.stderr)
+    result = _solve(options, settings, chosen)
+    print(result.report(), file=sys.stderr)
+    workflow = result.solution.workflow
+    if workflow is None:
         return 1
-    print(solution.workflow.to_json(), end="")
+    print(workflow.to_json(), end="")
     if options.out is not None:
-        write_text(options.out, solution.workflow.to_json())
-    return 0 if solution.graph_valid else 1
+        write_text(options.out, workflow.to_json())
+    return 0 if result.solved else 1
 
 
-def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions) -> Solution:
-    """Solves the task, and prints to standard error what was done."""
+def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions) -> Result:
     from flowmind.api.solving import ExecuteSummarize
     from flowmind.cli.sandboxes import Sandboxes
     from flowmind.llm.choosing import model_named
@@ -63,12 +62,9 @@ def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions
     isolated = read_flags(SandboxOptions, options)
     with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
         model = model_named(chosen.model, sandboxes.thinking(sources), chosen.base_url)
-        solver = ExecuteSummarize(sources, model, settings.mode, settings, sandboxes.of(sources))
-        solution = solver.run(task).solution
-    for line in _lines(solution):
-        print(line, file=sys.stderr)
-    sandboxes.print_differences()
-    return solution
+        result = ExecuteSummarize(sources, model, settings.mode, settings, sandboxes.of(sources)).run(task)
+        sandboxes.print_differences()
+    return result
 
 
 def _read_task(path: Path, tools: Iterable[str]) -> Task:
@@ -77,23 +73,3 @@ def _read_task(path: Path, tools: Iterable[str]) -> Task:
         return make_task(file.query, file.examples, file.inputs, file.id or name_of(file.query, tools))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def _lines(solution: Solution) -> list[str]:
-    """The report on a solution, line by line."""
-    lines: list[str] = []
-    for trace in solution.traces:
-        calls = " → ".join(step.call.tool for step in trace.calls) or "no calls"
-        lines.append(f"execute: {calls}; stopped by {trace.stop}")
-    lines += _derivation_lines(solution.derivation) if solution.derivation else []
-    return [*lines, *(f"problem: {problem}" for problem in solution.problems)]
-
-
-def _derivation_lines(derivation: Derivation) -> list[str]:
-    repairs = f" ({', '.join(derivation.mends)})" if derivation.mends else ""
-    return [
-        f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in the end"
-        f"{repairs}",
-        *(f"question: {line}" for line in derivation.open),
-        *(f"guess: {line} is used as a constant, but is an input of an example" for line in derivation.leaked),
-    ]

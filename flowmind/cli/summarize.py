@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import parse_json, read_model, read_text, write_text
+from flowmind.base.files import dump_json, parse_json, read_model, read_text, write_text
 from flowmind.cli.arguments import add_out, read_tools, require_file
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.llm.models import find, reach
+from flowmind.trace.origins import short
 from flowmind.trace.task import TaskFile
 
 if TYPE_CHECKING:
     from flowmind.api.summarizing import Summarized
+    from flowmind.build.induction.evidence import Question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,25 +40,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=Path, metavar="FILE", help="JSON file as for solve")
     parser.add_argument("--model", help="model that decides conditions that the traces leave open; default none")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
+    parser.add_argument(
+        "--ask", action="store_true", help="ask on the terminal what the traces leave open, and build with the answers"
+    )
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE",
+        help="JSON file with answers to open questions; --ask writes its answers to it",
+    )  # fmt: skip
+    parser.add_argument("--drop", metavar="N[,M]", help="leave out traces by their numbers, from 1")
     add_flags(parser, SandboxOptions)
     add_out(parser, "write the workflow to this file instead of standard output")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the workflow; 1 if there is none."""
+    """Prints the report and the workflow; 1 if there is none, or if it does not give the answers of the traces."""
     require_file("--out", options.out)
+    require_file("--answers", options.answers)
+    if options.ask and not sys.stdin.isatty():
+        raise InputError("--ask: standard input is no terminal; give the answers in a file with --answers")
     if options.model is not None and find(options.model).kind != "embedded":
         reach(options.model, options.base_url)  # before the imports that take seconds
     result = _summarize(options)
     print(result.report(), file=sys.stderr)
-    if not result.ok:
-        print(f"flowmind: {result.problem}", file=sys.stderr)
+    if not result.sound:
         return 1
     if options.out is None:
         print(result.document.to_json(), end="")
     else:
         write_text(options.out, result.document.to_json())
-    return 0
+    return 0 if result.solved else 1
 
 
 def _summarize(options: argparse.Namespace) -> Summarized:
@@ -72,14 +84,103 @@ def _summarize(options: argparse.Namespace) -> Summarized:
     tools: Path | None = options.tools
     definitions = _read_definitions(tools) if tools is not None and tools.suffix == ".json" else None
     sources = read_tools(tools) if tools is not None and definitions is None else []
+    answers, drop = _read_answers(options.answers, new=options.ask), _read_numbers(options.drop)
     with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
         model = options.model and model_named(options.model, sandboxes.thinking(sources), options.base_url)
         result = summarize(
             options.traces, definitions, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
-            model=model, environment=sandboxes.of(sources) if sources else None,
+            model=model, environment=sandboxes.of(sources) if sources else None, answers=answers, drop=drop,
         )  # fmt: skip
+        if options.ask:
+            result = ask(result, options.answers)
         sandboxes.print_differences()
     return result
+
+
+def _read_numbers(text: str | None) -> list[int]:
+    """The numbers of `--drop`.
+
+    Raises:
+        InputError: If it is no list of numbers.
+    """
+    parts = text.split(",") if text else []
+    try:
+        return [int(part) for part in parts]
+    except ValueError:
+        raise InputError(f"--drop: {text!r} is no list of trace numbers; give one, or several such as 2,5") from None
+
+
+def _read_answers(path: Path | None, new: bool) -> dict[str, str]:
+    """The answers of a file; `new` allows that there is no file yet.
+
+    Raises:
+        InputError: If the file cannot be read, or has something else.
+    """
+    if path is None or (new and not path.exists()):
+        return {}
+    try:
+        value = parse_json(read_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    answers = cast(dict[str, Any], value) if isinstance(value, dict) else {"": None}
+    if not all(isinstance(answer, str) for answer in answers.values()):
+        raise InputError(f'{path}: an object of answers by question is needed, such as {{"if": "amount < 500"}}')
+    return answers
+
+
+def ask(result: Summarized, path: Path | None) -> Summarized:
+    """Asks the open questions on the terminal, one at a time, and builds the workflow again with each answer.
+
+    Args:
+        result: The workflow with its questions.
+        path: The file of the answers. It is written after each answer, so that none is lost.
+
+    Returns:
+        The workflow with all answers.
+    """
+    passed: set[str] = set()
+    while True:
+        waiting = [question for question in result.questions if question.id not in passed and question.can_be_answered]
+        if not waiting:
+            return result
+        question = waiting[0]
+        print("\n".join(_lines(result, question, len(waiting))), file=sys.stderr)
+        reply = _reply()
+        if reply is None:
+            return result
+        if not reply:
+            passed.add(question.id)
+            continue
+        try:
+            result = result.answer({question.id: int(reply) if reply.isdecimal() else reply})
+        except InputError as error:
+            print(f"  {error}", file=sys.stderr)
+            continue
+        if path is not None:
+            write_text(path, dump_json(dict(result.answers), indent=1) + "\n")
+
+
+def _lines(result: Summarized, question: Question, count: int) -> list[str]:
+    """A question with its numbered candidates, and what each does on values on which they differ."""
+    more = f" ({count} questions are open)" if count > 1 else ""
+    shown = result.illustration(question)
+    effects = [f"  → {effect}" for effect in shown.effects] if shown else []
+    lines = ["", f"{question.id}: {question.text}{more}"]
+    if shown:
+        lines.append(f"  with {', '.join(f'{name} = {short(value)}' for name, value in shown.values.items())}:")
+    width = max(map(len, question.candidates), default=0)
+    for number, candidate in enumerate(question.candidates, 1):
+        effect = effects[number - 1] if number <= len(effects) else ""
+        lines.append(f"  {number}  {candidate:{width}}{effect}".rstrip())
+    own = ", or a condition of your own" if question.kind == "condition" else ""
+    return [*lines, f"  A number{own}; Enter leaves it open."]
+
+
+def _reply() -> str | None:
+    """A line of the terminal; None at its end."""
+    print("> ", end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    return line.strip() if line else None
 
 
 def _read_definitions(path: Path) -> list[dict[str, Any]]:

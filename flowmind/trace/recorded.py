@@ -1,6 +1,7 @@
-"""Recorded tools: a workflow runs on the results in traces, and no tool is called.
+"""Recorded tools: a workflow runs on the results in traces.
 
-This checks workflows whose tools write, or cannot be called here.
+This checks workflows with tools that are not marked `read`, or that cannot be called here. `Recorded` calls no tool;
+`Rehearsal` calls those that are marked `read`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from flowmind.base.files import dump_json
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
-from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, copy_json
@@ -30,7 +31,8 @@ class Recorded:
     Args:
         specs: The tools.
         traces: The traces; if several have the same inputs, the first is used.
-        complete: The tools that write: a case that does not make all their recorded calls fails with `left_out`.
+        complete: The tools that may change something: a case that does not make all their recorded calls fails with
+            `left_out`.
     """
 
     awaited: Collection[str] = ()
@@ -65,8 +67,57 @@ class Recorded:
             outcome = run_case(run, inputs, [tape.tool(name) for name in program.tools], budget)
         unused = [step for step in tape.left if step.call.tool in self._complete]
         if outcome.error is None and unused:
-            return Outcome(None, ("left_out", f"the call {_shown(unused[0].call)} is not made"), outcome.steps)
+            return Outcome(None, ("left_out", left_out(unused[0].call)), outcome.steps)
         return outcome
+
+
+class Rehearsal:
+    """An environment for one run of a workflow that must not change anything.
+
+    A recorded call is answered with its recorded result, once. Another call of a tool that is marked `read` reaches the
+    inner environment; any other call fails, with `not_recorded` if the trace is complete, else with `not_checked`.
+
+    Args:
+        inner: The environment of the tools.
+        steps: The recorded calls with the run's inputs.
+        complete: Whether they are all calls of a right execution.
+    """
+
+    def __init__(self, inner: Environment, steps: Sequence[Called], complete: bool) -> None:
+        self.specs: Mapping[str, ToolSpec] = inner.specs
+        self.awaited: Collection[str] = frozenset(inner.specs)
+        self._inner = inner
+        self._tape = _Tape([step for step in steps if step.observation.ok])
+        self._complete = complete
+
+    async def call(self, call: ToolCall) -> Observation:
+        """The recorded result of a call, or the result of a tool that is marked `read`."""
+        try:
+            return Observation(value=self._tape.answer(call.tool, call.args))
+        except CaseError as error:
+            if call.tool in self.specs and self.specs[call.tool].effect == "read":
+                return await self._inner.call(call)
+            if self._complete:
+                return Observation.failed(error.type, error.message)
+            return Observation.failed("not_checked", f"it would call {shown(call)}, which is not marked read")
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs a workflow without tools."""
+        return self._inner.run(program, cases, budget)
+
+    @property
+    def omitted(self) -> ToolCall | None:
+        """A recorded call of a tool that may change something and that the run did not make."""
+        for step in self._tape.left if self._complete else ():
+            spec = self.specs.get(step.call.tool)
+            if spec is not None and spec.effect != "read":
+                return step.call
+        return None
+
+
+def left_out(call: ToolCall) -> str:
+    """The message of the error `left_out`."""
+    return f"the recorded call {shown(call)} is not made"
 
 
 class _Tape:
@@ -85,13 +136,14 @@ class _Tape:
         for place, step in enumerate(self.left):
             if step.call.tool == name and json_equal(step.call.args, args):
                 return copy_json(self.left.pop(place).observation.value)
-        raise CaseError("not_recorded", f"the trace has no call {_shown(ToolCall(tool=name, args=args))}")
+        raise CaseError("not_recorded", f"the trace has no call {shown(ToolCall(tool=name, args=args))}")
 
 
 def _key(inputs: Mapping[str, Any]) -> str:
     return json.dumps(inputs, sort_keys=True)
 
 
-def _shown(call: ToolCall) -> str:
+def shown(call: ToolCall) -> str:
+    """A call as text, cut if it is long."""
     text = f"{call.tool}({dump_json(call.args)})"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

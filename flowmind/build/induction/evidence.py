@@ -13,7 +13,7 @@ from flowmind.build.induction.emission import Emitter
 from flowmind.build.induction.planning import Plan
 from flowmind.build.induction.provenance import Slot
 from flowmind.build.induction.terms import Term, is_number
-from flowmind.build.induction.wording import NAMED
+from flowmind.build.induction.wording import NAMED, Reading
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.trace.origins import UNSOURCED, has_holes, short
 from flowmind.workflow.document import (
@@ -42,6 +42,8 @@ RIVAL = 1.1
 class Question(Record):
     """A question that the traces leave open."""
 
+    id: str
+    """The part of the workflow in question: a condition (`if`) or an argument (`discount.percent`)."""
     kind: Literal["condition", "arm", "value"]
     node: str
     """The node in question; empty if there is none yet."""
@@ -49,7 +51,12 @@ class Question(Record):
     candidates: tuple[str, ...] = ()
     """The answers that agree with the traces, the likeliest first."""
 
-    def tell(self) -> str:
+    @property
+    def can_be_answered(self) -> bool:
+        """Whether a person can answer it; otherwise only more traces can."""
+        return bool(self.candidates) or self.kind == "condition"
+
+    def __str__(self) -> str:
         """The question with its first candidates."""
         return f"{self.text} {' | '.join(self.candidates[:3])}" if self.candidates else self.text
 
@@ -138,7 +145,8 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
     for key, name in plan.open:
         node = next((node for node, place in emitter.where.items() if place == key), "")
         what = "the answer" if key == END else f"{name} of {tool_of(key[2])}"
-        yield Question(kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
+        id = "answer" if key == END else f"{node or tool_of(key[2])}.{name}"
+        yield Question(id=id, kind="value", node=node, text=f"{what}: nothing in the traces explains its values")
     for node, (place, number) in emitter.arms.items():
         if node not in workflow.by_id or not isinstance(workflow.by_id[node], Condition):
             continue
@@ -150,6 +158,7 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
         if len(rivals) == 1 and not _unseen(plan, place, number):
             continue
         yield Question(
+            id=node,
             kind="condition",
             node=node,
             text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
@@ -160,12 +169,13 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
     for tool, node in [*unread, *((tool, "") for tool in plan.left_out)]:
         if tool not in writing:
             text = f"what was {tool} called for? Nothing reads its result: no trace may show the way that it decides"
-            yield Question(kind="arm", node=node, text=text)
+            yield Question(id=node or tool, kind="arm", node=node, text=text)
     for call in calls:
         for name, slot in plan.bound.slots.get(emitter.where[call.id], {}).items():
             if len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE and slot.terms[0].binding:
                 sources = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
-                yield Question(kind="value", node=call.id, text=f"what is {name} of {call.tool}?", candidates=sources)
+                text = f"what is {name} of {call.tool}?"
+                yield Question(id=f"{call.id}.{name}", kind="value", node=call.id, text=text, candidates=sources)
 
 
 def tell(key: Key) -> str:
@@ -220,14 +230,15 @@ def with_plan(traces: Sequence[Trace], plan: Plan) -> tuple[Trace, ...]:
 
 
 def guesses(plan: Plan, writing: Collection[str]) -> tuple[str, ...]:
-    """A line for each value in an argument of a writing tool that comes from no input and no tool result.
+    """A line for each value in an argument of a tool that may change something, if the value comes from no input and no
+    tool result.
 
     A constant is a guess if only one trace shows it and the text does not name it. Empty values, truth values, 0 and 1
     are none.
 
     Args:
         plan: Of the workflow.
-        writing: The tools that change something.
+        writing: The tools that may change something.
     """
     walk = plan.bound.walk
     lines: list[str] = []
@@ -259,12 +270,12 @@ def _guessing_runs(slot: Slot, plan: Plan, runs: set[int]) -> set[int]:
 
 def _is_guess(term: Term, plan: Plan, support: Sequence[Sample]) -> bool:
     """Whether a term has a constant that only one run shows and the text does not name, or an invented number."""
-    constants = _constants(term.binding) if term.binding is not None else []
-    unnamed = not all(_is_named(constant, plan) for constant in constants)
+    constants = constants_in(term.binding) if term.binding is not None else []
+    unnamed = not all(is_named(constant, plan.bound.binder.reading) for constant in constants)
     return _invents(term, plan) or (unnamed and len({sample.run for sample in support}) == 1)
 
 
-def _constants(binding: Binding) -> list[Any]:
+def constants_in(binding: Binding) -> list[Any]:
     """The constants in a binding."""
     match binding:
         case Literal_(value=value):
@@ -272,18 +283,18 @@ def _constants(binding: Binding) -> list[Any]:
         case Var():
             return []
         case ListOf(list=parts):
-            return [constant for part in parts for constant in _constants(part)]
+            return [constant for part in parts for constant in constants_in(part)]
         case ObjectOf(object=fields):
-            return [constant for part in fields.values() for constant in _constants(part)]
+            return [constant for part in fields.values() for constant in constants_in(part)]
 
 
-def _is_named(value: Any, plan: Plan) -> bool:
+def is_named(value: Any, reading: Reading) -> bool:
     """Whether the text names a constant and all its parts, or it is too common to be a guess."""
     if isinstance(value, list | dict):
         parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
-        return all(_is_named(part, plan) for part in parts)
+        return all(is_named(part, reading) for part in parts)
     common = value is None or isinstance(value, bool) or value in (0, 1, "")
-    return common or plan.bound.binder.reading.said(value) >= NAMED
+    return common or reading.said(value) >= NAMED
 
 
 def _with(trace: Trace, arguments: dict[int, dict[str, Origin]], answer: Origin | None) -> Trace:

@@ -65,11 +65,11 @@ class Induced:
     problems: tuple[Problem, ...]
     """The problems that `check` finds."""
     guesses: tuple[str, ...] = ()
-    """The values that tools would write without a source."""
+    """The values without a source that tools would get which may change something."""
 
     @property
     def sound(self) -> bool:
-        """Whether the workflow passes `check`, and no tool writes a guessed value."""
+        """Whether the workflow passes `check`, and no tool that may change something gets a guess."""
         return not self.problems and not self.guesses
 
     def scope(self, place: Key) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ def drafts(request: Request) -> list[Induced]:
     """
     runs, specs, inputs = request.runs, request.specs, request.inputs
     every = plans(runs, inputs, request.reading, request.among)
-    writing = {spec.name for spec in specs.values() if spec.effect == "write"}
+    writing = {spec.name for spec in specs.values() if spec.effect != "read"}
     readings = [list(runs)]
     for leave_out, price in ((without_repeats, REPEATED), (without_strays, STRAY), (without_idle, IDLE)):
         repeats = leave_out is without_repeats
@@ -233,7 +233,7 @@ def without_repeats(runs: Sequence[Run], writing: Collection[str] = ()) -> list[
 
     Args:
         runs: The traces.
-        writing: Tools that change something: their calls stay.
+        writing: Tools that may change something: their calls stay.
     """
     fewer: list[Run] = []
     for run in runs:
@@ -254,7 +254,7 @@ def without_idle(runs: Sequence[Run], writing: Collection[str] = ()) -> list[Run
 
     Args:
         runs: The traces.
-        writing: Tools that change something: their calls stay.
+        writing: Tools that may change something: their calls stay.
     """
     fewer: list[Run] = []
     for run in runs:
@@ -277,7 +277,7 @@ def without_strays(runs: Sequence[Run], writing: Collection[str] = ()) -> list[R
 
     Args:
         runs: All traces of a task. A single trace stays as it is.
-        writing: Tools that change something: their calls stay.
+        writing: Tools that may change something: their calls stay.
     """
     fewer = list(runs)
     while True:

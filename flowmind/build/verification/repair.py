@@ -38,6 +38,8 @@ async def ask(work: Work, best: Best) -> Best:
         for number, (candidates, _) in enumerate(decision.ways):
             if len(candidates) == 1 or (candidates and candidates[1].cost - candidates[0].cost > OPEN):
                 continue
+            if (place, number) in work.answers:
+                continue
             expr = await _condition_question(work, draft, place, decision, number)
             if expr is None:
                 continue
@@ -47,7 +49,7 @@ async def ask(work: Work, best: Best) -> Best:
                 if changed is not None and changed.rank <= best.rank:
                     work.answers = choice
                     work.mends.append("question")
-                    changed.first = best.first
+                    changed.first, changed.answered = best.first, best.answered
                     best = changed
                     break
     return best
@@ -214,7 +216,7 @@ def _unread(work: Work, best: Best) -> list[ToolNode]:
     """The calls whose results nothing reads."""
     assert best.emitter is not None
     workflow = best.workflow
-    asked = list(questions(best.emitter, workflow, work.writing(workflow)))
+    asked = list(questions(best.emitter, workflow, work.unmarked(workflow)))
     nodes = [workflow.by_id.get(question.node) for question in asked if question.kind == "arm"]
     return [node for node in nodes if isinstance(node, ToolNode)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -21,10 +20,11 @@ from flowmind.build.induction.wording import NAMED, Reading, read
 from flowmind.build.settings import Settings, rounds_of
 from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
-from flowmind.run.running import Ran, arun, needs_waiting, run_many
+from flowmind.run.compiler import needs_model
+from flowmind.run.examples import run_safely
+from flowmind.run.running import Ran
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.origins import has_holes, with_origins
-from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Literal_, ToolNode, Workflow, variables
@@ -88,7 +88,7 @@ class Work:
     built_from: int = 0
     """The number of traces that the last workflow was derived from."""
     refused: tuple[str, ...] = ()
-    """Why no draft is sound: the values that writing tools would be given by a guess."""
+    """Why no draft is sound: the values that tools which may change something would be given by a guess."""
     answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
 
     @property
@@ -195,28 +195,29 @@ class Work:
         return await self.inducer(Request(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
 
     async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
-        """Runs a sound workflow. Tools that change something answer with what the traces recorded."""
+        """Runs a sound workflow. Tools that are not marked `read` answer with what the traces recorded."""
         return [run.trace if isinstance(run, Ran) else run for run in await self.ran(workflow, cases)]
 
     async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
         """As `run_on`, with traces that are made on demand, for callers that need only answers and errors."""
-        environment = self.environment
-        if writing := self.writing(workflow):
-            environment = Recorded(self.environment.specs, self.traces, writing)
-        if needs_waiting(workflow, environment):
-            return [await self._awaited(workflow, case, environment) for case in cases]
-        return await asyncio.to_thread(run_many, workflow, cases, environment, self.budget)
+        right: list[Trace] = []
+        if any(spec.effect != "read" for spec in self.environment.specs.values()):
+            right = [trace for place, trace in enumerate(self.traces) if self.right(place)]
+        if needs_model(workflow):
+            return [await self._asked(workflow, case, right) for case in cases]
+        return await run_safely(workflow, cases, self.environment, right, self.traces, budget=self.budget)
 
-    async def _awaited(self, workflow: Workflow, case: dict[str, Any], environment: Environment) -> Trace:
+    async def _asked(self, workflow: Workflow, case: dict[str, Any], right: Sequence[Trace]) -> Ran | Trace:
         try:
-            return await arun(workflow, case, environment, self.model, self.budget)
+            runs = await run_safely(workflow, [case], self.environment, right, self.traces, self.model, self.budget)
+            return runs[0]
         except ModelFailure as failure:
             self.failure = str(failure)
             return Trace(inputs=case, stop="error", error=ToolError(type="model_error", message=str(failure)))
 
-    def writing(self, workflow: Workflow) -> set[str]:
-        """The tools of a workflow that change something."""
-        return {name for name in workflow.tool_names if self.environment.specs[name].effect == "write"}
+    def unmarked(self, workflow: Workflow) -> set[str]:
+        """The tools of a workflow that are not marked `read`: they may change something."""
+        return {name for name in workflow.tool_names if self.environment.specs[name].effect != "read"}
 
     def draft(self, traces: Sequence[Trace]) -> DraftEnvironment:
         """An empty draft; the inputs of these traces are recognized in arguments."""
@@ -296,6 +297,8 @@ class Best:
     """The indexes of the probes whose answers it does not give."""
     loops: Sequence[Loops] = ()
     """Of the likeliest drafts."""
+    answered: frozenset[str] = frozenset()
+    """The ids of the questions that a person answered."""
     read: tuple[str, ...] = ()
     """The calls behind which a branch was added that a model read in the task and no trace took."""
 
@@ -405,7 +408,7 @@ async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tu
 
     Each input is replaced by that of another example.
     """
-    if work.writing(workflow):  # other inputs would change something
+    if work.unmarked(workflow):  # other inputs could change something
         return (), ()
     idle: list[str] = []
     examples = [example.input for example in work.task.examples]

@@ -1,0 +1,196 @@
+"""Whether a workflow is right on every example, and reports on results in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from flowmind.base.files import dump_json
+from flowmind.build.derivation import Derivation
+from flowmind.run.examples import ExampleCheck
+from flowmind.trace.events import StopReason, Trace
+from flowmind.workflow.checking import Problem
+from flowmind.workflow.document import Assign, Binding, Condition, End, Evidence, ToolNode, Var, Workflow, show_binding
+from tools_registry.specs.spec import Record, ToolSpec
+
+_SHOWN = 100
+_MOST = 10
+"""Lines of one kind that a report shows."""
+_NO_ANSWER: dict[StopReason, str] = {
+    "finish": "the agent gave up",
+    "error": "it ended in an error",
+    "turns": "the limit of turns was reached",
+    "failures": "too many calls in a row failed",
+    "unparsed": "the model's replies could not be read",
+    "tokens": "the limit of output tokens was reached",
+    "seconds": "the time limit was reached",
+    "context": "the conversation is longer than the model's context",
+    "model_error": "the model's endpoint failed",
+}
+"""Why an execution has no answer, by its stop reason."""
+
+MARK = 'mark a tool that changes nothing with @tool(effect="read")'
+ALLOW = 'Name the value in the task, or mark the tool with @tool(effect="read") if it changes nothing'
+"""What to do if a tool that may change something would get a guess."""
+
+
+class Verdict(Record):
+    """Whether a workflow is sound, and right on every example."""
+
+    sound: bool
+    """Whether there is a workflow that passes `check`."""
+    checks: tuple[ExampleCheck, ...] = ()
+    """The check on each example or trace."""
+    unsupported: tuple[str, ...] = ()
+    """Constants that come from no input, no tool result and no text, where a workflow may not have them: as its answer
+    to every input, or in a call of a tool that is not marked `read`."""
+
+    @property
+    def failures(self) -> tuple[ExampleCheck, ...]:
+        """The examples that the workflow does not solve: it is wrong, it fails, or it could not be checked."""
+        return tuple(check for check in self.checks if not check.ok)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the workflow is sound, is right on every example, and has no unsupported constant."""
+        return self.sound and bool(self.checks) and not self.failures and not self.unsupported
+
+    def headline(self, otherwise: str = "no workflow was built") -> str:
+        """The verdict in a line; `otherwise` says what happened if there is no sound workflow."""
+        if not self.sound:
+            return f"NOT solved: {otherwise}"
+        counts: list[str] = []
+        for kind in dict.fromkeys(check.kind for check in self.checks):
+            checks = [check for check in self.checks if check.kind == kind]
+            counts.append(f"{sum(check.ok for check in checks)} of {len(checks)} {kind}s")
+        text = f"{'solved' if self.solved else 'NOT solved'}: {', '.join(counts) or 'there is no example'}"
+        unchecked = sum(bool(check.not_checked) for check in self.checks)
+        text += f"; {unchecked} not checked" if unchecked else ""
+        return f"{text}; it has a guess that is not allowed" if self.unsupported else text
+
+    def lines(self) -> Iterator[str]:
+        """A line for each failure and each unsupported constant."""
+        for check in self.failures[:_MOST]:
+            yield f"{'not checked' if check.not_checked else 'failed'}: {check}"
+        yield from _rest("failed", self.failures)
+        yield from (f"not allowed: {line}" for line in self.unsupported)
+
+
+def several(kind: str, lines: Sequence[object]) -> Iterator[str]:
+    """The first lines of a kind, and how many more there are."""
+    yield from (f"{kind}: {line}" for line in lines[:_MOST])
+    yield from _rest(kind, lines)
+
+
+def _rest(kind: str, lines: Sequence[object]) -> Iterator[str]:
+    if len(lines) > _MOST:
+        yield f"{kind}: and {len(lines) - _MOST} more"
+
+
+# A result without a workflow
+
+
+def no_workflow(traces: Sequence[Trace], searched: bool, examples: int) -> Iterator[str]:
+    """Why the executions gave no workflow, and what to do, a line each.
+
+    Args:
+        traces: The executions.
+        searched: Whether the embedded model `search` executed.
+        examples: The number of examples.
+    """
+    for number, trace in enumerate(traces[:_MOST], 1):
+        if searched and not trace.calls:
+            yield f"why: execution {number}: search found no sequence of calls that gives the examples"
+        elif not trace.executed or trace.answer is None:
+            calls = f" after {len(trace.calls)} calls" if trace.calls else ""
+            error = f" ({trace.error.message})" if trace.error else ""
+            yield f"why: execution {number} has no answer: {_NO_ANSWER[trace.stop]}{calls}{error}"
+    if searched:
+        if examples < 2:
+            yield "next: give search two examples at least; it cannot tell a rule from one"
+        yield (
+            "next: search finds sequences of calls only, without branches and loops; for other tasks name a language "
+            "model, or give traces of your own agent to summarize"
+        )
+    elif all(trace.executed for trace in traces):
+        yield "next: the traces are complete, but no graph was built from them; try verify=True (--mode es-pe+verify)"
+
+
+def untried_line(specs: Mapping[str, ToolSpec]) -> str:
+    """The tools that are never called on trial, as one line that says how to mark them; empty if there is none."""
+    tools = ", ".join(
+        f"{name} ({'it writes' if spec.effect == 'write' else 'not marked'})"
+        for name, spec in specs.items()
+        if spec.effect != "read"
+    )
+    return f"not tried: {tools}; {MARK}" if tools else ""
+
+
+# A workflow and its evidence
+
+
+def derivation_lines(derivation: Derivation) -> Iterator[str]:
+    """Guesses that a derivation reports, a line each."""
+    for line in derivation.leaked:
+        yield f"{line} is used as a constant, but is an input of an example"
+    for line in derivation.idle:
+        yield f"input {line} never changes the answer"
+
+
+def evidence_lines(workflow: Workflow, total: int) -> list[str]:
+    """The parts of a workflow that traces show, with the number of traces."""
+    return [
+        f"evidence: {part_of(workflow, part)}: {len({trace for trace, _ in part.steps})} of {total} traces"
+        for part in workflow.evidence
+        if not part.guess
+    ]
+
+
+def guess_lines(workflow: Workflow) -> list[str]:
+    """The parts of a workflow that are guesses, with the reason."""
+    return [f"{part_of(workflow, part)}: {part.guess}" for part in workflow.evidence if part.guess]
+
+
+def signature(workflow: Workflow) -> str:
+    """A workflow in a line: its name, inputs, size and tools."""
+    inputs, tools = ", ".join(workflow.input_names), ", ".join(workflow.tool_names) or "none"
+    return f"{workflow.name}({inputs}): {len(workflow.nodes)} nodes; tools: {tools}"
+
+
+def problem_lines(problems: Iterable[Problem]) -> list[str]:
+    """The problems of an unsound workflow."""
+    return [f"problem: {problem}" for problem in problems]
+
+
+def short(value: Any) -> str:
+    """A text, or a value as JSON, cut if it is long."""
+    text = value if isinstance(value, str) else dump_json(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def part_of(workflow: Workflow, part: Evidence) -> str:
+    """A part of a workflow, for a reader."""
+    match workflow.by_id.get(part.node):
+        case ToolNode(args=args) if part.field in args:
+            return f"{part.node}.{part.field} = {short(_source(workflow, args[part.field]))}"
+        case Condition(expr=expr):
+            return f"{part.node}: {short(expr)}"
+        case End(output=output):
+            return f"the answer = {short(_source(workflow, output))}"
+        case _:
+            return f"{part.node}.{part.field}"
+
+
+def _source(workflow: Workflow, binding: Binding) -> str:
+    """A binding, for a reader; a variable that nodes set is replaced by their results and expressions."""
+    if not isinstance(binding, Var) or binding.path or binding.var in workflow.bound_inputs:
+        return show_binding(binding)
+    sources: list[str] = []
+    for node in workflow.nodes:
+        if getattr(node, "output", None) != binding.var:
+            continue
+        if isinstance(node, Assign):
+            sources.append(node.expr or (show_binding(node.value) if node.value else ""))
+        else:
+            sources.append(f"the result of {node.id}")
+    return " or ".join(dict.fromkeys(filter(None, sources))) or binding.var

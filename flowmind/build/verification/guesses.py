@@ -1,0 +1,139 @@
+"""Guesses in a workflow: constants that no input, no tool result and no text accounts for."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from flowmind.build.induction.evidence import constants_in, is_named
+from flowmind.build.induction.terms import is_number
+from flowmind.build.induction.wording import read
+from flowmind.trace.events import Trace
+from flowmind.trace.origins import UNSOURCED, short
+from flowmind.trace.task import Example
+from flowmind.workflow.document import Assign, Binding, End, Literal_, Map, ToolNode, Var, Workflow
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import ToolSpec
+
+SHOWN = 2
+"""From this number of traces or examples on, a constant is no guess."""
+
+
+def passed_guesses(
+    workflow: Workflow, specs: Mapping[str, ToolSpec], query: str, traces: Sequence[Trace]
+) -> tuple[str, ...]:
+    """A line for each constant that a tool which may change something would get, and that is a guess.
+
+    A constant of the workflow is a guess if the text does not name it and only one trace passes it to this argument. A
+    number in an expression is a guess if the text does not name it. Truth values, empty texts, 0 and 1 are none.
+
+    Args:
+        workflow: The workflow.
+        specs: Its tools; those that are marked `read` may get guesses.
+        query: The task's text.
+        traces: The executions that the workflow comes from.
+    """
+    reading = read(query)
+    lines: dict[str, None] = {}
+    for node in _calls(workflow):
+        if node.tool not in specs or specs[node.tool].effect == "read":
+            continue
+        for name, binding in node.args.items():
+            for constant, computed in _constants(workflow, binding):
+                shown = not computed and _traces_with(constant, node.tool, name, traces) >= SHOWN
+                if not shown and not is_named(constant, reading):
+                    lines[f"{node.tool}, {name}: {short(constant)} {UNSOURCED}"] = None
+    return tuple(lines)
+
+
+def constant_answer(workflow: Workflow, query: str, examples: Sequence[Example]) -> str:
+    """A line if the workflow has the same constant as its answer to every input, and at most one example shows it.
+
+    Empty if the answer depends on something, if the text names it, or if it is a truth value, an empty text, 0 or 1.
+    """
+    outputs: list[Any] = []
+    for node in workflow.nodes:
+        if isinstance(node, End):
+            constants = _answers(workflow, node.output)
+            if constants is None:
+                return ""
+            outputs += constants
+    if not outputs or not all(json_equal(outputs[0], output) for output in outputs):
+        return ""
+    shown = sum(json_equal(example.output, outputs[0]) for example in examples)
+    if shown >= SHOWN or is_named(outputs[0], read(query)):
+        return ""
+    return f"the answer is {short(outputs[0])} for every input: it {UNSOURCED}"
+
+
+def _calls(workflow: Workflow) -> Iterator[ToolNode]:
+    for node in workflow.nodes:
+        if isinstance(node, ToolNode):
+            yield node
+        elif isinstance(node, Map):
+            yield from (step for step in node.body if isinstance(step, ToolNode))
+
+
+def _constants(workflow: Workflow, binding: Binding) -> Iterator[tuple[Any, bool]]:
+    """The constants that may reach a binding, each with whether an expression computes with it."""
+    yield from ((constant, False) for constant in constants_in(binding))
+    for node in _assignments(workflow, binding):
+        if node.value is not None:
+            yield from ((constant, False) for constant in constants_in(node.value))
+        elif node.expr is not None:
+            yield from _numbers(node.expr)
+
+
+def _numbers(expr: str) -> Iterator[tuple[Any, bool]]:
+    """The numbers that an expression computes with; an expression that is a constant is no computation."""
+    tree = ast.parse(expr, mode="eval").body
+    if isinstance(tree, ast.Constant):
+        yield tree.value, False
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and is_number(node.value):
+            yield node.value, True
+
+
+def _assignments(workflow: Workflow, binding: Binding) -> list[Assign]:
+    """The nodes that set a variable which the binding is."""
+    if not isinstance(binding, Var):
+        return []
+    return [node for node in workflow.nodes if isinstance(node, Assign) and node.output == binding.var]
+
+
+def _answers(workflow: Workflow, binding: Binding) -> list[Any] | None:
+    """The constants that an answer may be; None if it may be something else."""
+    if isinstance(binding, Literal_):
+        return [binding.value]
+    if not isinstance(binding, Var) or binding.path or binding.var in workflow.bound_inputs:
+        return None
+    if any(getattr(node, "output", None) == binding.var and not isinstance(node, Assign) for node in workflow.nodes):
+        return None
+    constants: list[Any] = []
+    for node in _assignments(workflow, binding):
+        if not isinstance(node.value, Literal_):
+            return None
+        constants.append(node.value.value)
+    return constants or None
+
+
+def _traces_with(constant: Any, tool: str, name: str, traces: Sequence[Trace]) -> int:
+    """The number of different inputs with a successful call that passes a constant, or a value with it, to an
+    argument."""
+    having: set[str] = set()
+    for trace in traces:
+        for step in trace.calls:
+            if step.call.tool == tool and step.observation.ok and _contains(step.call.args.get(name), constant):
+                having.add(json.dumps(trace.inputs, sort_keys=True))
+    return len(having)
+
+
+def _contains(value: Any, part: Any) -> bool:
+    if json_equal(value, part):
+        return True
+    if isinstance(value, dict):
+        return any(_contains(inner, part) for inner in cast(dict[str, Any], value).values())
+    return isinstance(value, list) and any(_contains(inner, part) for inner in cast(list[Any], value))
