@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from flowmind.base.errors import ModelUnavailable, Terminated
@@ -95,8 +96,8 @@ async def drive(
             lost = lost + 1 if result.error is not None else 0
             if lost >= LOST:
                 raise ModelUnavailable(
-                    f"{model} failed {lost} cases in a row, last with: {result.error}; the same command continues the "
-                    "run"
+                    f"{model} failed {lost} cases in a row, last with: {result.error}; the same command goes on from "
+                    "there"
                 )
             if result.error is not None and not last:
                 again.append(item)
@@ -107,6 +108,24 @@ async def drive(
         return again
 
     await once(await once(items, last=False), last=True)
+
+
+def no_answer(model: str, count: int, last: str | None, urls: Iterable[str], folder: Path) -> str:
+    """The line about a run in which the infrastructure failed every item.
+
+    Args:
+        model: The name of the model.
+        count: The number of items.
+        last: The last error.
+        urls: The addresses of the servers.
+        folder: The folder of the run.
+    """
+    servers = ", ".join(dict.fromkeys(urls))
+    advice = f"; check the server at {servers}" if servers else ""
+    return (
+        f"{model}: no answer in any of {count} cases, last with: {last}{advice}; {folder} keeps the replies so far, and "
+        "the same command goes on from there"
+    )
 
 
 async def work_through(items: Sequence[T], at_once: Count, process: Callable[[T, Count], Awaitable[None]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model, sweep, validate, write_text
 from flowmind.build.settings import Settings
+from flowmind.llm.models import Price, find
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import Problem
@@ -53,6 +54,8 @@ class Stages(BaseModel):
 
 
 K = TypeVar("K", bound=Kept)
+_BEFORE = {"pick": "first"}
+"""Settings that older manifests do not have, with the values that they had."""
 
 
 class RunFolder(Generic[K]):
@@ -61,10 +64,12 @@ class RunFolder(Generic[K]):
     Args:
         folder: The folder.
         kind: The type of a record.
+        free: Settings that may change when the run goes on.
     """
 
-    def __init__(self, folder: Path, kind: type[K]) -> None:
+    def __init__(self, folder: Path, kind: type[K], free: Collection[str] = ()) -> None:
         self.folder = folder
+        self._free = free
         self.records_path = folder / "records.jsonl"
         self._kind = kind
 
@@ -89,20 +94,35 @@ class RunFolder(Generic[K]):
     def begin(self, manifest: dict[str, Any]) -> None:
         """Writes the manifest, or checks that the folder holds this run.
 
+        A stored manifest is changed only where settings that may change, or the price, are others.
+
         Raises:
             InputError: If it holds another run.
         """
         path = self.folder / "manifest.json"
-        if not path.exists():
+        if not self.exists:
             store.write_document(path, manifest, "manifest")
             return
-        stored = {**self.manifest, "settings": _completed(self.manifest["settings"], manifest["settings"])}
+        free = {name: value for name, value in manifest["settings"].items() if name in self._free}
+        settings = {**_completed(self.manifest["settings"], manifest["settings"]), **free}
+        stored = {**self.manifest, "settings": settings}
         for key in ("settings", "benchmark"):
             if stored.get(key) != manifest[key]:
                 name = _difference(stored.get(key), manifest[key])
                 raise InputError(
                     f"{self.folder}: the folder holds another run ({key}: {name}); give another --out or remove it"
                 )
+        updated = {**self.manifest, "settings": {**self.manifest["settings"], **free}}
+        if manifest.get("price"):
+            updated["price"] = manifest["price"]
+        if updated != self.manifest:
+            store.write_document(path, updated, "manifest")
+            del self.manifest
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has begun in this folder."""
+        return (self.folder / "manifest.json").exists()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -159,7 +179,20 @@ class Run(RunFolder[CaseRecord]):
     """The folder of a run on the benchmark; it has traces, workflows and exchanges as well."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, CaseRecord)
+        super().__init__(folder, CaseRecord, free=("limit",))
+
+    @property
+    def price(self) -> Price | None:
+        """The price that was set for the run, else the list price of its model; None if neither is known.
+
+        Raises:
+            InputError: If it cannot be read.
+        """
+        stored = self.manifest.get("price")
+        try:
+            return validate(Price, stored) if stored else find(self.manifest["settings"]["model"]).price
+        except ValueError as error:
+            raise InputError(f"{self.folder / 'manifest.json'}: price: {error}") from None
 
     def exchanges(self, id: str) -> Path:
         """The file with the exchanges of a case."""
@@ -185,7 +218,7 @@ class Run(RunFolder[CaseRecord]):
         settings, name = self.manifest["settings"], self.manifest["benchmark"]["name"]
         records = self.records()
         ordered = [records[id] for id in sorted(records)]
-        return summarize_records(ordered, settings["model"], settings["mode"], name, variant_of(settings))
+        return summarize_records(ordered, settings["model"], settings["mode"], name, variant_of(settings), self.price)
 
     def stages(self, id: str) -> Stages:
         """The task and the traces of a case; empty if it has none.
@@ -214,7 +247,7 @@ class Run(RunFolder[CaseRecord]):
 
 def _completed(stored: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
     """The settings of a stored run, with the defaults of settings that did not exist when it was started."""
-    defaults = Settings().model_dump(mode="json")
+    defaults = {**Settings().model_dump(mode="json"), **_BEFORE}
     return {**{key: value for key, value in defaults.items() if key in current}, **stored}
 
 

@@ -7,16 +7,18 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-import tqdm
 from pydantic import BaseModel, Field, field_validator
 
 from experiments.analyses import ANALYSES
+from experiments.benches import ensure_benchmark
 from experiments.endpoints import served, startable
 from experiments.metrics import Summary
 from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
+from experiments.picking import Pick
+from experiments.progress import CaseBar, shown
 from experiments.runner import run_experiment
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import read_text, validate
@@ -41,7 +43,7 @@ class Grid(Record):
     modes: tuple[Mode, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     limit: int | None = Field(default=None, ge=1)
-    pick: Literal["first", "spread"] = "first"
+    pick: Pick = "spread"
     bench: Path | None = None
     settings: Experiment = Experiment()
     """Settings of all runs, from `SETTABLE`."""
@@ -163,29 +165,6 @@ def folders(grid: Grid, base: RunOptions, root: Path) -> list[Path]:
     return [root / cell.name for cell in cells(grid, base)]
 
 
-class GridBar:
-    """One progress bar for all runs of a grid."""
-
-    def __init__(self, total: int, title: str) -> None:
-        self._bar = tqdm.tqdm(total=total, desc=title, unit="case")
-        self._name = ""
-
-    def begin(self, name: str, total: int, done: int) -> None:
-        """Starts a run; cases that an earlier process completed count as done."""
-        self._name = name
-        self._bar.update(done)
-
-    def advance(self, passed: int, failed: int, at_once: int) -> None:
-        """Counts a case."""
-        errors = f", errors={failed}" if failed else ""
-        self._bar.set_postfix_str(f"{self._name}: passed={passed}{errors}, at once={at_once}")
-        self._bar.update()
-
-    def close(self) -> None:
-        """Ends the bar; its last line stays on the screen."""
-        self._bar.close()
-
-
 def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], list[str]]:
     """Completes all runs of a grid. If a model fails, its remaining runs are skipped.
 
@@ -202,14 +181,14 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
         InputError: If the benchmark cannot be read, or a folder holds another run.
     """
     every = list(cells(grid, base))
-    cases = len(Benchmark.load(base.bench).tasks)
     by_model = {model: list(group) for model, group in itertools.groupby(every, lambda cell: cell.options.model)}
     for model, group in by_model.items():
         _require(model, _urls(group), alone=len(by_model) == 1)
+    ensure_benchmark(base.bench)
+    cases = len(Benchmark.load(base.bench).tasks)
     summaries: list[Summary] = []
     problems: list[str] = []
-    bar = GridBar(len(every) * min(cases, grid.limit or cases), grid.title)
-    try:
+    with shown(CaseBar(grid.title, len(every) * min(cases, grid.limit or cases))) as bar:
         for model, group in by_model.items():
             try:
                 with served(model, *_urls(group)) as started:
@@ -218,8 +197,6 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
                         summaries.append(run_experiment(options, cell.settings, root / cell.name, bar))
             except ModelUnavailable as error:
                 problems.append(f"{model}: {error}")
-    finally:
-        bar.close()
     return summaries, problems
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from experiments.record import CaseRecord, FailureMode, ParseCounts, StageUsage
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, percent, rate
+from flowmind.llm.models import Price
 from tools_registry.specs.spec import Record
 
 _OWN = ("exec_complete", "exec_correct", "graph_valid", "passed", "mti")
@@ -34,7 +35,7 @@ class Group(Record):
 
 
 class StageTokens(Record):
-    """Mean output tokens a case; None where the server did not report them."""
+    """Mean tokens a case; None where the server did not report them."""
 
     execute: float | None
     summarize: float | None
@@ -63,6 +64,10 @@ class Summary(Record):
     errors: int
     """Cases that ended with an infrastructure error: they are in no rate, and not among `cases`."""
     tokens: StageTokens
+    """Output tokens."""
+    input_tokens: StageTokens
+    cost: float | None = None
+    """The price of the tokens of all cases in US dollars, without discounts; None if price or tokens are not known."""
     by_category: dict[str, Group]
     by_difficulty: dict[str, Group]
     intervals: dict[str, Rate]
@@ -105,7 +110,12 @@ def group(records: Sequence[CaseRecord]) -> Group:
 
 
 def summarize_records(
-    records: Sequence[CaseRecord], model: str, mode: str, benchmark: str, variant: str = ""
+    records: Sequence[CaseRecord],
+    model: str,
+    mode: str,
+    benchmark: str,
+    variant: str = "",
+    price: Price | None = None,
 ) -> Summary:
     """The metrics of a run; the order of the records does not change them.
 
@@ -134,7 +144,9 @@ def summarize_records(
         mti_kinds=_tally(record.mti for record in records if record.mti),
         failure_modes=_tally(record.failure_mode for record in records),
         errors=len(everything) - len(records),
-        tokens=_tokens(records),
+        tokens=_tokens(records, lambda stage: stage.output_tokens),
+        input_tokens=_tokens(records, lambda stage: stage.input_tokens),
+        cost=_cost(records, price),
         by_category=_by(records, lambda record: record.category),
         by_difficulty=_by(records, lambda record: record.difficulty),
         intervals=intervals,
@@ -172,18 +184,28 @@ def _rank(name: str) -> tuple[int, str]:
     return (levels.index(name) if name in levels else 0, name)
 
 
-def _tokens(records: Sequence[CaseRecord]) -> StageTokens:
-    execute = _mean([record.execute for record in records])
-    summarize = _mean([record.summarize for record in records])
+def _tokens(records: Sequence[CaseRecord], count: Callable[[StageUsage], int | None]) -> StageTokens:
+    execute = _mean([count(record.execute) for record in records])
+    summarize = _mean([count(record.summarize) for record in records])
     total = None if execute is None or summarize is None else round(execute + summarize, 1)
     return StageTokens(execute=execute, summarize=summarize, total=total)
 
 
-def _mean(stages: Sequence[StageUsage]) -> float | None:
-    known = [stage.output_tokens for stage in stages]
-    if not known or None in known:
+def _mean(counts: Sequence[int | None]) -> float | None:
+    total = _sum(counts)
+    return None if total is None or not counts else round(total / len(counts), 1)
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _cost(records: Sequence[CaseRecord], price: Price | None) -> float | None:
+    stages = [stage for record in records for stage in (record.execute, record.summarize)]
+    read, written = (_sum([stage.input_tokens for stage in stages]), _sum([stage.output_tokens for stage in stages]))
+    if price is None or read is None or written is None or not records:
         return None
-    return round(sum(tokens or 0 for tokens in known) / len(known), 1)
+    return round(price.of(read, written), 6)
 
 
 def _covered(records: Sequence[CaseRecord]) -> float:

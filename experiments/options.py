@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
+from experiments.picking import Pick
 from flowmind.agents.turns import Budget
 from flowmind.build.settings import Settings
 from flowmind.cli.options import ModelOptions, SandboxOptions
+from flowmind.llm.models import Price
 
 M = TypeVar("M", bound=BaseModel)
 MOST_AT_ONCE = 1_000
@@ -38,8 +40,8 @@ class RunOptions(ModelOptions, SandboxOptions):
     """folder of a built benchmark"""
     limit: int | None = Field(default=None, ge=1)
     """run at most N tasks; see --pick"""
-    pick: Literal["first", "spread"] = "first"
-    """which tasks --limit takes in turn: the first of each category, or of each control flow within each category"""
+    pick: Pick = "spread"
+    """which tasks --limit takes: spread over categories, difficulties and control flow, or the first of a category"""
     concurrency: Annotated[int | Literal["auto"], BeforeValidator(read_concurrency)] = "auto"
     """number of cases that run at the same time; auto adapts it to the throughput of the server"""
     execute_base_url: str | None = None
@@ -52,8 +54,19 @@ class RunOptions(ModelOptions, SandboxOptions):
     """use the tool calls of the API instead of JSON in the reply"""
     timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
     """most seconds that one reply may take, retries included"""
+    price_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """price of a million input tokens of the model in US dollars; by default its list price, where it is known"""
+    price_out: float | None = Field(default=None, ge=0, allow_inf_nan=False, validate_default=True)
+    """price of a million output tokens"""
     reuse: tuple[Path, ...] = ()
     """folder of a run whose recorded replies answer equal requests; can be repeated"""
+
+    @field_validator("price_out")
+    @classmethod
+    def _with_price_in(cls, price: float | None, info: ValidationInfo) -> float | None:
+        if (price is None) != (info.data.get("price_in") is None):
+            raise ValueError("set --price-in and --price-out, or neither")
+        return price
 
     @property
     def urls(self) -> dict[str, str | None]:
@@ -63,11 +76,16 @@ class RunOptions(ModelOptions, SandboxOptions):
             "summarize": self.summarize_base_url or self.base_url,
         }
 
+    @property
+    def price(self) -> Price | None:
+        """The price that is set; None if none is."""
+        if self.price_in is None or self.price_out is None:
+            return None
+        return Price(input=self.price_in, output=self.price_out)
+
     def chosen(self) -> dict[str, Any]:
-        """The settings that identify a run, without location and concurrency."""
-        chosen = self.model_dump(mode="json", include={"model", "limit", "json_mode", "native_tools"})
-        if self.pick == "spread":
-            chosen["pick"] = self.pick
+        """The settings that a manifest has of these: no location, no concurrency."""
+        chosen = self.model_dump(mode="json", include={"model", "limit", "pick", "json_mode", "native_tools"})
         return {**chosen, "sandbox": "monty"} if self.sandbox == "monty" else chosen
 
 
@@ -98,4 +116,7 @@ BUDGETS = ("execute_budget", "summarize_budget")
 
 
 def _part(experiment: Experiment, model: type[M]) -> M:
-    return model(**{name: getattr(experiment, name) for name in model.model_fields})
+    """The fields of a model; those that were not set are not set in it either."""
+    return model(
+        **{name: getattr(experiment, name) for name in model.model_fields if name in experiment.model_fields_set}
+    )

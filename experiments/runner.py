@@ -9,22 +9,24 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import tqdm
 
-from experiments.driver import Count, drive, run_to_end, work_through
+from experiments.driver import Count, drive, no_answer, run_to_end, work_through
 from experiments.evaluating import Case, CaseResult, evaluate, failed, report_of
 from experiments.folder import Run
 from experiments.golds import read_golds
 from experiments.maps import LocalMap, ProcessMap
 from experiments.metrics import Summary
 from experiments.options import RunOptions
+from experiments.picking import choose, in_order
+from experiments.progress import Bar, CaseBar, shown
 from experiments.provenance import manifest
 from experiments.record import CaseRecord
 from experiments.services import Services
 from experiments.tables import group_table, summary_table
-from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
 from flowmind.base.files import write_text
 from flowmind.base.processes import HelperEnded
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
@@ -38,41 +40,6 @@ WORTH_A_PROCESS = 8
 """The fewest cases for each process; the start of a process takes about a second."""
 
 
-class Bar(Protocol):
-    """Shows progress."""
-
-    def begin(self, name: str, total: int, done: int) -> None:
-        """A run starts; `done` of its cases were done before."""
-        ...
-
-    def advance(self, passed: int, failed: int, at_once: int) -> None:
-        """A case is over."""
-        ...
-
-
-class CaseBar:
-    """The progress of one run."""
-
-    def __init__(self) -> None:
-        self._bar: tqdm.tqdm[Any] | None = None
-
-    def begin(self, name: str, total: int, done: int) -> None:
-        """As `Bar.begin`."""
-        self._bar = tqdm.tqdm(total=total, initial=done, desc=name, unit="case")
-
-    def advance(self, passed: int, failed: int, at_once: int) -> None:
-        """As `Bar.advance`."""
-        if self._bar is not None:
-            lost = f", errors={failed}" if failed else ""
-            self._bar.set_postfix_str(f"passed={passed}{lost}, at once={at_once}")
-            self._bar.update()
-
-    def close(self) -> None:
-        """Leaves the last line on the screen."""
-        if self._bar is not None:
-            self._bar.close()
-
-
 def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar | None = None) -> Summary:
     """Runs the remaining cases of an experiment and writes its summary.
 
@@ -82,14 +49,13 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         bar: Shows the progress; by default a bar on standard error.
 
     Raises:
-        InputError: If the benchmark cannot be read, or the folder holds another run.
-        ModelUnavailable: If the model cannot be reached; completed cases are kept.
+        InputError: If the benchmark cannot be read, or the folder holds another run, or more cases than the limit.
+        ModelUnavailable: If the model cannot be reached, or no case could be completed; what is complete is kept.
     """
     require_consistent(settings)
     tools, benchmark = _materials(options.bench)
-    tasks = _chosen(benchmark.tasks, options.limit, options.pick)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
-    count = _processes(most, len(tasks))
+    count = _processes(most, min(options.limit or len(benchmark.tasks), len(benchmark.tasks)))
     local = _is_local(options, settings, count)
     workers = min(most, os.cpu_count() or 1)
     inducers = count if local and count > 1 and summarizer_of(settings) in ("induction", "guided") else 0
@@ -97,8 +63,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     with Services(options, tools, workers, inducers) as services:
         services.open()
         with run.locked():
-            document = manifest(options.chosen(), settings, options.bench, services.servers)
-            run.begin({**document, "isolation": services.sandboxes.isolation().model_dump(mode="json")})
+            tasks = _begin(run, options, settings, benchmark, services)
             golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
             cases = _Cases(run, benchmark, settings, services, golds, lenders)
             with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
@@ -111,7 +76,38 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
                     raise
                 summary = settle(run, tasks)
                 _report_differences(services, run)
+    _require_answers(run, summary, services)
     return summary
+
+
+def _begin(run: Run, options: RunOptions, settings: Settings, benchmark: Benchmark, services: Services) -> list[Task]:
+    """The tasks of a run, after its manifest is written.
+
+    Raises:
+        InputError: If the folder holds another run, or more cases than the limit.
+    """
+    if run.exists and "pick" not in options.model_fields_set:  # an older run goes on as it began
+        stored = run.manifest["settings"].get("pick", "first")
+        options = options.model_copy(update={"pick": stored})
+    tasks = choose(in_order(benchmark.tasks, options.pick), run.records().keys(), options.limit, run.folder)
+    document = manifest(options.chosen(), settings, options.bench, services.servers)
+    document["isolation"] = services.sandboxes.isolation().model_dump(mode="json")
+    if (price := options.price) is not None:
+        document["price"] = price.model_dump()
+    run.begin(document)
+    return tasks
+
+
+def _require_answers(run: Run, summary: Summary, services: Services) -> None:
+    """Requires that not every case ended with an error of the infrastructure.
+
+    Raises:
+        ModelUnavailable: With the last error.
+    """
+    if summary.errors and not summary.cases:
+        last = [record.error for record in run.records().values()][-1]
+        urls = [endpoint.base_url for endpoint in services.endpoints.values()]
+        raise ModelUnavailable(no_answer(summary.model, summary.errors, last, urls, run.folder))
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
@@ -132,13 +128,13 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
     others = {name: value for name, value in stored["settings"].items() if name not in Settings.model_fields}
     if manifest(others, settings, bench)["benchmark"] != stored["benchmark"]:
         raise InputError(f"{bench}: not the benchmark of this run, which is {stored['benchmark']['name']}")
-    options = RunOptions.model_validate(_fields_of(RunOptions, others))
+    options = RunOptions.model_validate({"pick": "first", **_fields_of(RunOptions, others)})
     run = Run(out)
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
         run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
         cases = _Cases(run, benchmark, settings, services, read_golds(bench), replayed=Run(source))
-        chosen = _chosen(benchmark.tasks, options.limit, options.pick)
-        tasks = [task for task in chosen if cases.stored(task).timing is not None]
+        order = in_order(benchmark.tasks, options.pick)
+        tasks = [task for task in order if cases.stored(task).timing is not None]
         count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
         with _progress(bar) as progress, _mapped(services, count) as case_map:
             run_to_end(cases.rebuild(tasks, case_map, progress))
@@ -180,21 +176,7 @@ def _report_differences(services: Services, run: Run) -> None:
 
 
 def _progress(bar: Bar | None) -> AbstractContextManager[Bar]:
-    if bar is not None:
-        return nullcontext(bar)
-    own = CaseBar()
-    return _Closing(own)
-
-
-class _Closing:
-    def __init__(self, bar: CaseBar) -> None:
-        self._bar = bar
-
-    def __enter__(self) -> Bar:
-        return self._bar
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
+    return shown(CaseBar()) if bar is None else nullcontext(bar)
 
 
 def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
@@ -211,21 +193,6 @@ def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
                     f"{bench / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known"
                 )
     return tools, benchmark
-
-
-def _chosen(tasks: Sequence[Task], limit: int | None, pick: str = "first") -> list[Task]:
-    """The tasks of a run: one of each lane in turn, in the benchmark's order within a lane.
-
-    A lane is a category; with `spread` a kind of control flow in a category, so that few tasks show all kinds.
-    """
-
-    def lane_of(task: Task) -> tuple[str, str]:
-        return (task.category, task.control_flow if pick == "spread" else "")
-
-    lanes = [[task for task in tasks if lane_of(task) == lane] for lane in dict.fromkeys(map(lane_of, tasks))]
-    longest = max((len(lane) for lane in lanes), default=0)
-    turns = [lane[index] for index in range(longest) for lane in lanes if index < len(lane)]
-    return turns[:limit]
 
 
 @dataclass
@@ -250,7 +217,8 @@ class _Cases:
         Raises:
             ModelUnavailable: If the model cannot serve at all, or has failed too many consecutive cases.
         """
-        done = {id for id, record in self.run.records().items() if record.error is None}
+        done = {id: record for id, record in self.run.records().items() if record.error is None}
+        self.passed = sum(record.passed for record in done.values())
         todo = [task for task in tasks if task.id not in done]
         bar.begin(self.settings.mode, len(tasks), len(tasks) - len(todo))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiments.loading import Cases, Loaded, grouped
 from experiments.metrics import Summary
-from experiments.naming import GOLD, shown_mode, shown_model
+from experiments.naming import GOLD, label, shown_mode, shown_model
 from flowmind.evaluation.statistics import Correlation, Mean, Rate
 
 PAPER = "paper: "
@@ -160,18 +162,83 @@ def summary_table(summaries: Sequence[Summary]) -> str:
             shown_model(item.model),
             shown_mode(item.mode, item.variant),
             str(item.cases),
-            *(_rate(item.intervals[key]) for key in _RATES),
-            "not reported" if item.tokens.total is None else f"{item.tokens.total:.0f}",
+            *(shown(item.intervals[key]) for key in _RATES),
+            _tokens(item.input_tokens.total, "not reported"),
+            _tokens(item.tokens.total, "not reported"),
             f"{item.wall_s:.0f}",
+            _money(item.cost),
         )
         for item in summaries
     ]
-    lines = [
-        markdown(("model", "mode", "cases", *_RATES.values(), "output tokens", "seconds"), rows),
-        "\nRates in percent (count of all) with 95 % Wilson intervals; tokens a case.",
-        *(note for name, note in _NOTES.items() if any(item.model == name for item in summaries)),
-        *([ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []),
+    head = ("model", "mode", "cases", *_RATES.values(), "input tokens", "output tokens", "seconds", "cost")
+    about = "Rates in percent (count of all) with 95 % Wilson intervals; tokens a case"
+    return "\n".join([markdown(head, rows), f"\n{about}.{_about_cost(summaries)}", *_notes(summaries)]) + "\n"
+
+
+TERMINAL = 100
+"""The most characters of a line of `terminal_table`."""
+_EXPLAINED = (
+    "case pass: cases that pass all held-out tests. test pass: held-out tests passed. right: the agent's own answer is "
+    "right. sound: the workflow passes `check`. input, output: tokens a case."
+)
+
+
+def terminal_table(summaries: Sequence[Summary]) -> str:
+    """The main rates of runs for a terminal: aligned columns of at most `TERMINAL` characters, and what they mean."""
+    priced = any(item.cost is not None for item in summaries)
+    head = ("case pass", "test pass", "right", "sound", "input", "output", "seconds", *(["cost"] if priced else []))
+    rows = [
+        (
+            *(_count(item.intervals[key]) for key in ("case_pass_rate", "test_pass_rate")),
+            *(_percent(item.intervals[key]) for key in ("exec_correct", "graph_valid")),
+            _tokens(item.input_tokens.total),
+            _tokens(item.tokens.total),
+            f"{item.wall_s:.0f}",
+            *([_money(item.cost)] if priced else []),
+        )
+        for item in summaries
     ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    space = max(12, TERMINAL - sum(widths) - 2 * len(widths))
+    names = [textwrap.wrap(label(item.model, item.mode, item.variant), space) for item in summaries]
+    left = max(len(part) for part in ("run", *itertools.chain(*names)))
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        return "  ".join([name.ljust(left), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
+
+    lines = [line("run", head)]
+    for name, row in zip(names, rows, strict=True):
+        lines += [line(name[0], row), *name[1:]]
+    texts = [_EXPLAINED + _about_cost(summaries), *_notes(summaries)]
+    return "\n".join([*lines, "", *(textwrap.fill(text, TERMINAL, break_on_hyphens=False) for text in texts)])
+
+
+def _count(value: Rate) -> str:
+    return f"{value.count}/{value.of} {_percent(value)}" if value.of else "–"
+
+
+def _percent(value: Rate) -> str:
+    return f"{100 * value.count / value.of:.1f}%" if value.of else "–"
+
+
+def _tokens(mean: float | None, unknown: str = "–") -> str:
+    return unknown if mean is None else f"{mean:.0f}"
+
+
+def _money(cost: float | None) -> str:
+    return "–" if cost is None else f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+def _about_cost(summaries: Sequence[Summary]) -> str:
+    if all(item.cost is None for item in summaries):
+        return ""
+    return " cost: of the whole run, from the price of tokens, without discounts."
+
+
+def _notes(summaries: Sequence[Summary]) -> list[str]:
+    """What a reader must know about the runs."""
+    lines = [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
+    lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:
         name = f"{item.model} {shown_mode(item.mode, item.variant)}"
         if item.scores:
@@ -182,7 +249,7 @@ def summary_table(summaries: Sequence[Summary]) -> str:
                 f"{name}: {item.errors} more cases ended with an error of the model's endpoint. The rates do not count "
                 "them. The same command runs them again."
             )
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def group_table(summary: Summary) -> str:

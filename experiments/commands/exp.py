@@ -7,18 +7,24 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from experiments.benches import ensure_benchmark, require_benchmark
 from experiments.endpoints import served
 from experiments.options import BUDGETS, Experiment, RunOptions
 from flowmind.base.errors import InputError
 from flowmind.cli.flags import add_flags, flag_of, read_flags
 
+if TYPE_CHECKING:
+    from experiments.metrics import Summary
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags; the settings of a run are the fields of `Experiment`."""
     parser.add_argument(
-        "--config", type=Path, metavar="FILE",
-        help="run all runs of a grid file (see experiments/configs), or those of --model, --mode, --seed and --limit",
+        "--config", type=Path, metavar="GRID",
+        help="run all runs of a grid, or those of --model, --mode, --seed and --limit: a TOML file, or the name of a "
+        "grid that is installed, such as table1_search; `list` shows them",
     )  # fmt: skip
     parser.add_argument(
         "--replay", type=Path, metavar="RUN",
@@ -38,12 +44,15 @@ def run(options: argparse.Namespace) -> int:
     """Runs an experiment, a grid or a replay, and prints the tables. Returns 1 if a model of a grid failed."""
     if options.replay is not None:
         return _replay(options)
+    if str(options.config) == "list":
+        return _list_grids()
     experiment = read_flags(Experiment, options)
     _require_runs(experiment.reuse, every="reuse" in options.explicit)
     if options.config is not None:
         return _grid(options, experiment)
-    _require_benchmark(experiment.bench)
+    require_benchmark(experiment.bench)
     with served(experiment.model, *experiment.urls.values()) as started:  # before the imports that take seconds
+        ensure_benchmark(experiment.bench)
         update = {"base_url": started or experiment.base_url}
         return _experiment(experiment.model_copy(update=update), options.out)
 
@@ -63,56 +72,55 @@ def _require_runs(folders: Sequence[Path], every: bool) -> None:
         raise InputError(f"--reuse {missing[0]}: this is not the folder of a run: it has no folder exchanges")
 
 
-def _require_benchmark(folder: Path) -> None:
-    """Requires that a folder holds a benchmark.
+def _list_grids() -> int:
+    from experiments.commands.choosing import installed_grids
+    from experiments.grid import Grid
 
-    Raises:
-        InputError: If it does not; the line says how to build one.
-    """
-    if not (folder / "instances.jsonl").exists():
-        command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
-        raise InputError(f"--bench {folder}: no benchmark in this folder; build it with `{command}`")
+    for name, path in installed_grids().items():
+        print(f"{name:24} {Grid.read(path).title}")
+    return 0
 
 
 def _experiment(experiment: Experiment, out: Path | None) -> int:
     from experiments.naming import folder_name
     from experiments.runner import run_experiment
-    from experiments.tables import summary_table
 
     folder = out or Path("runs") / folder_name(experiment.model_dump())
-    print(summary_table([run_experiment(experiment.run_options, experiment.settings, folder)]))
-    print(f"{folder}/summary.json")
-    return 0
+    return _shown([run_experiment(experiment.run_options, experiment.settings, folder)], f"{folder}/summary.json")
+
+
+def _shown(summaries: Sequence[Summary], last: str) -> int:
+    """Prints the table of runs and a last line; 1 if cases ended with an error of the infrastructure."""
+    from experiments.tables import terminal_table
+
+    print(terminal_table(summaries))
+    print(last)
+    return 1 if any(summary.errors for summary in summaries) else 0
 
 
 def _replay(options: argparse.Namespace) -> int:
     from experiments.runner import replay
-    from experiments.tables import summary_table
 
     if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench"}):
         raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only --out and --bench")
     folder, bench = options.out or options.replay, read_flags(RunOptions, options).bench
-    _require_benchmark(bench)
-    print(summary_table([replay(options.replay, folder, bench)]))
-    print(f"{folder}/summary.json")
-    return 0
+    require_benchmark(bench)
+    return _shown([replay(options.replay, folder, bench)], f"{folder}/summary.json")
 
 
 def _grid(options: argparse.Namespace, experiment: Experiment) -> int:
     from experiments.commands.choosing import read_grid
     from experiments.grid import run_grid
-    from experiments.tables import summary_table
 
     grid = read_grid(options.config, experiment)
     bench = experiment.bench if "bench" in experiment.model_fields_set else grid.bench or experiment.bench
-    _require_benchmark(bench)
+    require_benchmark(bench)
     summaries, problems = run_grid(grid, experiment.model_copy(update={"bench": bench}), options.out or Path("runs"))
-    if summaries:
-        print(summary_table(summaries))
     for problem in problems:
         print(f"flowmind: {problem}", file=sys.stderr)
-    print(_report_line(options, experiment))
-    return 1 if problems else 0
+    if not summaries:
+        return 2
+    return max(_shown(summaries, _report_line(options, experiment)), 1 if problems else 0)
 
 
 def _report_line(options: argparse.Namespace, experiment: Experiment) -> str:

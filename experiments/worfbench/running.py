@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import tqdm
 from pydantic import Field
 
-from experiments.driver import drive, run_to_end
+from experiments.driver import drive, no_answer, run_to_end
 from experiments.folder import RunFolder
 from experiments.maps import LocalMap
+from experiments.progress import CaseBar, shown
 from experiments.provenance import surroundings
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
 from experiments.worfbench.summing import Facts, Summary, summarize, tables
-from flowmind.base.errors import FlowMindError, InputError, ModelFailure
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
 from flowmind.llm.fingerprints import fingerprint
@@ -164,17 +164,27 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
         model = OpenAIChat.at(endpoint, concurrency=limit, timeout=options.timeout, deadline=options.timeout)
         folder.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
         services = RowServices(model, options.asking, options.definition, materials.similar)
-        try:
-            run_to_end(_work(folder, options, materials, services, limit))
-        except BaseException:
-            with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
-                _settle(folder, options, materials)
-            raise
-        return _settle(folder, options, materials)
+        with shown(CaseBar(unit="row")) as bar:
+            try:
+                run_to_end(_work(folder, options, materials, services, limit, bar))
+            except BaseException:
+                with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
+                    _settle(folder, options, materials)
+                raise
+        summary = _settle(folder, options, materials)
+    if summary.lost and not summary.rows:
+        last = [record.error for record in folder.records().values()][-1]
+        raise ModelUnavailable(no_answer(options.model, summary.lost, last, [endpoint.base_url], out))
+    return summary
 
 
 async def _work(
-    folder: RunFolder[RowRecord], options: Options, materials: Materials, services: RowServices, limit: Limit
+    folder: RunFolder[RowRecord],
+    options: Options,
+    materials: Materials,
+    services: RowServices,
+    limit: Limit,
+    bar: CaseBar,
 ) -> None:
     """Asks for the rows that have no record yet."""
     rows, records = materials.rows, folder.records()
@@ -189,22 +199,21 @@ async def _work(
         return await local.evaluate(row, lambda _: None)
 
     lost = 0
-    with tqdm.tqdm(total=len(rows), initial=len(done), desc=options.model, unit="row") as bar:
+    bar.begin(options.model, len(rows), len(done))
 
-        def keep(row: Row, record: RowRecord, running: int) -> None:
-            nonlocal lost
-            folder.keep_record(record)
-            if record.error is None:
-                scored.append(record)
-            else:
-                lost += 1
-            bar.set_postfix_str(_progress(scored, lost, running), refresh=False)
-            bar.update()
+    def keep(row: Row, record: RowRecord, running: int) -> None:
+        nonlocal lost
+        folder.keep_record(record)
+        if record.error is None:
+            scored.append(record)
+        else:
+            lost += 1
+        bar.step(_progress(scored, lost, running))
 
-        try:
-            await drive(todo, lambda: local.at_once, ask, keep, options.model)
-        finally:
-            await services.model.aclose()
+    try:
+        await drive(todo, lambda: local.at_once, ask, keep, options.model)
+    finally:
+        await services.model.aclose()
 
 
 def _progress(scored: Sequence[RowRecord], lost: int, running: int) -> str:

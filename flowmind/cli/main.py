@@ -82,10 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{place}{error.strerror or error}")
     except UnicodeEncodeError as error:
         return _failed(f"the terminal cannot show {error.object[error.start]!a}; set PYTHONIOENCODING=utf-8")
-    except KeyboardInterrupt:
-        return _failed("interrupted", 130)
-    except Terminated:
-        return _failed("terminated", 143)
+    except KeyboardInterrupt as stop:
+        return _failed(str(stop) or "interrupted", 130)
+    except Terminated as stop:
+        return _failed(str(stop) or "terminated", 143)
 
 
 def _failed(message: str, code: int = 2) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import logging
 import os
 import socket
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Literal, cast
 
 from pydantic import Field
@@ -19,6 +23,17 @@ from tools_registry.specs.spec import Record
 
 LOCAL_URL = "http://127.0.0.1:8000/v1"
 OPENAI_URL = "https://api.openai.com/v1"
+
+
+class Price(Record):
+    """The price of a model in US dollars per million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+    def of(self, input_tokens: float, output_tokens: float) -> float:
+        """The price of some tokens in US dollars."""
+        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
 class ModelInfo(Record):
@@ -33,6 +48,8 @@ class ModelInfo(Record):
     """Fields added to each request."""
     reasoning: bool = False
     """Whether requests use `max_completion_tokens` and have neither a temperature nor stop strings."""
+    price: Price | None = None
+    """The list price, without discounts for cached input or batches; None if it is not known."""
 
 
 _NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -50,8 +67,20 @@ KNOWN: dict[str, ModelInfo] = {
             )
             for size in ("8b", "14b", "32b")
         ),
-        ModelInfo(name="gpt-4.1", kind="openai", note="OpenAI API, needs OPENAI_API_KEY"),
-        ModelInfo(name="gpt-5", kind="openai", note="OpenAI API, needs OPENAI_API_KEY", reasoning=True),
+        # the list prices of November 2026
+        ModelInfo(
+            name="gpt-4.1",
+            kind="openai",
+            note="OpenAI API, needs OPENAI_API_KEY",
+            price=Price(input=2.0, output=8.0),
+        ),
+        ModelInfo(
+            name="gpt-5",
+            kind="openai",
+            note="OpenAI API, needs OPENAI_API_KEY",
+            reasoning=True,
+            price=Price(input=1.25, output=10.0),
+        ),
     )
 }
 
@@ -115,7 +144,8 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
         raise ModelUnavailable(f"model {name!r} needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)")
     try:
         _require_listening(url, timeout)
-        listed = [str(entry["id"]) for entry in model_entries(url, key, _BUSY) if "id" in entry]
+        with _saying(f"model {name!r}: waiting for {url}, which has not answered yet"):
+            listed = [str(entry["id"]) for entry in model_entries(url, key, _BUSY) if "id" in entry]
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
             raise ModelUnavailable(f"model {name!r}: {url} refuses the OPENAI_API_KEY ({error.code})") from None
@@ -144,6 +174,20 @@ def _advice(info: ModelInfo) -> str:
 
 _BUSY = 120.0
 """Seconds for the list of models. A server that is busy answers late; one that is absent refuses the connection."""
+_LATE = 5.0
+"""Seconds without the list of models after which a line says so."""
+
+
+@contextmanager
+def _saying(line: str) -> Generator[None]:
+    """Warns on the log if the block takes long."""
+    timer = threading.Timer(_LATE, logging.getLogger(__name__).warning, ("%s", line))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _require_listening(url: str, timeout: float) -> None:

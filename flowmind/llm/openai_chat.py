@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import Limit
 from flowmind.llm.models import Endpoint, ModelInfo, find, is_here
+from flowmind.llm.waiting import Waits
 from flowmind.protocols import ChatRequest, Reply
 from flowmind.workflow.graph_tools import FINISH
 from tools_registry.specs.spec import ToolCall
@@ -69,6 +70,8 @@ class _Setback(NamedTuple):
     problem: str
     wait: float | None = None
     """Seconds to wait, if the server sent `Retry-After`."""
+    limited: bool = False
+    """Whether the server has refused the request because there were too many."""
 
 
 class _Address(NamedTuple):
@@ -134,6 +137,7 @@ class OpenAIChat:
         self._attempts = attempts
         self._backoff = backoff
         self._jitter = random.Random(0)
+        self._waits = Waits(self.name)
         self._base_url, self._api_key = base_url, api_key
         self._open: _Open | None = None
 
@@ -168,6 +172,7 @@ class OpenAIChat:
                 pause = self._pause(attempt) if last.wait is None else min(last.wait, 60.0)
                 if attempt == self._attempts or time.monotonic() + pause > ends:
                     break
+                self._waits.before_retry(last.problem, pause, last.limited)
                 await asyncio.sleep(pause)
         raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
 
@@ -178,11 +183,12 @@ class OpenAIChat:
         session = await self._session()
         mark = self.limit.began()
         try:
-            async with (
-                asyncio.timeout(min(self._timeout, left)),
-                session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
-            ):
-                content = await _body_of(response)
+            with self._waits.watched():
+                async with (
+                    asyncio.timeout(min(self._timeout, left)),
+                    session.post(self._address.url, data=body, proxy=self._address.proxy) as response,
+                ):
+                    content = await _body_of(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self.limit.ended(mark, overloaded=True)
             if isinstance(error, aiohttp.ClientError) or not isinstance(error, TimeoutError):
@@ -190,6 +196,7 @@ class OpenAIChat:
             if left > self._timeout:
                 return _Setback(f"no reply within {self._timeout:g} s")
             raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
+        self._waits.heard()
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
         if response.status in _TOO_LONG and _CONTEXT.search(message := _message(content)):
             return Reply(text=message[:300], finish="context")
@@ -198,6 +205,8 @@ class OpenAIChat:
         try:
             return _reply(content)
         except ValueError as error:
+            if content.lstrip()[:1] == b"<":
+                return _Setback(f"HTML instead of a completion ({_line(content, 60)!r}); is the base URL right?")
             return _Setback(f"a body that is no completion: {error}")
 
     async def _session(self) -> aiohttp.ClientSession:
@@ -233,14 +242,21 @@ class OpenAIChat:
             ModelUnavailable: If the server refuses the key or knows no such model.
             ModelFailure: If the request is invalid.
         """
-        text = f"HTTP {code}: {_message(content)[:300]}"
+        words = self._without_key(_message(content))
+        text = f"HTTP {code}: {words[:300]}" if words else f"HTTP {code}"
         if code in (401, 403):
-            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({code})")
+            raise ModelUnavailable(f"{self.name}: the server refuses the API key ({text}); set OPENAI_API_KEY")
         if code == 404:
-            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({code})")
+            advice = f"check the model's name and the base URL {self._address.url.removesuffix('/chat/completions')}"
+            raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({text}); {advice}")
         if code not in _RETRIED and code < 500:
             raise ModelFailure(f"{self.name}: {text}")
-        return _Setback(text, _retry_after(retry_after))
+        return _Setback(text, _retry_after(retry_after), code == 429)
+
+    def _without_key(self, text: str) -> str:
+        """A message of the server, with dots for the API key, which some servers repeat."""
+        key = self._address.headers.get("authorization", "").removeprefix("Bearer ")
+        return text.replace(key, "...") if len(key) > len("none") else text
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -365,12 +381,18 @@ def _reply(body: bytes) -> Reply:
 
 
 def _message(body: bytes) -> str:
-    """The message in the body of an error, on one line."""
+    """The message in the body of an error, on one line; of a page, its title."""
     try:
         message = _at(_at(json.loads(body), "error"), "message")
     except (ValueError, RecursionError):
-        message = None
-    return " ".join((message if isinstance(message, str) else body.decode(errors="replace")).split())
+        title = re.search(rb"<title>(.*?)</title>", body, re.IGNORECASE | re.DOTALL)
+        message = title[1].decode(errors="replace") if title else None
+    return " ".join(message.split()) if isinstance(message, str) else _line(body, _MAX_BODY)
+
+
+def _line(body: bytes, most: int) -> str:
+    """The beginning of a body, on one line."""
+    return " ".join(body.decode(errors="replace").split())[:most]
 
 
 def _at(value: Any, key: str | int) -> Any:

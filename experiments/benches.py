@@ -1,0 +1,69 @@
+"""The benchmark of a run: a folder that exists, or the default one, which is built at its first use."""
+
+from __future__ import annotations
+
+import fcntl
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from flowmind.base.errors import InputError
+
+DEFAULT = Path("bench")
+"""The folder of the benchmark that is built when it does not exist."""
+SEED = 0
+
+
+def require_benchmark(folder: Path) -> None:
+    """Requires that a folder holds a benchmark, or can become the default one.
+
+    Raises:
+        InputError: If it does not; the line says how to build one.
+    """
+    if not _is_missing(folder) and not (folder / "instances.jsonl").exists():
+        raise InputError(f"--bench {folder}: no benchmark in this folder, which has other files; give another --bench")
+    if _is_missing(folder) and folder != DEFAULT:
+        command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
+        raise InputError(
+            f"--bench {folder}: no benchmark in this folder; build it with `{command}`, or leave --bench out: "
+            f"{DEFAULT} is built at its first use"
+        )
+
+
+def ensure_benchmark(folder: Path) -> None:
+    """Builds the default benchmark if its folder is missing or empty; shows the progress on standard error.
+
+    It is built in a folder beside it, which gets its name when it is complete.
+
+    Raises:
+        InputError: As `require_benchmark`, or if it cannot be built.
+    """
+    require_benchmark(folder)
+    if not _is_missing(folder):
+        return
+    building = folder.with_name(f".{folder.name}.building")
+    with (folder.with_name(f".{folder.name}.lock")).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may build it now
+        if _is_missing(folder):
+            shutil.rmtree(building, ignore_errors=True)  # what an interrupted process left
+            print(f"flowmind: {folder}: building the benchmark, once (about a minute)", file=sys.stderr)
+            _build(building)
+            building.rename(folder)
+    Path(lock.name).unlink(missing_ok=True)
+
+
+def _is_missing(folder: Path) -> bool:
+    """Whether a folder does not exist or is empty."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _build(folder: Path) -> None:
+    # -P: a folder of the same name in the working directory is not the package
+    command = [sys.executable, "-P", "-m", "flowbench_synth.cli", "build", "--seed", str(SEED), "--out", str(folder)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode == 130:
+        raise KeyboardInterrupt
+    if done.returncode != 0:
+        raise InputError(f"the benchmark cannot be built: `{shlex.join(command)}` ended with {done.returncode}")
