@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from readme_blocks import Block, blocks, commands, matches, walk
+from tiny import capable, environment, tiny_benchmark
 
 from flowmind import ExecuteSummarize, RunnableWorkflow, summarize, tool
 from flowmind.llm.faulty_server import FaultyServer
-from readme_blocks import Block, blocks, commands, matches, walk
-from tiny import capable, environment, tiny_benchmark
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -47,7 +47,7 @@ def test_the_example_of_a_served_model_runs_against_a_server(tmp_path: Path) -> 
             cwd=tmp_path, capture_output=True, text=True, check=False,
             env={
                 **environment(), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "OPENAI_BASE_URL": server.url,
-                "MODES": "es-react",
+                "MODES": "react es-react",
             },
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
