@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flowmind.trace.task import Example, Task
     from flowmind.workflow.checking import Problem, check
     from flowmind.workflow.document import Workflow
-    from tools_registry.sandbox.functions import tool
+    from tools_registry.sandbox.callables import tool
     from tools_registry.specs.spec import ToolSource
 
 _HOMES = {
@@ -40,7 +40,7 @@ _HOMES = {
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
     "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
-    "tools_registry.sandbox.functions": ("tool",),
+    "tools_registry.sandbox.callables": ("tool",),
     "tools_registry.specs.spec": ("ToolSource",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

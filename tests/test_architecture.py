@@ -16,8 +16,9 @@ PACKAGES = ("tools_registry", "flowmind", "flowbench_synth", "experiments")
 # From the ground up. Entries of one row are siblings and never import one another; the modules of a package
 # that is one entry may.
 ROWS: tuple[tuple[str, ...], ...] = (
+    ("flowmind.base.errors",),
     (
-        "tools_registry", "tools_registry.specs", "flowmind", "flowmind.base.errors", "flowmind.cli.command",
+        "tools_registry", "tools_registry.specs", "flowmind", "flowmind.cli.command",
         "tools_registry.sandbox.errors", "tools_registry.sandbox.closing", "tools_registry.sandbox.seccomp",
         "tools_registry.sandbox.addresses",
     ),

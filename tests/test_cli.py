@@ -27,10 +27,14 @@ from tools_registry.sandbox import isolation, workers
 from tools_registry.sandbox.workers import WorkerPool
 
 TOOLS = '''
+from flowmind import tool
+
+@tool(effect="read")
 def keep_even(items: list[int]) -> list[int]:
     """Keep the even numbers."""
     return [item for item in items if item % 2 == 0]
 
+@tool(effect="read")
 def mean(items: list[float]) -> float:
     """Average numbers."""
     return sum(items) / len(items)

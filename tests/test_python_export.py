@@ -18,6 +18,7 @@ import pytest
 from reference_interpreter import Document, call, compute, condition, each, end, sketch
 from test_random_workflows import FUNCTIONS, SOURCES, SPECS, Maker, cases
 
+from flowmind import tool
 from flowmind.base.errors import InvalidWorkflow
 from flowmind.formats import python
 from flowmind.formats.fidelity import Note
@@ -29,7 +30,6 @@ from flowmind.run.running import arun, run_many
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.nesting import readable
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.sandbox.functions import tool
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import ToolSpec
 

@@ -21,18 +21,24 @@ from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 TOOLS = '''
+from flowmind import tool
+
+@tool(effect="read")
 def add(a: int, b: int = 3) -> int:
     """Adds."""
     return (a + b) % 40
 
+@tool(effect="read")
 def twist(a: int) -> int:
     """Changes a number."""
     return (a * 7 + 3) % 11 - 4
 
+@tool(effect="read")
 def share(a: int, b: int) -> int:
     """Divides."""
     return a // b
 
+@tool(effect="read")
 def upto(n: int) -> list[int]:
     """Counts."""
     return list(range(abs(n) % 5))

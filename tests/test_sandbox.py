@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from flowmind import tool
 from tools_registry.sandbox.environments import FunctionEnvironment, Limits, LocalSandbox, ToolSource, WorkerPool
-from tools_registry.sandbox.functions import tool
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSpec
 
@@ -444,16 +444,24 @@ def test_trying_runs_readers_only() -> None:
         written.append(text)
         return len(written)
 
+    @tool()
+    def unmarked(text: str) -> int:
+        written.append(text)
+        return len(written)
+
+    @tool(effect="read")
     def read(n: int) -> int:
         return 10 // n
 
+    @tool(effect="read")
     async def later(n: int) -> int:
         return n
 
-    sandbox = FunctionEnvironment([write, read, later])
+    sandbox = FunctionEnvironment([write, unmarked, read, later])
     assert sandbox.values(
         [
             ("write", {"text": "a"}),
+            ("unmarked", {"text": "a"}),
             ("later", {"n": 1}),
             ("read", {"n": 5}),
             ("read", {"n": 0}),
@@ -462,6 +470,7 @@ def test_trying_runs_readers_only() -> None:
         ]
     ) == [
         (None, ("refused", "tool 'write' is not tried")),
+        (None, ("refused", "tool 'unmarked' is not tried")),
         (None, ("refused", "tool 'later' is not tried")),
         (2, None),
         (None, ("tool_error", "ZeroDivisionError: integer division or modulo by zero")),

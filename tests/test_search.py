@@ -29,26 +29,34 @@ from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 SOURCE = '''
+from flowmind import tool
+
+@tool(effect="read")
 def total(numbers: list[float]) -> float:
     """Add up numbers."""
     return sum(numbers)
 
+@tool(effect="read")
 def scale(value: float, factor: float) -> float:
     """Multiply a value by a factor."""
     return value * factor
 
+@tool(effect="read")
 def keep_above(numbers: list[float], limit: float) -> list[float]:
     """Keep the numbers that are above a limit."""
     return [n for n in numbers if n > limit]
 
+@tool(effect="read")
 def label(value: float, unit: str) -> str:
     """Write a value and its unit."""
     return f"{value:g} {unit}"
 
+@tool(effect="read")
 def count(items: list[float]) -> int:
     """Count the items of a list."""
     return len(items)
 
+@tool(effect="read")
 def capitals(text: str) -> str:
     """Write a text in capital letters."""
     return text.upper()

@@ -18,10 +18,14 @@ from flowmind.trace.task import Example, Task
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 
 SOURCE = '''
+from flowmind import tool
+
+@tool(effect="read")
 def total(numbers: list[float]) -> float:
     """Add up numbers."""
     return sum(numbers)
 
+@tool(effect="read")
 def fee(amount: float, thresholds: list[float], percents: list[float]) -> float:
     """Give the fee on an amount, at the percentage of the highest threshold that it reaches.
 
@@ -36,10 +40,12 @@ def fee(amount: float, thresholds: list[float], percents: list[float]) -> float:
             best = percents[i]
     return amount * best / 100
 
+@tool(effect="read")
 def minus(first: float, second: float) -> float:
     """Subtract a number from another one."""
     return first - second
 
+@tool(effect="read")
 def won(games: list[list[str]], player: str) -> int:
     """Count the games that a player won.
 
@@ -49,6 +55,7 @@ def won(games: list[list[str]], player: str) -> int:
     """
     return len([game for game in games if game[0] == player])
 
+@tool(effect="read")
 def lost(games: list[list[str]], player: str) -> int:
     """Count the games that a player lost.
 
@@ -58,6 +65,7 @@ def lost(games: list[list[str]], player: str) -> int:
     """
     return len([game for game in games if game[1] == player])
 
+@tool(effect="read")
 def add_field(records: list[dict], first: str, second: str, target: str) -> list[dict]:
     """Add a field that holds the product of two number fields.
 
@@ -69,6 +77,7 @@ def add_field(records: list[dict], first: str, second: str, target: str) -> list
     """
     return [{**record, target: record[first] * record[second]} for record in records]
 
+@tool(effect="read")
 def largest_record(records: list[dict], field: str) -> dict:
     """Give the record with the largest number in a field.
 
@@ -78,6 +87,7 @@ def largest_record(records: list[dict], field: str) -> dict:
     """
     return max(records, key=lambda record: record[field])
 
+@tool(effect="read")
 def fill(template: str, values: dict) -> str:
     """Fill in a template.
 

@@ -35,11 +35,13 @@ from flowmind.trace.events import Called
 from flowmind.trace.task import infer_inputs
 
 
+@tool(effect="read")
 def total(numbers: list[float]) -> float:
     """Add up numbers."""
     return sum(numbers)
 
 
+@tool(effect="read")
 def with_tax(price: float, percent: float) -> float:
     """Add a tax to a price.
 
@@ -50,6 +52,7 @@ def with_tax(price: float, percent: float) -> float:
     return price * (100 + percent) / 100
 
 
+@tool(effect="read")
 def as_price(value: float, currency: str) -> str:
     """Write a value with two decimals, and its currency."""
     return f"{value:.2f} {currency}"
@@ -98,6 +101,7 @@ def test_a_workflow_is_refused_with_tools_that_do_not_fit_it(tmp_path: Path) -> 
 
 
 def test_a_case_that_fails_raises_its_error_and_its_trace_keeps_it() -> None:
+    @tool(effect="read")
     def divide(a: float, b: float) -> float:
         """Divide a by b."""
         return a / b
@@ -228,7 +232,10 @@ def test_an_unsound_workflow_is_refused_with_its_problems() -> None:
 
 
 def test_tool_sources_run_in_the_sandbox() -> None:
-    source = 'def shout(text: str) -> str:\n    """Write a text in capitals."""\n    return text.upper()\n'
+    source = (
+        'from flowmind import tool\n\n@tool(effect="read")\n'
+        'def shout(text: str) -> str:\n    """Write a text in capitals."""\n    return text.upper()\n'
+    )
     solver = ExecuteSummarize([ToolSource.parse(source)])
     result = solver.run("Write the text in capitals.", [({"text": "a"}, "A"), ({"text": "bc"}, "BC")])
     assert result.workflow({"text": "deep"}) == "DEEP"
@@ -281,6 +288,7 @@ class Point:
 
 
 def test_functions_may_take_and_give_types_of_their_own() -> None:
+    @tool(effect="read")
     def shift(point: Point, by: int) -> Point:
         """Move a point along both axes."""
         return Point(point.x + by, point.y + by)
@@ -331,6 +339,7 @@ def untyped(connection: Callable[[], int]) -> int:
 
 
 def other_total() -> Callable[..., Any]:
+    @tool(effect="read")
     def total(text: str) -> str:
         """Something else."""
         return text

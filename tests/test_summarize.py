@@ -32,11 +32,15 @@ from tools_registry.sandbox.functions import spec_of
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 TOOLS = '''
+from flowmind import tool
+
+@tool(effect="read")
 def total(numbers: list[float]) -> float:
     """Add up numbers."""
     return sum(numbers)
 
 
+@tool(effect="read")
 def with_tax(price: float, percent: float) -> float:
     """Add a tax to a price."""
     return price * (100 + percent) / 100
@@ -46,11 +50,13 @@ PRICES = ([10, 5], [2.5], [1, 1, 8])
 Step = tuple[str, dict[str, Any], Any]
 
 
+@tool(effect="read")
 def total(numbers: list[float]) -> float:
     """Add up numbers."""
     return sum(numbers)
 
 
+@tool(effect="read")
 def with_tax(price: float, percent: float) -> float:
     """Add a tax to a price."""
     return price * (100 + percent) / 100
@@ -167,6 +173,7 @@ def test_the_report_names_where_values_come_from() -> None:
     ]
     orders = {"A": {"total": 120}, "B": {"total": 30}, "C": {"total": 80}}
 
+    @tool(effect="read")
     def get_order(id: str) -> dict[str, int]:
         """Get an order."""
         return orders[id]
@@ -190,6 +197,7 @@ def send(to: str, text: str) -> str:
     return "sent"
 
 
+@tool(effect="read")
 def greet(name: str) -> str:
     """Greet somebody."""
     return f"Hello {name}"

@@ -16,6 +16,7 @@ from reference_interpreter import Document, call, compute, condition, end, sketc
 from tiny import FIRST_TEST, Row, called, records
 
 from experiments import evaluating
+from flowmind import tool
 from flowmind.agents.turns import Budget
 from flowmind.api.solving import Solution, solve
 from flowmind.api.summarizing import summarize
@@ -37,7 +38,6 @@ from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
-from tools_registry.sandbox.functions import tool
 from tools_registry.specs.spec import Observation, ToolCall
 
 # Held-out tests
@@ -237,11 +237,13 @@ def test_the_watched_runs_verified_and_mended(runs: dict[str, Watched]) -> None:
 # By hand: texts
 
 
+@tool(effect="read")
 def mirror(text: str) -> str:
     """Turn a text round."""
     return text[::-1]
 
 
+@tool(effect="read")
 def shout(text: str) -> str:
     """Write a text in capital letters, with an exclamation mark."""
     return f"{text.upper()}!"
@@ -320,11 +322,13 @@ def test_who_was_told_the_answer_has_to_come_to_it_by_tools(honest: bool) -> Non
 # By hand: a branch whose limit neither text nor examples show
 
 
+@tool(effect="read")
 def add(first: int, second: int) -> int:
     """Add two numbers."""
     return first + second
 
 
+@tool(effect="read")
 def multiply(first: int, second: int) -> int:
     """Multiply two numbers."""
     return first * second
@@ -833,6 +837,7 @@ def send(to: str, text: str) -> str:
     return "sent"
 
 
+@tool(effect="read")
 def greet(name: str) -> str:
     """Greet somebody."""
     return f"Hello {name}"

@@ -22,6 +22,7 @@ from tools_registry.specs.spec import Observation, ToolCall
 SENT: list[str] = []
 
 
+@tool(effect="read")
 def find(name: str) -> str:
     """Find an address.
 

@@ -594,7 +594,7 @@ class Steps:
         self.terms = terms
         self.specs = specs
         self.shape: Flow = analyse(workflow)
-        self.writers = {name for name, spec in specs.items() if spec.effect == "write"}
+        self.writers = {name for name, spec in specs.items() if spec.effect != "read"}
         self.back = {(edge.source, edge.target): edge for edge in self.shape.back_edges}
         """The back edges by their ends."""
         assert self.shape.start is not None

@@ -21,6 +21,7 @@ from flowmind.formats.pycode import Code, Names, require_sound
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import BodyStep, End, LLMNode, Map, Node, ToolNode, Workflow
+from tools_registry.specs.marks import effect_of_hints
 from tools_registry.specs.schema import JSONSchema, SchemaError, check_schema, type_name
 from tools_registry.specs.spec import ToolSpec
 from tools_registry.specs.values import CaseError, clean
@@ -60,14 +61,15 @@ def to_openai_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
 def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     """A workflow as a tool of the Model Context Protocol, as JSON: an element of the answer to `tools/list`.
 
-    `readOnlyHint` is true if no tool of the workflow writes. The schema of the answer follows from constants and the
-    specs of the tools. It is written only for objects, because revisions before 2026-07-28 allow nothing else.
+    `readOnlyHint` is true if all tools of the workflow read, false if one writes, and left out if that is not known.
+    The schema of the answer follows from constants and the specs of the tools. It is written only for objects, because
+    revisions before 2026-07-28 allow nothing else.
 
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`.
     """
     require_sound(workflow, specs)
-    reads = all(name in specs and specs[name].effect == "read" for name in workflow.tool_names)
+    effects = {specs[name].effect if name in specs else "unknown" for name in workflow.tool_names}
     tool: dict[str, Any] = {"name": tool_name(workflow.name), "title": workflow.name.replace("_", " ")}
     tool |= {"description": _described(workflow), "inputSchema": workflow.inputs}
     notes, lost = _renamed(workflow), _body(workflow)
@@ -79,7 +81,8 @@ def to_mcp_tool(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
         lost.append(Note(part="output", note="only objects have a schema in MCP before revision 2026-07-28"))
     else:
         lost.append(Note(part="output", note="its type is not known"))
-    tool["annotations"] = {"readOnlyHint": reads}
+    if effects <= {"read"} or "write" in effects:
+        tool["annotations"] = {"readOnlyHint": "write" not in effects}
     return _export(tool, notes, lost)
 
 
@@ -191,7 +194,7 @@ def specs_of_traces(traces: Iterable[Trace]) -> dict[str, ToolSpec]:
 
     The types of parameters are those of the calls that gave a value (if none did, of all calls that can be read); a
     parameter is required if all these calls pass it. The type of the result comes from the values. The effect is
-    `write`, because no trace shows that a call changes nothing.
+    `unknown`, because no trace shows that a call changes nothing.
     """
     calls: dict[str, list[Called]] = {}
     for trace in traces:
@@ -204,7 +207,7 @@ def specs_of_openai_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolS
     """The specs of tool definitions, by name: those of OpenAI (`tools`, or the older `functions`), of Anthropic
     (`input_schema`) and of MCP (`inputSchema`). For names see `tool_identifier`.
 
-    The effect is `write`, because definitions do not state it.
+    The effect is that of the annotations of MCP (`readOnlyHint`, `destructiveHint`), else `unknown`.
 
     Raises:
         InputError: With the tool's number, from 1: no function, no name, the name of another tool, or parameters with a
@@ -231,7 +234,7 @@ def _observed_spec(name: str, calls: Sequence[Called]) -> ToolSpec:
     arguments = _schema_of_objects([call.call.args for call in good or readable])
     parameters: JSONSchema = {"type": "object", **arguments, "additionalProperties": False}
     returns = _schema_of([call.observation.value for call in good])
-    return ToolSpec(name=name, parameters=parameters, returns=returns, effect="write")
+    return ToolSpec(name=name, parameters=parameters, returns=returns)
 
 
 def _schema_of(values: Sequence[Any], levels: int = _LEVELS) -> JSONSchema:
@@ -289,4 +292,5 @@ def _defined_spec(tool: Mapping[str, Any], names: dict[str, str]) -> ToolSpec:
     except SchemaError as error:
         raise ValueError(f"the parameters of {name!r}: {error}") from None
     description = str(about.get("description") or "")
-    return ToolSpec(name=named_tool(name, names), description=description, parameters=parameters, effect="write")
+    effect = effect_of_hints(about.get("annotations"))
+    return ToolSpec(name=named_tool(name, names), description=description, parameters=parameters, effect=effect)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from flowmind.base.errors import InputError
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
+from flowmind.llm.search.trials import Prober, Trials
 from flowmind.protocols import ChatModel
 from tools_registry.sandbox.environment import Environment
-
-
-@runtime_checkable
-class Prober(Protocol):
-    """A sandbox that runs independent calls in bulk."""
-
-    def values(self, calls: Any) -> Any:
-        """A pair (value, None) or (None, error) for each call."""
-        ...
 
 
 def model_named(name: str, sandbox: Environment, base_url: str | None = None, **options: Any) -> ChatModel:
@@ -27,7 +19,7 @@ def model_named(name: str, sandbox: Environment, base_url: str | None = None, **
 
     Args:
         name: `search`, or a name that a server knows.
-        sandbox: The sandbox in which `search` tries tools.
+        sandbox: The environment in which `search` tries tools that are marked `read`.
         base_url: The address of the server.
         options: Arguments of `OpenAIChat`.
 
@@ -39,7 +31,7 @@ def model_named(name: str, sandbox: Environment, base_url: str | None = None, **
         return OpenAIChat.at(reach(name, base_url), **options)
     if not isinstance(sandbox, Prober):
         raise InputError("the search model needs a sandbox that it can try tools in")
-    return SearchModel(Thinker(sandbox.values))
+    return SearchModel(Thinker(Trials(sandbox)))
 
 
 async def close(model: ChatModel) -> None:

@@ -47,11 +47,19 @@ class Recorded:
 
     async def call(self, call: ToolCall) -> Observation:
         """The result of this call in any of the traces."""
+        ((value, error),) = self.values([(call.tool, call.args)])
+        return Observation(value=value) if error is None else Observation.failed(*error)
+
+    def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        """The results of these calls in any of the traces: (value, None) or (None, (type, message)) for each."""
         every = [step for steps in self._recorded.values() for step in steps]
-        try:
-            return Observation(value=_Tape(every).answer(call.tool, call.args))
-        except CaseError as error:
-            return Observation.failed(error.type, error.message)
+        results: list[tuple[Any, Any]] = []
+        for name, args in calls:
+            try:
+                results.append((_Tape(every).answer(name, args), None))
+            except CaseError as error:
+                results.append((None, (error.type, error.message)))
+        return results
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow in this process."""

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from tools_registry.specs.marks import Mark
 from tools_registry.specs.spec import Record, SpecError, ToolSource, ToolSpec, spec_from_ast
 
 Category = Literal["mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning"]
@@ -119,7 +120,7 @@ def tools_in(source: str, category: Category, theme: str) -> Iterator[CatalogToo
 
 
 def _tool(node: ast.FunctionDef, imports: list[str], category: Category, theme: str) -> CatalogTool:
-    spec = spec_from_ast(node)
+    spec = spec_from_ast(node, Mark("read"))
     return CatalogTool(
         spec=spec,
         source="\n".join([*_used(imports, node), _without_docstring(node)]) + "\n",

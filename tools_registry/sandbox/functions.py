@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from typing import Any, Literal, cast
 
-from pydantic import TypeAdapter, ValidationError, validate_call
+from pydantic import BaseModel, TypeAdapter, ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
 from flowmind.workflow.program import Outcome, Program, Run, Tool, load, run_brief, run_case
+from tools_registry.sandbox.callables import is_async, named_function, signature_of
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.specs.schema import JSONSchema, within_subset
 from tools_registry.specs.spec import (
-    Effect,
     Observation,
     SpecError,
     ToolCall,
@@ -22,48 +25,21 @@ from tools_registry.specs.spec import (
     admitted,
     make_spec,
     read_doc,
-    tool_identifier,
 )
 from tools_registry.specs.values import CaseError, clean, describe, positional
 
-F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments of a call."""
 _PROGRAMS = 64
 """The programs that an environment keeps loaded."""
-_INJECTED = frozenset({"run_manager", "callbacks", "config"})
-"""Parameters of LangChain's methods that LangChain passes itself."""
-_KINDS = "a function, or a tool of LangChain, pydantic-ai or an MCP server"
-
-
-class NamedFunction(NamedTuple):
-    """A tool as a function."""
-
-    function: Callable[..., Any]
-    name: str
-    effect: str
-    doc: str
-    """Its docstring, or its description."""
-    notes: Mapping[str, str]
-    """Descriptions of parameters that are not in `doc`."""
-
-
-def tool(*, effect: Effect = "read", name: str | None = None) -> Callable[[F], F]:
-    """Marks a function as a tool: `@tool(effect="write")` if a call changes something."""
-
-    def mark(function: F) -> F:
-        function.__flowmind_tool__ = (name, effect)  # pyright: ignore[reportFunctionMemberAccess]
-        return function
-
-    return mark
 
 
 def spec_of(tool: Any) -> ToolSpec:
     """The spec of a user's tool, from its type hints and docstring (any common style).
 
     Args:
-        tool: A function, method, `functools.partial` or other callable; a tool object of LangChain, pydantic-ai or an
-            MCP server; a spec, or an object with a `spec`.
+        tool: A function, method, `functools.partial` or other callable; a tool object of LangChain, pydantic-ai, the
+            OpenAI Agents SDK or an MCP server; a spec, or an object with a `spec`.
 
     Raises:
         SpecError: If it is something else, or a parameter cannot be passed by name (`*args`, `**kwargs`) or has no JSON
@@ -73,18 +49,27 @@ def spec_of(tool: Any) -> ToolSpec:
         return tool
     if isinstance(spec := getattr(tool, "spec", None), ToolSpec):
         return spec
-    function, name, effect, text, notes = named_function(tool)
-    signature = signature_of(function, name)
+    named = named_function(tool)
+    name = named.name
+    if named.schema is not None:
+        schema = within_subset(_without_titles(named.schema))
+        given: dict[str, JSONSchema] = {key: dict(field) for key, field in schema.get("properties", {}).items()}
+        required = [key for key in schema.get("required", ()) if key in given]
+        definitions = schema.get("$defs", {})
+        return make_spec(name, read_doc(named.doc), given, required, {}, named.effect, definitions=definitions)
+    signature = signature_of(named.function, name)
     fields: dict[str, JSONSchema] = {}
     required: list[str] = []
     for parameter in signature.parameters.values():
-        fields[parameter.name] = _schema_of(parameter.annotation, name)
+        fields[parameter.name] = within_subset(_schema_of(parameter.annotation, name))
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
         else:
             fields[parameter.name] = {**fields[parameter.name], "default": _json_default(parameter, name)}
-    returns = within_subset(_schema_of(signature.return_annotation, name))
-    return make_spec(name, read_doc(text), fields, required, returns, cast(Effect, effect), notes)
+    if signature.return_annotation in (bytes, bytearray):
+        raise SpecError(f"tool {name!r}: it returns bytes, which are no JSON value; return text, such as base64")
+    returns = within_subset(_schema_of(signature.return_annotation, name, "serialization"))
+    return make_spec(name, read_doc(named.doc), fields, required, returns, named.effect, named.notes)
 
 
 def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
@@ -104,87 +89,6 @@ def specs_of(tools: Any) -> Mapping[str, ToolSpec]:
     return {spec.name: spec for spec in map(spec_of, listed)}
 
 
-def named_function(tool: Any) -> NamedFunction:
-    """A tool as a function with a name. Tools of libraries are recognized by their attributes.
-
-    Raises:
-        SpecError: If it cannot be a tool.
-    """
-    name, effect = getattr(tool, "__flowmind_tool__", (None, "read"))
-    if type(getattr(tool, "name", None)) is str and not inspect.isroutine(tool):
-        return _function_of_library(tool, name or tool.name, effect)
-    if not callable(tool):
-        raise SpecError(f"{tool!r:.80} cannot be a tool; give {_KINDS}")
-    inner: Any = tool
-    while isinstance(inner, functools.partial):
-        inner = cast(Any, inner).func
-        mark = getattr(inner, "__flowmind_tool__", (None, effect))
-        name, effect = name or mark[0], mark[1]
-    described = inner
-    if not hasattr(inner, "__name__"):
-        described = inner if type(inner).__doc__ else type(inner).__call__
-    name = name or getattr(inner, "__name__", type(inner).__name__)
-    if name == "<lambda>":
-        raise SpecError("a lambda has no name; define the tool with def")
-    return NamedFunction(tool, tool_identifier(name), effect, inspect.getdoc(described) or "", {})
-
-
-def _function_of_library(tool: Any, name: str, effect: str) -> NamedFunction:
-    """The function of a tool: `func`, `coroutine` or `_run` (LangChain), `function` (pydantic-ai) or `fn` (MCP)."""
-    if getattr(tool, "takes_ctx", False) or getattr(tool, "context_kwarg", None):
-        raise SpecError(f"tool {name!r} takes the context of a run; give a function of its arguments alone")
-    candidates = [getattr(tool, key, None) for key in ("func", "coroutine", "function", "fn", "_run")]
-    function = next((candidate for candidate in candidates if callable(candidate)), None)
-    if function is None:
-        raise SpecError(f"tool {name!r} has no function to call; give {_KINDS}")
-    schemas = (tool, "args_schema"), (tool, "parameters"), (getattr(tool, "function_schema", None), "json_schema")
-    schema: Any = next(filter(None, (getattr(holder, key, None) for holder, key in schemas)), None)
-    text = str(getattr(tool, "description", None) or inspect.getdoc(function) or "")
-    return NamedFunction(_without_injected(function), tool_identifier(name), effect, text, _notes(schema))
-
-
-def _notes(arguments: Any) -> dict[str, str]:
-    """The descriptions of parameters in a pydantic class or a JSON Schema."""
-    schema: Any = arguments.model_json_schema() if hasattr(arguments, "model_json_schema") else arguments or {}
-    fields: dict[str, Any] = schema.get("properties", {})
-    return {name: field["description"] for name, field in fields.items() if field.get("description")}
-
-
-def _without_injected(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function without the parameters that LangChain passes itself."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return function
-    parameters = [parameter for name, parameter in signature.parameters.items() if name not in _INJECTED]
-    if len(parameters) == len(signature.parameters):
-        return function
-    call = functools.partial(function)
-    call.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
-    return call
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a call returns an awaitable."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
-    """A function's signature with evaluated annotations; every parameter can be passed by its name.
-
-    Raises:
-        SpecError: If the annotations cannot be evaluated, or a parameter cannot be passed by name.
-    """
-    try:
-        signature = inspect.signature(function, eval_str=True)
-    except (NameError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-        raise SpecError(f"tool {name!r}: its annotations cannot be read: {error}") from None
-    for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"tool {name!r}: parameter {parameter.name!r} must be passed by its name")
-    return signature
-
-
 def _json_default(parameter: inspect.Parameter, name: str) -> Any:
     try:
         return clean(to_jsonable_python(parameter.default))
@@ -192,11 +96,11 @@ def _json_default(parameter: inspect.Parameter, name: str) -> Any:
         raise SpecError(f"tool {name!r}: the default of {parameter.name!r} is no JSON value: {error}") from None
 
 
-def _schema_of(annotation: Any, name: str) -> JSONSchema:
+def _schema_of(annotation: Any, name: str, mode: Literal["validation", "serialization"] = "validation") -> JSONSchema:
     if annotation in (inspect.Parameter.empty, Any):
         return {}
     try:
-        return _without_titles(TypeAdapter(annotation).json_schema())
+        return _without_titles(TypeAdapter(annotation).json_schema(mode=mode))
     except Exception as error:  # pydantic raises several unrelated classes here
         raise SpecError(f"tool {name!r}: annotation {annotation!r} has no JSON type: {error}") from None
 
@@ -235,7 +139,10 @@ class FunctionEnvironment:
     def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
         by_name = {spec.name: (spec, function) for spec, function in ((spec_of(tool), tool) for tool in functions)}
         self.specs: Mapping[str, ToolSpec] = {name: spec for name, (spec, _) in by_name.items()}
-        self.functions = {name: named_function(tool).function for name, (_, tool) in by_name.items()}
+        named = {name: named_function(tool) for name, (_, tool) in by_name.items()}
+        self.functions = {name: tool.function for name, tool in named.items()}
+        self._unread = frozenset(name for name, tool in named.items() if tool.schema is not None)
+        """The tools whose signatures do not show their arguments."""
         self._converters: dict[str, Callable[..., Arguments]] = {}
         self._programs: dict[int, tuple[Program, Run, list[Tool]]] = {}
         self.awaited: Collection[str] = frozenset(name for name, tool in self.functions.items() if is_async(tool))
@@ -262,12 +169,12 @@ class FunctionEnvironment:
     def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
         """Trial calls, independent of one another: (value, None) or (None, (type, message)) for each.
 
-        Calls of tools that write and of async tools are refused.
+        Only tools that are marked `read` and are not async are called; other calls are refused.
         """
         return [self._try(name, args) for name, args in calls]
 
     def _try(self, name: str, args: dict[str, Any]) -> tuple[Any, Any]:
-        if name in self.awaited or (name in self.specs and self.specs[name].effect == "write"):
+        if name in self.awaited or (name in self.specs and self.specs[name].effect != "read"):
             return None, ("refused", f"tool {name!r} is not tried")
         try:
             return self._call_checked(name, args), None
@@ -295,7 +202,7 @@ class FunctionEnvironment:
     def _positional(self, name: str, names: Sequence[str]) -> Tool:
         """A tool that takes its arguments by position; arguments of plain types are passed on unchanged."""
         checked = functools.partial(self._call_checked, name)
-        if name not in self.specs:
+        if name not in self.specs or name in self._unread:
             return positional(checked, checked, [None], names, _unchanged)
         function = self.functions[name]
         parameters = signature_of(function, name).parameters
@@ -311,6 +218,8 @@ class FunctionEnvironment:
         return self.functions[name](*positional, **named)
 
     def _converted(self, name: str, args: dict[str, Any]) -> Arguments:
+        if name in self._unread:
+            return (), args
         try:
             if name not in self._converters:
                 self._converters[name] = _converter(self.functions[name], name)
@@ -347,7 +256,10 @@ def _converter(function: Callable[..., Any], name: str) -> Callable[..., Argumen
 
 
 def to_json(result: Any) -> Any:
-    """The result of a function as strict JSON; dates, sets, dataclasses and pydantic models are converted.
+    """The result of a function as strict JSON.
+
+    Pydantic models, dataclasses and named tuples become objects or lists; dates, UUIDs and decimals text; an enum its
+    value; a set a sorted list.
 
     Raises:
         CaseError: `not_json` or `too_large`.
@@ -357,6 +269,44 @@ def to_json(result: Any) -> Any:
     except CaseError:
         pass
     try:
-        return clean(to_jsonable_python(result))
+        return clean(to_jsonable_python(_without_sets(result)))
     except ValueError as error:
         raise CaseError("not_json", describe(error)) from None
+
+
+def _without_sets(value: Any) -> Any:
+    """A value with sorted lists for its sets, whose order differs from process to process.
+
+    Raises:
+        CaseError: `not_json` for bytes.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise CaseError("not_json", "bytes are no JSON value; return text, such as base64")
+    if isinstance(value, set | frozenset):
+        return _sorted([to_json(part) for part in cast(set[Any], value)])
+    if isinstance(value, BaseModel):
+        fields = value.model_dump()
+        return _without_sets(fields) if _has_set(fields) else value
+    if is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_fields__"):
+        return {field.name: _without_sets(getattr(value, field.name)) for field in dataclass_fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _without_sets(part) for key, part in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_without_sets(part) for part in cast(list[Any], value)]
+    return value
+
+
+def _has_set(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_set, cast(dict[Any, Any], value).values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_set, cast(list[Any], value)))
+    return isinstance(value, set | frozenset)
+
+
+def _sorted(parts: list[Any]) -> list[Any]:
+    """JSON values in an order that depends on the values alone."""
+    try:
+        return sorted(parts)
+    except TypeError:
+        return sorted(parts, key=lambda part: json.dumps(part, sort_keys=True))

@@ -170,12 +170,15 @@ def check_schema(schema: Any) -> None:
 
 
 def within_subset(schema: Any) -> Any:
-    """A schema without the keywords outside the subset, for values that are not validated."""
+    """A schema without the keywords outside the subset, for values that something else validates, or nothing."""
     if isinstance(schema, list):
         return [within_subset(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
         return schema
-    known = {key: part for key, part in cast(JSONSchema, schema).items() if key in _NOTES | _CHECKS | _BOUNDS}
+    parts = cast(JSONSchema, schema)
+    if "oneOf" in parts and "anyOf" not in parts:
+        parts = {**parts, "anyOf": parts["oneOf"]}
+    known = {key: part for key, part in parts.items() if key in _NOTES | _CHECKS | _BOUNDS}
     plain = {key: part for key, part in known.items() if key in ("enum", "const", "default", "examples")}
     nested = {
         key: {name: within_subset(field) for name, field in part.items()}

@@ -6,12 +6,13 @@ import ast
 import keyword
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import docstring_parser
 from docstring_parser.common import Docstring
 from pydantic import BaseModel, ConfigDict, Field
 
+from tools_registry.specs.marks import REASONS, Effect, Mark, Markings, SpecError, without_marks
 from tools_registry.specs.schema import (
     JSONSchema,
     SchemaError,
@@ -22,12 +23,6 @@ from tools_registry.specs.schema import (
     validator,
 )
 from tools_registry.specs.values import CaseError, clean
-
-Effect = Literal["read", "write"]
-
-
-class SpecError(ValueError):
-    """A function cannot be a tool; the message names the function and the reason."""
 
 
 class Record(BaseModel):
@@ -47,8 +42,9 @@ class ToolSpec(Record):
     """JSON Schema of the arguments: an object with `properties` and `required`."""
     returns: JSONSchema = Field(default_factory=dict)
     """JSON Schema of the result, with a `description`."""
-    effect: Effect = "read"
-    """`write` if a call changes something outside the tool."""
+    effect: Effect = "unknown"
+    """`read` if a call changes nothing outside the tool, `write` if it does, `unknown` if nobody has said. Only tools
+    that read are tried."""
 
     @cached_property
     def check(self) -> Validator:
@@ -101,14 +97,24 @@ class ToolSpec(Record):
         return {"type": "function", "function": function}
 
     def mcp(self) -> dict[str, Any]:
-        """The Model Context Protocol definition of the tool."""
-        hints = {"readOnlyHint": self.effect == "read"}
-        return {
-            "name": self.name,
-            "description": self.description,
-            "inputSchema": self.parameters,
-            "annotations": hints,
-        }
+        """The Model Context Protocol definition of the tool. An unknown effect has no annotation."""
+        definition = {"name": self.name, "description": self.description, "inputSchema": self.parameters}
+        hints = {} if self.effect == "unknown" else {"annotations": {"readOnlyHint": self.effect == "read"}}
+        return {**definition, **hints}
+
+
+def untried(specs: Mapping[str, ToolSpec]) -> dict[str, str]:
+    """The tools that are never called on trial, each with the reason: they are not marked `read`."""
+    return {name: REASONS[spec.effect] for name, spec in specs.items() if spec.effect != "read"}
+
+
+def untried_line(specs: Mapping[str, ToolSpec]) -> str:
+    """The tools that are never called on trial, as one line that says how to mark them; empty if there is none."""
+    reasons = untried(specs)
+    if not reasons:
+        return ""
+    tools = ", ".join(f"{name} ({reason})" for name, reason in reasons.items())
+    return f'not tried: {tools}; mark a tool that changes nothing with @tool(effect="read")'
 
 
 def strict_json(value: Any) -> Any:
@@ -206,18 +212,53 @@ class ToolSource(Record):
             name: The function; by default the last one.
 
         Raises:
-            SpecError: If the source defines no such function or a parameter has no JSON type.
+            SpecError: If the source defines no such function, a mark cannot be read, or a parameter has no JSON type.
         """
-        return cls(spec=spec_from_source(source, name), source=source)
+        file = _File(source)
+        return cls(spec=file.spec(name), source=file.source)
 
     @classmethod
     def parse_all(cls, source: str) -> list[ToolSource]:
         """A tool for each function at the top level of a file; each keeps the whole file as its source.
 
         Raises:
-            SpecError: If the file defines no function, or a parameter has no JSON type.
+            SpecError: If the file defines no function, a function is async, a mark cannot be read, or a parameter has
+                no JSON type.
         """
-        return [ToolSource(spec=spec_from_ast(node), source=source) for node in _functions(source)]
+        file = _File(source)
+        return [ToolSource(spec=spec, source=file.source) for spec in file.specs()]
+
+
+class _File:
+    """Parsed tool source. `source` is the text for the sandbox, without the marks."""
+
+    def __init__(self, source: str) -> None:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise SpecError(f"tool source does not parse: {error}") from None
+        markings = Markings(tree)
+        self.functions: list[tuple[ast.FunctionDef, Mark]] = []
+        for node in tree.body:
+            if isinstance(node, ast.AsyncFunctionDef):
+                raise SpecError(
+                    f"line {node.lineno}: {node.name!r} is async, and the sandbox runs sync functions only; write "
+                    "`def`, or pass the function itself to the library"
+                )
+            if isinstance(node, ast.FunctionDef):
+                self.functions.append((node, markings.marks.get(node, Mark())))
+        if not self.functions:
+            raise SpecError("tool source defines no function")
+        self.source = without_marks(source, markings)
+
+    def specs(self) -> list[ToolSpec]:
+        return [spec_from_ast(node, mark) for node, mark in self.functions]
+
+    def spec(self, name: str | None) -> ToolSpec:
+        chosen = [(node, mark) for node, mark in self.functions if name in (None, node.name)]
+        if not chosen:
+            raise SpecError(f"tool source defines no function {name!r}")
+        return spec_from_ast(*chosen[-1])
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
@@ -228,27 +269,13 @@ def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
         name: The function; by default the last one.
 
     Raises:
-        SpecError: If there is no such function, or a parameter has no JSON type.
+        SpecError: If there is no such function, a mark cannot be read, or a parameter has no JSON type.
     """
-    functions = [node for node in _functions(source) if name in (None, node.name)]
-    if not functions:
-        raise SpecError(f"tool source defines no function {name!r}")
-    return spec_from_ast(functions[-1])
+    return _File(source).spec(name)
 
 
-def _functions(source: str) -> list[ast.FunctionDef]:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SpecError(f"tool source does not parse: {error}") from None
-    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    if not functions:
-        raise SpecError("tool source defines no function")
-    return functions
-
-
-def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
-    """The spec of a function's syntax tree.
+def spec_from_ast(node: ast.FunctionDef, mark: Mark) -> ToolSpec:
+    """The spec of a function's syntax tree, with its effect and its name by its mark.
 
     Raises:
         SpecError: If a parameter has no JSON type or cannot be passed by name.
@@ -275,7 +302,7 @@ def spec_from_ast(node: ast.FunctionDef) -> ToolSpec:
     except (SchemaError, CaseError, ValueError, TypeError, RecursionError) as error:
         raise SpecError(f"tool {node.name!r}: {error}") from None
     doc = read_doc(ast.get_docstring(node) or "", docstring_parser.DocstringStyle.GOOGLE)
-    return make_spec(node.name, doc, fields, required, returns, "read")
+    return make_spec(mark.name or node.name, doc, fields, required, returns, mark.effect)
 
 
 def read_doc(text: str, style: docstring_parser.DocstringStyle = docstring_parser.DocstringStyle.AUTO) -> Docstring:
@@ -310,9 +337,10 @@ def make_spec(
     returns: JSONSchema,
     effect: Effect,
     notes: Mapping[str, str] | None = None,
+    definitions: Mapping[str, JSONSchema] | None = None,
 ) -> ToolSpec:
     notes = {param.arg_name: param.description for param in doc.params if param.description} | dict(notes or {})
-    definitions = _take_definitions(fields, name)
+    definitions = {**(definitions or {}), **_take_definitions(fields, name)}
     described = {
         key: {**field, "description": notes[key].strip()} if key in notes else field for key, field in fields.items()
     }

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from flowmind.base.files import dump_json
 from flowmind.llm.search.program import Program, Source, resolve
+from flowmind.llm.search.trials import LOOP
 from flowmind.protocols import Brief, ChatRequest, Episode, Reply
 from flowmind.trace.events import Called
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec, untried_line
 
 ActionFields = tuple[str, str, dict[str, Any]]
 """Reasoning, action, action input."""
@@ -47,12 +48,15 @@ class SearchModel:
             return Reply(text="The search model answers tasks with examples only.", input_tokens=0, output_tokens=0)
         business = {spec.name: spec for spec in request.tools if spec.name not in GRAPH_TOOLS}
         graph = {spec.name: spec for spec in request.tools if spec.name in GRAPH_TOOLS}
+        LOOP.set(asyncio.get_running_loop())
         program = await asyncio.to_thread(self._program, episode.brief, business)
+        first = not episode.events and not episode.plan
+        note = _note(business) if first else ""
         if request.reply == "plan":
-            text = _plan(program, bool(business), bool(graph))
+            text = _plan(program, bool(business), bool(graph), note)
         else:
             reasoning, action, args = _act(episode, program, business, graph)
-            text = dump_json({"reasoning": reasoning, "action": action, "action_input": args})
+            text = dump_json({"reasoning": reasoning + note, "action": action, "action_input": args})
         return Reply(text=text, input_tokens=0, output_tokens=0)
 
     async def aclose(self) -> None:
@@ -66,13 +70,19 @@ class SearchModel:
         return self._known[key]
 
 
-def _plan(program: Program | None, acts: bool, builds: bool) -> str:
+def _note(business: Mapping[str, ToolSpec]) -> str:
+    """The tools that were not tried, as a sentence at the end of the first reply of a stage."""
+    line = untried_line(business)
+    return f" {line[0].upper()}{line[1:]}." if line else ""
+
+
+def _plan(program: Program | None, acts: bool, builds: bool, note: str = "") -> str:
     """A plan with a step for each call to make (`acts`), or for each node to add (`builds`)."""
     if program is None:
-        return dump_json({"analysis": "No sequence of calls was found.", "steps": ["Give up."]})
+        return dump_json({"analysis": f"No sequence of calls was found.{note}", "steps": ["Give up."]})
     steps = [f"Call {call.tool} on {', '.join(_words(source) for _, source in call.args)}." for call in program.calls]
     build = [f"Add a node for {call.tool}." for call in program.calls]
-    analysis = f"A sequence of {len(program.calls)} calls gives every example."
+    analysis = f"A sequence of {len(program.calls)} calls gives every example.{note}"
     if acts and builds:
         return dump_json({"analysis": analysis, "steps": [*steps, "Build the workflow and give the answer."]})
     return dump_json({"analysis": analysis, "steps": steps if acts else [*build, "End with the last result."]})

@@ -24,7 +24,7 @@ class Thinker:
     """Finds programs in this process.
 
     Args:
-        probe: Runs calls in a sandbox. Only tools that the request offers are called.
+        probe: Makes trial calls; `Trials` refuses tools that are not marked `read`.
         budget: The approximate number of calls that one search tries.
     """
 
@@ -37,14 +37,17 @@ class Thinker:
 
         Args:
             brief: The work.
-            business: The tools that the program may call.
+            business: The tools that the request offers. Without a trace, the program calls only those that are marked
+                `read`.
 
         Returns:
             The program; None if none was found.
         """
         trace = next((trace for trace in brief.traces if trace.ok), None)
         calls = [step for step in trace.calls if step.observation.ok] if trace else []
-        return self._from_trace(brief, trace, calls) if trace and calls else self._from_examples(brief, business)
+        if trace and calls:
+            return self._from_trace(brief, trace, calls)
+        return self._from_examples(brief, {name: spec for name, spec in business.items() if spec.effect == "read"})
 
     def _from_examples(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
         if not brief.examples or not business:

@@ -1,0 +1,156 @@
+"""Marks of tools: what a call does, and the marks in a tools file, which are read without executing it.
+
+from flowmind import tool
+
+@tool(effect="read")
+def find_order(order_id: str) -> dict: ...
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from flowmind.base.errors import InputError
+
+Effect = Literal["read", "write", "unknown"]
+"""What a call does: it only reads, it changes something outside the tool, or nobody has said."""
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+REASONS: Mapping[Effect, str] = {"unknown": "not marked", "write": "it writes"}
+"""Why a tool is not tried, by its effect."""
+_RIGHT = '@tool(effect="read") or @tool(effect="write")'
+
+
+class SpecError(InputError, ValueError):
+    """Something cannot be a tool; the message names it and the reason."""
+
+
+class Mark(NamedTuple):
+    """What `@tool(...)` says about a function."""
+
+    effect: Effect = "unknown"
+    name: str | None = None
+    """The tool's name, if it is not the function's."""
+
+
+def effect_of_hints(annotations: Any) -> Effect:
+    """The effect that the annotations of an MCP tool state, as an object or a dict: `readOnlyHint`, `destructiveHint`.
+
+    A tool with `readOnlyHint` false writes, whether that destroys something or only adds.
+    """
+    known = annotations if isinstance(annotations, Mapping) else getattr(annotations, "__dict__", {})
+    fields = cast(Mapping[str, Any], known)
+    reads = fields.get("readOnlyHint", fields.get("read_only_hint"))
+    destroys = fields.get("destructiveHint", fields.get("destructive_hint"))
+    if destroys is True or reads is False:
+        return "write"
+    return "read" if reads is True else "unknown"
+
+
+class Markings:
+    """The marks of a parsed tools file.
+
+    Args:
+        tree: The file's syntax tree. It is not changed.
+
+    Raises:
+        SpecError: If the file imports another name of `flowmind`, or a mark cannot be read.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.imports: list[ast.Import | ast.ImportFrom] = []
+        """The imports of `flowmind` at top level."""
+        self.names: set[str] = set()
+        """The names that `tool` is bound to."""
+        self.modules: set[str] = set()
+        """The names that `flowmind` is bound to."""
+        for node in tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._read_import(node)
+        self.decorators: list[ast.expr] = []
+        """The decorators that are marks."""
+        self.marks: dict[ast.stmt, Mark] = {}
+        """The marks of the functions at top level that have one."""
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._read_function(node)
+
+    def _read_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            ours = [alias for alias in node.names if alias.name == "flowmind"]
+            self.modules |= {alias.asname or "flowmind" for alias in ours}
+        elif node.module == "flowmind" and not node.level:
+            ours = node.names
+            if other := [alias.name for alias in ours if alias.name != "tool"]:
+                raise SpecError(f"line {node.lineno}: a tools file can import `tool` from flowmind, not {other[0]!r}")
+            self.names |= {alias.asname or "tool" for alias in ours}
+        else:
+            return
+        if ours:
+            self.imports.append(node)
+
+    def _read_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        marks = [decorator for decorator in node.decorator_list if self._is_mark(decorator)]
+        if len(marks) > 1:
+            raise SpecError(f"line {marks[1].lineno}: {node.name!r} is marked twice")
+        self.decorators += marks
+        if marks:
+            self.marks[node] = _read_mark(marks[0])
+
+    def _is_mark(self, decorator: ast.expr) -> bool:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(target, ast.Attribute):
+            return target.attr == "tool" and isinstance(target.value, ast.Name) and target.value.id in self.modules
+        return isinstance(target, ast.Name) and target.id in self.names
+
+
+def _read_mark(decorator: ast.expr) -> Mark:
+    if not isinstance(decorator, ast.Call) or decorator.args:
+        raise SpecError(f"line {decorator.lineno}: write {_RIGHT}")
+    fields: dict[str, Any] = {}
+    for word in decorator.keywords:
+        value = word.value.value if isinstance(word.value, ast.Constant) else ...
+        if word.arg == "effect" and value in EFFECTS:
+            fields["effect"] = value
+        elif word.arg == "name" and isinstance(value, str) and value.isidentifier():
+            fields["name"] = value
+        elif word.arg == "name" and value is None:
+            continue
+        else:
+            raise SpecError(f"line {decorator.lineno}: {ast.unparse(decorator)!r} is no mark; write {_RIGHT}")
+    return Mark(**fields)
+
+
+def without_marks(source: str, markings: Markings) -> str:
+    """The source without its marks and its imports of `flowmind`; the numbers of the lines stay the same.
+
+    A function with a tool's name of its own is bound to that name at the end.
+    """
+    if not markings.imports:
+        return source
+    text = source.encode()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    cuts: list[tuple[int, int, str]] = []
+    for node in (*markings.imports, *markings.decorators):
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[cast(int, node.end_lineno) - 1] + cast(int, node.end_col_offset)
+        instead = _without_ours(node) if isinstance(node, ast.Import | ast.ImportFrom) else ""
+        start = start if instead else text.rfind(b"@", 0, start)
+        cuts.append((start, end, instead))
+    for start, end, instead in sorted(cuts, reverse=True):
+        text = text[:start] + instead.encode() + b"\n" * text[start:end].count(b"\n") + text[end:]
+    return text.decode() + "".join(f"\n{line}\n" for line in _bindings(markings))
+
+
+def _without_ours(node: ast.Import | ast.ImportFrom) -> str:
+    others = [alias for alias in node.names if alias.name != "flowmind"] if isinstance(node, ast.Import) else []
+    return ast.unparse(ast.Import(others)) if others else "pass"
+
+
+def _bindings(markings: Markings) -> Iterator[str]:
+    for node, mark in markings.marks.items():
+        if mark.name is not None and isinstance(node, ast.FunctionDef) and mark.name != node.name:
+            yield f"{mark.name} = {node.name}"
