@@ -165,7 +165,8 @@ def test_links_and_file_names_of_the_documents_lead_somewhere(document: Path) ->
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_python_of_the_documents_imports_names_that_exist(document: Path) -> None:
+def test_the_python_of_the_documents_imports_names_that_exist(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
     trees = [ast.parse(block.text) for block in blocks(document) if block.language == "python"]
     for node in [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]:
         module = importlib.import_module(node.module or "")

@@ -25,6 +25,6 @@ def answer(workflow: RunnableWorkflow, order_id: str) -> object:
 
 
 if __name__ == "__main__":
-    result = summarize(TRACES, TOOLS, query="Refund an order, or send a voucher if it is too late.", name="refund")
+    result = summarize(TRACES, TOOLS, query="Answer a refund request.")
     for order_id in ("A-1007", "A-1008", "A-1009"):
         print(answer(result.workflow, order_id))
