@@ -13,6 +13,7 @@ from flowmind.formats.catalog import FORMATS
 from flowmind.trace.task import benchmark_tools
 from tools_registry import catalog
 from tools_registry.sandbox.environments import ToolSource
+from tools_registry.sandbox.files import tools_of_file
 from tools_registry.specs.spec import SpecError, ToolSpec
 
 
@@ -42,13 +43,13 @@ def read_tools(path: Path | None, names: Sequence[str] | None = None, bench: Pat
     """The tools of a file; without a file those of a benchmark or of the catalog, or some of them by name.
 
     Raises:
-        InputError: If the file cannot be read or holds no tools.
+        InputError: If the file cannot be read, holds no tools, or is refused by the sandbox.
     """
     if path is None:
         tools = catalog.load() if bench is None else benchmark_tools(bench)
         return [tools[name] for name in (tools if names is None else names) if name in tools]
     try:
-        return ToolSource.parse_all(read_text(path))
+        return tools_of_file(read_text(path))
     except SpecError as error:
         raise InputError(f"{path}: {error}") from None
 

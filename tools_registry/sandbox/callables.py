@@ -124,8 +124,8 @@ def _wrapped(tool: Any) -> Iterator[Any]:
 def _mark_of(*holders: Any) -> Mark:
     """The mark of the first holder with an effect, and the name of the first with a name."""
     marks = [mark for holder in holders if isinstance(mark := getattr(holder, _MARK, None), Mark)]
-    effect: Effect = next((mark.effect for mark in marks if mark.effect != "unknown"), "unknown")
-    return Mark(effect, next((mark.name for mark in marks if mark.name), None))
+    effects: list[Effect] = [mark.effect for mark in marks if mark.effect != "unknown"]
+    return Mark(effects[0] if effects else "unknown", next((mark.name for mark in marks if mark.name), None))
 
 
 def _of_library(tool: Any) -> NamedFunction:

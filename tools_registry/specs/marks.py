@@ -39,8 +39,8 @@ def effect_of_hints(annotations: Any) -> Effect:
 
     A tool with `readOnlyHint` false writes, whether that destroys something or only adds.
     """
-    known = annotations if isinstance(annotations, Mapping) else getattr(annotations, "__dict__", {})
-    fields = cast(Mapping[str, Any], known)
+    given: Any = cast(object, annotations)
+    fields: dict[str, Any] = dict(given) if isinstance(annotations, Mapping) else getattr(given, "__dict__", {})
     reads = fields.get("readOnlyHint", fields.get("read_only_hint"))
     destroys = fields.get("destructiveHint", fields.get("destructive_hint"))
     if destroys is True or reads is False:
