@@ -439,7 +439,11 @@ def test_solve_prints_a_workflow_that_runs(tmp_path: Path, tools: Path) -> None:
     out = tmp_path / "evens.json"
     done = flowmind("solve", "--task", tmp_path / "task.json", "--tools", tools, "--mode", "es-rr", "--out", out)
     assert done.returncode == 0
-    assert done.stderr == "execute: keep_even → mean; stopped by finish\n"
+    assert done.stderr.splitlines() == [
+        "solved: 3 of 3 examples",
+        "execute: keep_even → mean; stopped by finish",
+        "workflow: evens(numbers): 4 nodes; tools: keep_even, mean",
+    ]
     assert out.read_text() == done.stdout
     assert Workflow.model_validate_json(done.stdout).name == "evens"
     answer = called("run", out, "--tools", tools, "--input", '{"numbers": [100, 1, 50]}')
@@ -468,7 +472,8 @@ def test_solve_says_that_it_found_nothing(tmp_path: Path, tools: Path) -> None:
     (tmp_path / "task.json").write_text(json.dumps({"query": "Guess.", "examples": examples}))
     done = called("solve", "--task", tmp_path / "task.json", "--tools", tools)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1] == "flowmind: no workflow was built"
+    assert done.stderr.splitlines()[0] == "NOT solved: no workflow was built"
+    assert "why: execution 1: search found no sequence of calls that gives the examples" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def conversation(prices: list[float]) -> dict[str, Any]:
 def test_traces_of_ones_own_functions_become_a_workflow_that_is_run_on_them() -> None:
     found = summarize(BILLS, [total, with_tax], query=QUERY, examples=[({"prices": [100]}, 120)])
     assert found.workflow({"prices": [50, 50]}) == 120
-    assert (found.reproduced, found.checked, found.missed) == ((1, 2, 3), "run", ())
+    assert (found.reproduced, found.checked, found.failures) == ((1, 2, 3), "run", ())
     assert (found.guesses, found.questions) == ((), ())
     assert found.document.evidence == found.evidence
     assert {(one.node, one.field): one.steps for one in found.evidence}["with_tax", "percent"] == (
@@ -111,7 +111,8 @@ def test_traces_of_ones_own_functions_become_a_workflow_that_is_run_on_them() ->
         (3, 2),
     )
     assert "evidence: with_tax.percent = 20: 3 of 3 traces" in found.report()
-    assert found.report().endswith("checked: 3 of 3 traces give their answers (its tools were run)")
+    assert found.report().splitlines()[0] == "solved: 3 of 3 traces, 1 of 1 examples (its tools were run)"
+    assert (found.sound, found.solved, found.ok, str(found)) == (True, True, True, found.report())
 
 
 def test_conversations_in_a_list_and_in_a_file_come_to_the_same_workflow(tmp_path: Path) -> None:
@@ -155,10 +156,10 @@ def test_tools_are_one_a_list_or_a_dict_and_traces_one_or_several() -> None:
 def test_the_result_has_a_short_form_and_no_private_matters() -> None:
     result = summarize(BILLS, [total, with_tax], query=QUERY)
     name = "add_up_prices_add_percent"
-    assert repr(result) == f"<Summarized {name}(prices): 3 of 3 traces reproduced; 0 guesses, 0 questions>"
+    assert repr(result) == f"<Summarized {name}(prices): solved: 3 of 3 traces; guesses: 0, questions: 0>"
     public = {field.name for field in dataclasses.fields(result) if not field.name.startswith("_")}
     assert public == {
-        "name", "total", "reproduced", "checked", "questions", "guesses", "missed", "notes", "problem",
+        "name", "total", "verdict", "checked", "questions", "guesses", "notes", "answers", "problem",
     }  # fmt: skip
     narrow = ToolSpec(name="total", parameters={"type": "object", "properties": {}, "additionalProperties": False})
     failed = summarize(BILLS, [narrow, spec_of(with_tax)])
@@ -166,7 +167,7 @@ def test_the_result_has_a_short_form_and_no_private_matters() -> None:
 
 
 def test_the_report_names_where_values_come_from() -> None:
-    assert summarize(BILLS, [total, with_tax], query=QUERY).report().splitlines()[:3] == [
+    assert summarize(BILLS, [total, with_tax], query=QUERY).report().splitlines()[1:4] == [
         "evidence: total.numbers = prices: 3 of 3 traces",
         "evidence: with_tax.price = the result of total: 3 of 3 traces",
         "evidence: with_tax.percent = 20: 3 of 3 traces",
@@ -222,8 +223,15 @@ def test_a_tool_that_writes_is_not_called_to_check() -> None:
         examples=[({"name": "Eve", "mail": "e@x.org"}, "Hello Eve")],
     )
     assert (found.reproduced, found.checked) == ((1, 2), "recorded")
-    assert found.notes[0] == "the examples were not tried: send would change something"
-    assert SENT == []
+    assert found.notes == (
+        'recorded results were used: not marked read: send; mark a tool that changes nothing with @tool(effect="read")',
+    )
+    assert (found.sound, found.solved, SENT) == (True, False, [])
+    assert found.report().splitlines()[:2] == [
+        "NOT solved: 2 of 2 traces, 0 of 1 examples; 1 not checked (on the recorded results)",
+        'not checked: example 1: it would call send({"to":"e@x.org","text":"Hello Eve"}), which is not marked read '
+        '(on {"name":"Eve","mail":"e@x.org"}, expected "Hello Eve")',
+    ]
     assert found.workflow({"name": "Eve", "mail": "e@x.org"}) == "Hello Eve"
     assert SENT == ["Hello Eve"]
 
@@ -255,13 +263,15 @@ def test_what_was_worked_out_in_the_head_is_told() -> None:
     found = summarize(heads, [total, with_tax], query=QUERY)
     told = found.report()
     assert any("the answer: 21.0 comes from no input and no tool result" in line for line in found.guesses)
-    assert len(found.reproduced) < 3 and "missed: trace" in told
+    assert len(found.reproduced) < 3 and "failed: trace 1: on" in told
 
 
 def test_what_an_example_shows_to_be_wrong_is_told() -> None:
     found = summarize(BILLS, [total, with_tax], query=QUERY, examples=[({"prices": [100]}, 77)])
-    assert found.missed == ("example 1: it gives 120.0, right is 77",)
-    assert found.reproduced == (1, 2, 3)
+    assert [str(check) for check in found.failures] == [
+        'example 1: on {"prices":[100]} it gives 120.0, expected 77',
+    ]
+    assert (found.reproduced, found.sound, found.solved) == ((1, 2, 3), True, False)
 
 
 def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
@@ -272,7 +282,7 @@ def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
     small = [checked(20, 3, "approve"), checked(35, 8, "approve")]
     traces = [*small, checked(900, 70, "review"), checked(5000, 90, "review")]
     alone = summarize(traces)
-    assert alone.questions == (
+    assert tuple(map(str, alone.questions)) == (
         "when does the call of approve follow, rather than the call of review? weight <= 8 | amount <= 35",
     )
     assert any("conditions agree with the traces" in line for line in alone.guesses)
@@ -354,7 +364,7 @@ def test_verify_is_a_mode_of_its_own_or_a_number_of_rounds() -> None:
 
 def test_inputs_of_ones_own_are_not_tried_with_a_tool_that_writes() -> None:
     solver = ExecuteSummarize([greet, send], mode="es-react", verify=True, settings=Settings(probe=2))
-    with pytest.raises(InputError, match="needs read-only tools; 'send' has effect 'write'"):
+    with pytest.raises(InputError, match="needs tools that are marked read; 'send' is not"):
         solver.run("Greet and send.", [({"name": "Ann"}, "Hello Ann")])
 
 
@@ -378,8 +388,10 @@ def test_summarize_writes_a_workflow_that_runs(files: Path, capsys: pytest.Captu
     assert cli.main([*words, "--out", str(out)]) == 0
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.splitlines()[0] == "evidence: total.numbers = prices: 3 of 3 traces"
-    assert shown.err.endswith("checked: 3 of 3 traces give their answers (its tools were run)\n")
+    assert shown.err.splitlines()[:2] == [
+        "solved: 3 of 3 traces, 1 of 1 examples (its tools were run)",
+        "evidence: total.numbers = prices: 3 of 3 traces",
+    ]
     assert cli.main(["run", str(out), "--tools", tools, "--input", '{"prices": [100]}']) == 0
     assert capsys.readouterr().out == "120.0\n"
 
@@ -406,7 +418,10 @@ def test_summarize_says_no_with_one_and_bad_input_with_two(files: Path, capsys: 
     )
     assert cli.main(["summarize", traces, "--tools", str(files / "narrow.json")]) == 1
     shown = capsys.readouterr()
-    assert shown.out == "" and "flowmind: total_with_tax: no sound workflow gives these traces" in shown.err
+    assert shown.out == "" and shown.err.startswith(
+        "NOT solved: total_with_tax: no sound workflow gives these traces: "
+    )
+    assert "total() -> any has no argument 'numbers'" in shown.err
     (files / "none.json").write_text("{}")
     for words, problem in [
         ([str(files / "nothing.jsonl")], "no such file"),
@@ -423,7 +438,7 @@ def test_solve_verifies(files: Path, capsys: pytest.CaptureFixture[str]) -> None
     words = ["solve", "--task", str(files / "task.json"), "--tools", str(files / "tools.py"), "--mode", "es-react"]
     assert cli.main([*words, "--summarizer", "induction", "--verify", "2"]) == 0
     told = capsys.readouterr()
-    assert "verify: 3 of 3 examples at first, 3 in the end" in told.err
+    assert told.err.splitlines()[0] == "solved: 3 of 3 examples"
     assert Workflow.model_validate_json(told.out).evidence != ()
     for flag in ("verify", "probe"):
         assert cli.main([*words, f"--{flag}", "999"]) == 2

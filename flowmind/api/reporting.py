@@ -98,7 +98,9 @@ def no_workflow(traces: Sequence[Trace], searched: bool, examples: int) -> Itera
         searched: Whether the embedded model `search` executed.
         examples: The number of examples.
     """
+    answered = 0
     for number, trace in enumerate(traces[:_MOST], 1):
+        answered += trace.executed and trace.answer is not None
         if searched and not trace.calls:
             yield f"why: execution {number}: search found no sequence of calls that gives the examples"
         elif not trace.executed or trace.answer is None:
@@ -112,8 +114,9 @@ def no_workflow(traces: Sequence[Trace], searched: bool, examples: int) -> Itera
             "next: search finds sequences of calls only, without branches and loops; for other tasks name a language "
             "model, or give traces of your own agent to summarize"
         )
-    elif all(trace.executed for trace in traces):
-        yield "next: the traces are complete, but no graph was built from them; try verify=True (--mode es-pe+verify)"
+    elif answered:
+        yield "why: the executions have answers, but no graph was built from them"
+        yield "next: let induction build it from the traces, with verify=True (--mode es-pe+verify)"
 
 
 def untried_line(specs: Mapping[str, ToolSpec]) -> str:
@@ -181,16 +184,17 @@ def part_of(workflow: Workflow, part: Evidence) -> str:
             return f"{part.node}.{part.field}"
 
 
-def _source(workflow: Workflow, binding: Binding) -> str:
+def _source(workflow: Workflow, binding: Binding, seen: frozenset[str] = frozenset()) -> str:
     """A binding, for a reader; a variable that nodes set is replaced by their results and expressions."""
-    if not isinstance(binding, Var) or binding.path or binding.var in workflow.bound_inputs:
+    if not isinstance(binding, Var) or binding.path or binding.var in {*workflow.bound_inputs, *seen}:
         return show_binding(binding)
     sources: list[str] = []
     for node in workflow.nodes:
         if getattr(node, "output", None) != binding.var:
             continue
         if isinstance(node, Assign):
-            sources.append(node.expr or (show_binding(node.value) if node.value else ""))
+            inner = _source(workflow, node.value, seen | {binding.var}) if node.value is not None else ""
+            sources.append(node.expr or inner)
         else:
             sources.append(f"the result of {node.id}")
     return " or ".join(dict.fromkeys(filter(None, sources))) or binding.var

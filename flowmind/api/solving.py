@@ -76,6 +76,8 @@ class Solution(Record):
     """How the workflow was derived; None if an agent alone built it."""
     failure: str | None = None
     """The failure of the model's endpoint outside an agent's stage; the workflow was built without that reply."""
+    unsound: tuple[Problem, ...] = ()
+    """Why there is no workflow: the problems of the likeliest draft."""
     refused: tuple[str, ...] = ()
     """Why there is no workflow: the values that tools which may change something would be given by a guess."""
 
@@ -203,6 +205,7 @@ def _solution(built: Built) -> Solution:
         derivation=built.derivation,
         failure=built.failure,
         refused=built.refused,
+        unsound=built.unsound,
     )
 
 
@@ -295,6 +298,7 @@ class Result:
         lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
         if workflow is None:
             lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
+            lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])
             if not solution.refused:
                 lines += no_workflow(self.traces, searched, len(self._task.examples))
         else:

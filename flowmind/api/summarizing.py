@@ -88,7 +88,7 @@ class Summarized:
         if self._parts is None:
             return f"<Summarized: {self.problem}>"
         inputs = ", ".join(self.document.input_names)
-        open_points = f"{len(self.guesses)} guesses, {len(self.questions)} questions"
+        open_points = f"guesses: {len(self.guesses)}, questions: {len(self.questions)}"
         return f"<Summarized {self.name}({inputs}): {self.verdict.headline()}; {open_points}>"
 
     def __str__(self) -> str:
@@ -455,7 +455,7 @@ class _Findings:
             _request=self.request,
         )
         if workflow is None:
-            reasons = "; ".join((*self.built.refused, *self._unexplained())[:3])
+            reasons = "; ".join((*self.built.refused, *map(str, self.built.unsound), *self._unexplained())[:3])
             reasons += f". {ALLOW}" if self.built.refused else ""
             problem = f"{task.id}: no sound workflow gives these traces{f': {reasons}' if reasons else ''}"
             return replace(result, problem=problem)

@@ -60,6 +60,8 @@ class Built:
     """What the traces leave open."""
     refused: tuple[str, ...] = ()
     """Why there is no workflow: the values that tools which may change something would be given by a guess."""
+    unsound: tuple[Problem, ...] = ()
+    """Why there is no workflow: the problems of the likeliest draft."""
     answered: frozenset[str] = frozenset()
     """The ids of the questions that a person answered."""
     emitter: Emitter | None = None
@@ -300,6 +302,7 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         failure=work.failure,
         questions=tuple(unanswered),
         refused=() if best is not None else work.refused,
+        unsound=() if best is not None else work.unsound,
         answered=best.answered if best is not None else frozenset(),
         emitter=best.emitter if best is not None else None,
     )

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from flowmind.api.summarizing import Summarized
     from flowmind.build.induction.evidence import Question
 
+_CHOICES = 9
+"""Candidates of a question that are shown."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
@@ -122,7 +125,7 @@ def _read_answers(path: Path | None, new: bool) -> dict[str, str]:
         value = parse_json(read_text(path))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    answers = cast(dict[str, Any], value) if isinstance(value, dict) else {"": None}
+    answers: dict[str, Any] = cast(dict[str, Any], value) if isinstance(value, dict) else {"": None}
     if not all(isinstance(answer, str) for answer in answers.values()):
         raise InputError(f'{path}: an object of answers by question is needed, such as {{"if": "amount < 500"}}')
     return answers
@@ -145,19 +148,18 @@ def ask(result: Summarized, path: Path | None) -> Summarized:
             return result
         question = waiting[0]
         print("\n".join(_lines(result, question, len(waiting))), file=sys.stderr)
-        reply = _reply()
+        while reply := _reply():
+            try:
+                result = result.answer({question.id: int(reply) if reply.isdecimal() else reply})
+            except InputError as error:
+                print(f"  {error}", file=sys.stderr)
+                continue
+            if path is not None:
+                write_text(path, dump_json(dict(result.answers), indent=1) + "\n")
+            break
         if reply is None:
             return result
-        if not reply:
-            passed.add(question.id)
-            continue
-        try:
-            result = result.answer({question.id: int(reply) if reply.isdecimal() else reply})
-        except InputError as error:
-            print(f"  {error}", file=sys.stderr)
-            continue
-        if path is not None:
-            write_text(path, dump_json(dict(result.answers), indent=1) + "\n")
+        passed.add(question.id)
 
 
 def _lines(result: Summarized, question: Question, count: int) -> list[str]:
@@ -168,8 +170,9 @@ def _lines(result: Summarized, question: Question, count: int) -> list[str]:
     lines = ["", f"{question.id}: {question.text}{more}"]
     if shown:
         lines.append(f"  with {', '.join(f'{name} = {short(value)}' for name, value in shown.values.items())}:")
-    width = max(map(len, question.candidates), default=0)
-    for number, candidate in enumerate(question.candidates, 1):
+    candidates = question.candidates[:_CHOICES]
+    width = max(map(len, candidates), default=0)
+    for number, candidate in enumerate(candidates, 1):
         effect = effects[number - 1] if number <= len(effects) else ""
         lines.append(f"  {number}  {candidate:{width}}{effect}".rstrip())
     own = ", or a condition of your own" if question.kind == "condition" else ""

@@ -100,9 +100,18 @@ def _of(plan: Plan, node: str, field: str, slot: Slot) -> Evidence:
         guess = "nothing in the traces explains it"
     elif runs == 1 and len(plan.bound.walk.runs) > 1:
         guess = "only one trace shows it"
+    elif runs == 1 and not _all_named(slot, plan):
+        guess = "one trace alone shows this constant, and the text does not name it"
     elif runs == 1 and len(slot.terms) > 1 and slot.terms[1].cost - slot.terms[0].cost < CLOSE:
         guess = "one trace alone cannot tell its sources apart"
     return Evidence(node=node, field=field, steps=steps, guess=guess)
+
+
+def _all_named(slot: Slot, plan: Plan) -> bool:
+    """Whether the text names all constants in the likeliest source of a slot."""
+    bindings = [term.binding for term in slot.likeliest if term.binding is not None]
+    constants = [constant for binding in bindings for constant in constants_in(binding)]
+    return all(is_named(constant, plan.bound.binder.reading) for constant in constants)
 
 
 def _steps(plan: Plan, samples: Sequence[Sample]) -> tuple[tuple[int, int], ...]:

@@ -26,7 +26,7 @@ from flowmind.workflow.expressions import names as names_in
 from tools_registry.specs.spec import Record
 from tools_registry.specs.values import CaseError
 
-_COMPARED = 6
+COMPARED = 9
 """Candidates that are compared on one input."""
 _ROWS = 400
 """Combinations of values on which candidates are compared."""
@@ -65,10 +65,17 @@ async def answered(work: Work, best: Best, answers: Mapping[str, str]) -> Best:
         answer = answers[question.id].strip()
         changed = await _with_answer(work, best.draft, best.emitter, question, answer)
         if changed is None or changed.rank > best.rank:
-            failing = changed.failures[0].tell() if changed is not None and changed.failures else "no sound workflow"
-            raise InputError(f"{question.id}: the answer {answer!r} contradicts the traces: {failing}")
+            raise InputError(f"{question.id}: the answer {answer!r} contradicts the traces{_where(changed)}")
         changed.first, changed.loops = best.first, best.loops
         best = changed
+
+
+def _where(changed: Best | None) -> str:
+    """An example that an answer makes wrong."""
+    if changed is None or not changed.failures:
+        return ""
+    failure = changed.failures[0]
+    return f": for {short(failure.input)} the right answer is {short(failure.expected)}"
 
 
 def _open(work: Work, best: Best) -> Iterator[Question]:
@@ -125,7 +132,7 @@ def illustrate(emitter: Emitter, question: Question) -> Illustration | None:
     The values are combined from those of the traces, and from numbers next to those of the candidates. No tool is
     called. None if no combination tells two candidates apart.
     """
-    candidates = question.candidates[:_COMPARED]
+    candidates = question.candidates[:COMPARED]
     befores, afters = simulate(emitter.plan)
     effects_of: list[Callable[[Row], str]] = []
     if question.kind == "condition":

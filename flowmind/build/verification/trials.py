@@ -26,7 +26,7 @@ from flowmind.run.running import Ran
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.origins import has_holes, with_origins
 from flowmind.trace.task import Task
-from flowmind.workflow.checking import check
+from flowmind.workflow.checking import Problem, check
 from flowmind.workflow.document import Literal_, ToolNode, Workflow, variables
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
@@ -89,6 +89,8 @@ class Work:
     """The number of traces that the last workflow was derived from."""
     refused: tuple[str, ...] = ()
     """Why no draft is sound: the values that tools which may change something would be given by a guess."""
+    unsound: tuple[Problem, ...] = ()
+    """Why no draft is sound: the problems of the likeliest one."""
     answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
 
     @property
@@ -335,6 +337,7 @@ async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
     likely = tuple(dict.fromkeys(draft.plan.loops for draft in drafts[:LIKELY]))
     sound = [draft for draft in drafts if draft.sound]
     work.refused = () if sound else next((draft.guesses for draft in drafts if draft.guesses), ())
+    work.unsound = () if sound or work.refused or not drafts else drafts[0].problems
     best: Best | None = None
     first: int | None = None
     for draft in sound:

@@ -1,0 +1,600 @@
+"""Results: sound and solved are two things, and the check on examples changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from tiny import called
+
+from flowmind import (
+    ExecuteSummarize,
+    InputError,
+    InvalidWorkflow,
+    Result,
+    Settings,
+    Trace,
+    Workflow,
+    summarize,
+    tool,
+)
+from flowmind.api.reporting import Verdict
+from flowmind.base.errors import ModelFailure
+from flowmind.build.verification.guesses import passed_guesses
+from flowmind.llm.faulty_server import FaultyServer
+from flowmind.llm.testing import ScriptedChat, action
+from flowmind.run.examples import ExampleCheck, check_examples
+from flowmind.trace.events import Called
+from flowmind.trace.recorded import Rehearsal
+from flowmind.trace.task import Example
+from tools_registry.sandbox.functions import FunctionEnvironment
+from tools_registry.specs.spec import Effect, Observation, ToolCall
+
+UNMARKED: list[Any] = [effect for effect in get_args(Effect) if effect != "read"]
+"""Every effect of a tool that must not be called for a check."""
+Row = dict[str, Any]
+CALLS: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def no_calls() -> None:
+    CALLS.clear()
+
+
+def node(tool_: str, output: str, **args: Any) -> str:
+    return action("add_function_node", tool=tool_, args=args, output=output)
+
+
+def trace(inputs: Row, answer: Any, *steps: tuple[str, Row, Any]) -> Trace:
+    made = [Called(call=ToolCall(tool=name, args=args), observation=Observation(value=v)) for name, args, v in steps]
+    return Trace(inputs=inputs, events=tuple(made), stop="finish", answer=answer)
+
+
+# The refunds of a shop
+
+ORDERS: dict[str, Row] = {"A100": {"total": 120.0, "days": 120.0}, "A200": {"total": 50.0, "days": 50.0}}
+REFUNDS = [({"order_id": "A100"}, 120.0), ({"order_id": "A200"}, 25.0)]
+REFUND = "Refund an order by the policy."
+
+
+def shop(effect: Any = "read") -> list[Callable[..., Any]]:
+    @tool(effect="read")
+    def get_order(order_id: str) -> dict[str, float]:
+        """Look up an order."""
+        CALLS.append("get_order")
+        return ORDERS[order_id]
+
+    @tool(effect="read")
+    def policy_amount(total: float, days: float) -> float:
+        """The amount that the policy refunds after some days."""
+        CALLS.append("policy_amount")
+        return total * days / 100
+
+    @tool(effect=effect)
+    def issue_refund(order_id: str, amount: float) -> float:
+        """Refund an amount to the customer of an order."""
+        CALLS.append("issue_refund")
+        return amount
+
+    return [get_order, policy_amount, issue_refund]
+
+
+def test_a_workflow_that_is_wrong_on_an_example_is_sound_and_not_solved() -> None:
+    result = ExecuteSummarize(shop()).run(REFUND, REFUNDS)
+    assert (result.sound, result.solved, result.ok, result.problems) == (True, False, False, ())
+    assert [(check.name, check.input, check.expected, check.given) for check in result.failures] == [
+        ("example 1", {"order_id": "A100"}, 120.0, 144.0)
+    ]
+    assert result.report().splitlines()[:2] == [
+        "NOT solved: 1 of 2 examples",
+        'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
+    ]
+    assert str(result) == result.report()
+    assert repr(result) == (
+        f"<Result: workflow 'refund_order_policy', {len(result.workflow.workflow.nodes)} nodes, "
+        "NOT solved: 1 of 2 examples>"
+    )
+    assert result.workflow(order_id="A200") == 25.0, "a sound workflow can be called"
+
+
+@pytest.mark.parametrize("effect", [*UNMARKED, "read"])
+def test_a_constant_answer_is_not_solved_whatever_the_marks(effect: Any) -> None:
+    result = ExecuteSummarize(shop(effect), mode="es-react", verify=True).run(REFUND, REFUNDS)
+    assert not result.solved
+    assert result.report().startswith("NOT solved: ")
+    if result.sound:
+        assert any(check.name == "example 1" and check.expected == 120.0 for check in result.failures)
+    assert ("issue_refund" in CALLS) is (effect == "read")
+
+
+CONSTANT = [
+    action("get_order", order_id="A200"),
+    action("finish", answer=25.0),
+    action("add_end_node", output={"value": 25.0}),
+    action("finish"),
+]
+
+
+@pytest.mark.parametrize("outputs", [[25.0], [25.0, 120.0]])
+def test_a_constant_that_one_example_shows_is_no_answer(outputs: list[float]) -> None:
+    examples = [({"order_id": id}, output) for id, output in zip(("A200", "A100"), outputs, strict=False)]
+    result = ExecuteSummarize(shop(), ScriptedChat(CONSTANT), "es-rr").run(REFUND, examples)
+    assert (result.sound, result.solved, len(result.failures)) == (True, False, len(outputs) - 1)
+    line = "the answer is 25.0 for every input: it comes from no input and no tool result"
+    assert result.verdict.unsupported == (line,) and f"not allowed: {line}" in result.report()
+    named = ExecuteSummarize(shop(), ScriptedChat(CONSTANT), "es-rr").run("Refund 25 always.", examples[:1])
+    assert named.solved, "the task names the constant"
+
+
+def test_a_result_without_a_workflow_says_why_and_what_to_do() -> None:
+    def tag(order_id: str) -> str:
+        """Tag an order."""
+        CALLS.append("tag")
+        return f"#{order_id}"
+
+    tools = [tool(effect="write")(tag)]
+    result = ExecuteSummarize(tools).run("Tag the order.", [({"order_id": "A1"}, "#A1"), ({"order_id": "B2"}, "#B2")])
+    assert (result.sound, result.solved, result.checks, CALLS) == (False, False, (), [])
+    lines = result.report().splitlines()
+    assert lines[:2] == [
+        "NOT solved: no workflow was built",
+        "why: execution 1: search found no sequence of calls that gives the examples",
+    ]
+    assert 'not tried: tag (it writes); mark a tool that changes nothing with @tool(effect="read")' in lines
+    alone = ExecuteSummarize(shop()).run(REFUND, REFUNDS[:1]).report()
+    assert "next: give search two examples at least" in alone
+    settings = Settings(trace_selection="all_success")
+    chat = ScriptedChat([action("finish", answer=None)] * 2)
+    gave_up = ExecuteSummarize(shop(), chat, "es-rr", settings).run(REFUND, REFUNDS).report()
+    assert "why: execution 1 has no answer: the agent gave up" in gave_up and "search" not in gave_up
+
+
+# The check changes nothing
+
+REFUNDING = [
+    action("get_order", order_id="A200"),
+    action("issue_refund", order_id="A200", amount=50.0),
+    action("finish", answer=50.0),
+]
+REFUND_GRAPH = [
+    node("get_order", "order", order_id="order_id"),
+    node("issue_refund", "refunded", order_id="order_id", amount={"var": "order", "path": ["total"]}),
+    action("add_end_node", output="refunded"),
+    action("finish"),
+]
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_recorded_results_answer_for_tools_that_may_change_something(effect: Any) -> None:
+    chat = ScriptedChat([*REFUNDING, *REFUND_GRAPH])
+    result = ExecuteSummarize(shop(effect), chat, "es-rr").run(REFUND, [({"order_id": "A200"}, 50.0)])
+    assert result.solved and result.report().startswith("solved: 1 of 1 examples")
+    assert CALLS.count("issue_refund") == 1, "the agent called it, and the check did not"
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_an_example_whose_run_could_change_something_is_not_checked(effect: Any) -> None:
+    chat = ScriptedChat([*REFUNDING, *REFUND_GRAPH])
+    examples = [({"order_id": "A200"}, 50.0), ({"order_id": "A100"}, 120.0)]
+    result = ExecuteSummarize(shop(effect), chat, "es-rr").run(REFUND, examples)
+    assert (result.sound, result.solved, CALLS.count("issue_refund")) == (True, False, 1)
+    assert result.report().splitlines()[:2] == [
+        "NOT solved: 1 of 2 examples; 1 not checked",
+        'not checked: example 2: it would call issue_refund({"order_id":"A100","amount":120.0}), which is not marked '
+        'read (on {"order_id":"A100"}, expected 120.0)',
+    ]
+    assert CALLS.count("get_order") == 2, "a tool that reads is called for the check"
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_a_workflow_that_leaves_out_a_call_that_may_change_something_is_not_solved(effect: Any) -> None:
+    graph = [
+        node("get_order", "order", order_id="order_id"),
+        action("add_end_node", output={"var": "order", "path": ["total"]}),
+        action("finish"),
+    ]
+    result = ExecuteSummarize(shop(effect), ScriptedChat([*REFUNDING, *graph]), "es-rr").run(
+        REFUND, [({"order_id": "A200"}, 50.0)]
+    )
+    assert not result.solved
+    call = 'issue_refund({"order_id":"A200","amount":50.0})'
+    assert [check.error for check in result.failures] == [f"the recorded call {call} is not made"]
+
+
+def test_a_rehearsal_calls_what_reads_and_nothing_else() -> None:
+    environment = FunctionEnvironment(shop("write"))
+    steps = trace({}, 1.0, ("issue_refund", {"order_id": "A100", "amount": 1.0}, 1.0)).calls
+    recorded, read = ToolCall(tool="issue_refund", args={"order_id": "A100", "amount": 1.0}), {"order_id": "A100"}
+
+    async def called(rehearsal: Rehearsal, call: ToolCall) -> Any:
+        observation = await rehearsal.call(call)
+        return observation.value if observation.error is None else observation.error.type
+
+    whole = Rehearsal(environment, steps, complete=True)
+    assert whole.omitted == recorded
+    assert asyncio.run(called(whole, ToolCall(tool="get_order", args=read))) == ORDERS["A100"]
+    assert asyncio.run(called(whole, recorded)) == 1.0
+    assert whole.omitted is None and asyncio.run(called(whole, recorded)) == "not_recorded", "it answers once"
+    part = Rehearsal(environment, [], complete=False)
+    assert asyncio.run(called(part, recorded)) == "not_checked"
+    assert CALLS == ["get_order"]
+
+
+ASKING = {
+    "inputs": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "nodes": [
+        {"id": "start", "kind": "start"},
+        {
+            "id": "ask",
+            "kind": "llm",
+            "prompt": "Country of {city}?",
+            "args": {"city": {"var": "city"}},
+            "output": "name",
+        },
+        {"id": "end", "kind": "end", "output": {"var": "name"}},
+    ],
+    "edges": [{"from": "start", "to": "ask"}, {"from": "ask", "to": "end"}],
+}
+
+
+def test_llm_nodes_ask_the_model_of_the_run_and_its_failure_is_no_wrong_answer() -> None:
+    workflow, environment = Workflow.model_validate(ASKING), FunctionEnvironment(shop())
+    examples = [Example(input={"city": "Oslo"}, output="Norway"), Example(input={"city": "Rome"}, output="Italy")]
+
+    def checked(model: ScriptedChat | None) -> list[ExampleCheck]:
+        return [check for check, _ in asyncio.run(check_examples(workflow, examples, environment, (), model))]
+
+    assert [check.ok for check in checked(ScriptedChat(["Norway", "Italy"]))] == [True, True]
+    failing = checked(ScriptedChat(["Norway", ModelFailure("the endpoint is down")]))
+    assert [check.ok for check in failing] == [True, False]
+    assert failing[1].not_checked == "the model failed: the endpoint is down"
+    assert {check.not_checked for check in checked(None)} == {"an llm node asks a model, and no model was given"}
+
+
+def test_a_failed_example_names_error_and_node() -> None:
+    @tool(effect="read")
+    def divide(a: float, b: float) -> float:
+        """Divide a by b."""
+        return a / b
+
+    chat = ScriptedChat(
+        [
+            action("divide", a=6, b=3),
+            action("finish", answer=2),
+            node("divide", "r", a="a", b="b"),
+            action("add_end_node", output="r"),
+            action("finish"),
+        ]
+    )
+    result = ExecuteSummarize([divide], chat, "es-rr").run("Divide.", [({"a": 6, "b": 3}, 2), ({"a": 1, "b": 0}, 0)])
+    assert [(check.node, check.given) for check in result.failures] == [("n1", None)]
+    assert "it fails at node n1: tool_error: ZeroDivisionError: float division by zero; expected 0" in result.report()
+
+
+def test_a_verdict_counts_traces_and_examples() -> None:
+    right = ExampleCheck(number=1, kind="trace", input={}, expected=1, given=1.0)
+    wrong = ExampleCheck(number=1, input={}, expected=1, given=True)
+    assert Verdict(sound=True, checks=(right, wrong)).headline() == "NOT solved: 1 of 1 traces, 0 of 1 examples"
+    assert not Verdict(sound=True).solved, "without an example nothing is shown"
+    assert not Verdict(sound=False, checks=(right,)).solved
+    assert Verdict(sound=True, checks=(right,)).solved
+    many = Verdict(sound=True, checks=(wrong,) * 12)
+    assert len(list(many.lines())) == 11 and [*many.lines()][-1] == "failed: and 2 more"
+
+
+# Guesses that a tool would write
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+@pytest.mark.parametrize(("query", "solved"), [("Refund it.", False), ("Refund it with 7.5.", True)])
+def test_an_agents_graph_that_writes_a_guess_is_not_solved(query: str, solved: bool, effect: Any) -> None:
+    executed = [action("issue_refund", order_id="A1", amount=7.5), action("finish", answer=7.5)]
+    graph = [
+        node("issue_refund", "r", order_id="order_id", amount=7.5),
+        action("add_end_node", output="r"),
+        action("finish"),
+    ]
+    result = ExecuteSummarize(shop(effect), ScriptedChat([*executed, *graph]), "es-rr").run(
+        query, [({"order_id": "A1"}, 7.5)]
+    )
+    assert (result.sound, result.solved) == (True, solved)
+    guess = "not allowed: issue_refund, amount: 7.5 comes from no input and no tool result. Name the value in the task"
+    assert (guess in result.report()) is not solved
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_replay_refuses_to_write_a_guess(effect: Any) -> None:
+    def replayed(query: str, effect: Any) -> Result:
+        chat = ScriptedChat([action("issue_refund", order_id="A1", amount=7.5), action("finish", answer=7.5)])
+        return ExecuteSummarize(shop(effect), chat, "replay").run(query, [({"order_id": "A1"}, 7.5)])
+
+    refused = replayed("Refund it.", effect)
+    assert (refused.sound, refused.solved) == (False, False)
+    assert (
+        refused.report()
+        .splitlines()[1]
+        .startswith(
+            "refused: issue_refund, amount: 7.5 comes from no input and no tool result. Name the value in the task"
+        )
+    )
+    with pytest.raises(InvalidWorkflow, match=r"issue_refund, amount: 7\.5 comes from no input"):
+        _ = refused.workflow
+    assert replayed("Refund it with 7.5.", effect).solved
+    assert replayed("Refund it.", "read").sound
+
+
+def test_a_guess_is_followed_through_assignments_and_seen_in_expressions() -> None:
+    specs = FunctionEnvironment(shop("write")).specs
+    nodes: list[Row] = [
+        {"id": "start", "kind": "start"},
+        {"id": "set", "kind": "assign", "expr": "total * 0.8", "output": "amount"},
+        {
+            "id": "pay",
+            "kind": "tool",
+            "tool": "issue_refund",
+            "args": {"order_id": {"value": "A9"}, "amount": {"var": "amount"}},
+            "output": "r",
+        },
+        {"id": "end", "kind": "end", "output": {"var": "r"}},
+    ]
+    inputs = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
+    edges = [{"from": "start", "to": "set"}, {"from": "set", "to": "pay"}, {"from": "pay", "to": "end"}]
+    workflow = Workflow.model_validate({"inputs": inputs, "nodes": nodes, "edges": edges})
+    assert passed_guesses(workflow, specs, "Pay.", []) == (
+        'issue_refund, order_id: "A9" comes from no input and no tool result',
+        "issue_refund, amount: 0.8 comes from no input and no tool result",
+    )
+    assert passed_guesses(workflow, specs, "Pay 'A9' 80 %.", []) == ()
+    both = [trace({"total": n}, 1, ("issue_refund", {"order_id": "A9", "amount": n}, n)) for n in (1.5, 2.5)]
+    assert len(passed_guesses(workflow, specs, "Pay.", both)) == 1, "two traces show the constant"
+
+
+# Guesses in a report
+
+
+@tool(effect="read")
+def greet(who: str) -> str:
+    """Greet somebody."""
+    return f"Hello {who}"
+
+
+def greeting(name: str) -> Trace:
+    text = greet(name.title())
+    return trace({"name": name}, text, ("greet", {"who": name.title()}, text))
+
+
+@pytest.mark.parametrize("names", [("jinsoo", "ann lee", "BOB"), ("jinsoo", "Ann", "Bob")])
+def test_a_value_that_the_workflow_computes_is_no_guess(names: tuple[str, ...]) -> None:
+    result = summarize([greeting(name) for name in names], [greet], query="Greet the person.")
+    assert result.solved and result.guesses == ()
+    assert "comes from no input" not in result.report()
+    assert "evidence: greet.who = name.title(): 3 of 3 traces" in result.report()
+
+
+def test_a_constant_that_one_trace_alone_shows_is_a_guess() -> None:
+    result = summarize([greeting("jinsoo")], [greet], query="Greet the person.")
+    reason = "one trace alone shows this constant, and the text does not name it"
+    assert result.guesses == (f'greet.who = "Jinsoo": {reason}',)
+    assert summarize([greeting("jinsoo")], [greet], query="Greet 'Jinsoo'.").guesses == ()
+
+
+# Open questions
+
+
+def decided(amount: int, weight: int, tool: str) -> Trace:
+    return trace(
+        {"amount": amount, "weight": weight}, f"{tool} {amount}", (tool, {"amount": amount}, f"{tool} {amount}")
+    )
+
+
+DECIDED = [
+    decided(20, 3, "approve"),
+    decided(35, 8, "approve"),
+    decided(900, 70, "review"),
+    decided(5000, 90, "review"),
+]
+
+
+def expression(result: Any) -> str:
+    return next(node.expr for node in result.document.nodes if node.kind == "condition")
+
+
+def test_an_answer_builds_the_workflow_again() -> None:
+    alone = summarize(DECIDED)
+    assert [question.id for question in alone.questions] == ["if"]
+    assert alone.questions[0].candidates == ("weight <= 8", "amount <= 35")
+    for choice, expected in ((2, "amount <= 35"), ("amount <= 35", "amount <= 35"), (" amount < 500", "amount < 500")):
+        for key in (1, "if"):
+            answered = alone.answer({key: choice})
+            assert (expression(answered), answered.questions, answered.guesses) == (expected, (), ())
+            assert answered.answers == {"if": str(expected if choice == 2 else choice)}
+            assert answered.solved and f"answer: if = {expected}" in " ".join(answered.report().split())
+    assert expression(alone) == "weight <= 8" and alone.answers == {}
+    again = summarize(DECIDED, answers={"if": "amount < 500", "elsewhere": "1"})
+    assert expression(again) == "amount < 500"
+    assert "the answer to 'elsewhere' was not used: there is no such open question" in again.notes
+
+
+@pytest.mark.parametrize(
+    ("choices", "problem"),
+    [
+        ({2: 1}, r"there is no question 2; the open questions are: 1 \(if\)"),
+        ({0: 1}, "there is no question 0"),
+        ({"iff": 1}, "there is no question 'iff'"),
+        ({1: 3}, "question 1: there is no choice 3; there are 1 to 2"),
+        ({1: "amount <"}, "if: the answer 'amount <' is no condition: column"),
+        ({1: "size < 3"}, "if: there is no variable 'size' here; there are amount, weight"),
+        (
+            {1: "amount > 100"},
+            'contradicts the traces: for {"amount": 20, "weight": 3} the right answer is "approve 20"',
+        ),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_one_line(choices: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem.replace("{", r"\{")):
+        summarize(DECIDED).answer(choices)
+
+
+def test_the_source_of_a_value_is_chosen_too() -> None:
+    def labelled(first: str, second: str) -> Trace:
+        return trace({"first": first, "second": second}, f"Hello {first}", ("greet", {"who": first}, f"Hello {first}"))
+
+    alone = summarize([labelled("Ann", "Ann")], [greet])
+    assert [question.id for question in alone.questions] == ["greet.who"]
+    assert {*alone.questions[0].candidates} == {"first", "second", '"Ann"'}
+    answered = alone.answer({1: "second"})
+    assert answered.workflow(first="Ann", second="Bob") == "Hello Bob" and answered.questions == ()
+    with pytest.raises(InputError, match=r"greet\.who: the answer 'third' is none of the choices: "):
+        alone.answer({1: "third"})
+
+
+def test_candidates_are_shown_on_values_on_which_they_differ() -> None:
+    alone = summarize(DECIDED)
+    shown = alone.illustration(alone.questions[0])
+    assert shown is not None
+    assert set(shown.values) == {"amount", "weight"}
+    small, light = shown.values["amount"] <= 35, shown.values["weight"] <= 8
+    assert small is not light
+    follows = {True: "the call of approve", False: "the call of review"}
+    assert shown.effects == (follows[light], follows[small])
+
+
+def test_traces_are_dropped_by_their_numbers() -> None:
+    broken = decided(40, 4, "review")
+    result = summarize([*DECIDED, broken], drop=[5])
+    assert result.reproduced == (1, 2, 3, 4) and "trace 5 is left out, as asked" in result.notes
+    with pytest.raises(InputError, match="drop: there is no trace 6; the traces are 1 to 5"):
+        summarize([*DECIDED, broken], drop=[6])
+    with pytest.raises(InputError, match="none of the 0 other traces has an answer"):
+        summarize(DECIDED, drop=[1, 2, 3, 4])
+
+
+def test_examples_are_pairs_or_dicts_and_tools_lists_or_dicts() -> None:
+    pairs = [({"order_id": "A100"}, 144.0), ({"order_id": "A200"}, 25.0)]
+    dicts = [{"input": given, "output": wanted} for given, wanted in pairs]
+    by_name = {function.__name__: function for function in shop()}
+    for tools in (shop(), tuple(shop()), by_name):
+        for examples in (pairs, dicts, [Example(input=given, output=wanted) for given, wanted in pairs]):
+            result = ExecuteSummarize(tools, settings=Settings(mode="es-rr"), mode="es-rr").run(REFUND, examples)
+            assert result.solved and result.workflow(order_id="A200") == 25.0
+    results = [
+        summarize([greeting("ann"), greeting("bob")], greet, examples=given)
+        for given in ([({"name": "eve"}, "Hello Eve")], [{"input": {"name": "eve"}, "output": "Hello Eve"}])
+    ]
+    assert [result.solved for result in results] == [True, True]
+
+
+# The commands
+
+
+def lines(path: Path, traces: list[Trace]) -> Path:
+    path.write_text("".join(json.dumps(trace.dump()) + "\n" for trace in traces))
+    return path
+
+
+def conditions(path: Path) -> list[str]:
+    return [node.expr for node in Workflow.model_validate_json(path.read_text()).nodes if node.kind == "condition"]
+
+
+def typed(words: list[str], replies: list[str]) -> tuple[int, str]:
+    """A command in a terminal: its exit code, and what it shows. A reply is typed at each prompt."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "flowmind.cli", *words])
+    shown, waiting = b"", [*replies]
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # the end of a terminal on Linux
+            break
+        shown += data
+        if shown.endswith(b"\r\n> "):
+            os.write(terminal, (waiting.pop(0) + "\n" if waiting else "\x04").encode())
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode().replace("\r\n", "\n")
+
+
+def test_questions_are_asked_on_the_terminal_and_the_answers_kept(tmp_path: Path) -> None:
+    traces, answers, out = lines(tmp_path / "traces.jsonl", DECIDED), tmp_path / "answers.json", tmp_path / "w.json"
+    words = ["summarize", str(traces), "--out", str(out), "--answers", str(answers), "--ask"]
+    code, shown = typed(words, ["9", "amount > 100", "2"])
+    assert code == 0
+    assert "if: when does the call of approve follow, rather than the call of review?\n  with amount = " in shown
+    assert re.search(r"\n  1  weight <= 8   → the call of (\w+)\n  2  amount <= 35  → the call of (?!\1)\w+\n", shown)
+    assert "question 'if': there is no choice 9; there are 1 to 2" in shown
+    assert "the answer 'amount > 100' contradicts the traces" in shown
+    assert "answer: if = amount <= 35" in shown
+    assert (json.loads(answers.read_text()), conditions(out)) == ({"if": "amount <= 35"}, ["amount <= 35"])
+    again = called("summarize", traces, "--answers", answers)
+    assert again.returncode == 0 and again.stdout == out.read_text()
+
+
+def test_enter_leaves_a_question_open_and_the_end_of_input_leaves_all(tmp_path: Path) -> None:
+    traces, out = lines(tmp_path / "traces.jsonl", DECIDED), tmp_path / "w.json"
+    for replies in ([""], []):
+        code, shown = typed(["summarize", str(traces), "--out", str(out), "--ask"], replies)
+        assert code == 0 and "\nquestion 1: when does the call of approve follow" in shown
+        assert conditions(out) == ["weight <= 8"]
+
+
+def test_what_cannot_be_asked_answered_or_dropped_is_one_line(tmp_path: Path) -> None:
+    traces = lines(tmp_path / "traces.jsonl", DECIDED)
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "torn.json").write_text("{")
+    (tmp_path / "wrong.json").write_text('{"if": "amount > 100"}')
+    for words, problem in [
+        (["--ask"], "--ask: standard input is no terminal; give the answers in a file with --answers"),
+        (["--drop", "7"], "drop: there is no trace 7; the traces are 1 to 4"),
+        (["--drop", "1,x"], "--drop: '1,x' is no list of trace numbers; give one, or several such as 2,5"),
+        (["--drop", "1,2,3,4"], "none of the 0 other traces has an answer"),
+        (["--answers", tmp_path / "none.json"], "no such file"),
+        (["--answers", tmp_path / "list.json"], "an object of answers by question is needed"),
+        (["--answers", tmp_path / "torn.json"], "torn.json: "),
+        (["--answers", tmp_path / "wrong.json"], "if: the answer 'amount > 100' contradicts the traces"),
+        (["--answers", tmp_path], "--answers"),
+    ]:
+        done = called("summarize", traces, *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), words
+        assert problem in done.stderr
+
+
+def test_a_workflow_that_is_not_solved_is_written_and_the_exit_code_says_no(tmp_path: Path) -> None:
+    source = 'def double(n: int) -> int:\n    """Double a number."""\n    return 2 * n\n'
+    (tmp_path / "tools.py").write_text(source)
+    examples = [{"input": {"n": 2}, "output": 4}, {"input": {"n": 3}, "output": 9}]
+    (tmp_path / "task.json").write_text(json.dumps({"query": "Square n.", "examples": examples}))
+    replies = [
+        action("double", n=2),
+        action("finish", answer=4),
+        node("double", "r", n="n"),
+        action("add_end_node", output="r"),
+        action("finish"),
+    ]
+    words = ["solve", "--task", tmp_path / "task.json", "--tools", tmp_path / "tools.py", "--mode", "es-rr"]
+    with FaultyServer(lambda number, body: replies[number % len(replies)]) as server:
+        done = called(*words, "--model", "m", "--base-url", server.url, "--out", tmp_path / "w.json")
+    assert done.returncode == 1
+    assert done.stderr.startswith("NOT solved: 1 of 2 examples")
+    assert "example 2: " in done.stderr and '{"n":3}' in done.stderr and "expected 9" in done.stderr
+    assert (tmp_path / "w.json").read_text() == done.stdout and Workflow.model_validate_json(done.stdout)
+
+
+def test_summarize_exits_with_one_if_an_example_is_wrong_and_writes_the_workflow(tmp_path: Path) -> None:
+    traces = lines(tmp_path / "traces.jsonl", [greeting("ann"), greeting("bob")])
+    examples = [{"input": {"name": "eve"}, "output": "Good day"}]
+    (tmp_path / "task.json").write_text(json.dumps({"query": "Greet.", "examples": examples}))
+    done = called("summarize", traces, "--task", tmp_path / "task.json", "--out", tmp_path / "w.json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[:2] == [
+        "NOT solved: 2 of 2 traces, 0 of 1 examples; 1 not checked (on the recorded results)",
+        'not checked: example 1: the tools were not passed (on {"name":"eve"}, expected "Good day")',
+    ]
+    assert (tmp_path / "w.json").exists()
