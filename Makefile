@@ -5,7 +5,7 @@ PYTHON ?= python3
 MODEL ?= search
 MODE ?= es-pe
 BENCH ?= bench
-OUT ?= runs/$(subst /,_,$(MODEL))-$(MODE)
+OUT ?=
 CONCURRENCY ?= auto
 SEED ?= 0
 LIMIT ?=
@@ -17,7 +17,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup exp serve test test-slow check report clean
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1|/' | column -t -s '|'
-	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=file"
+	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=grid"
 
 setup: $(VENV)/.ready  ## create .venv and install the project into it
 
@@ -28,8 +28,8 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 exp: $(VENV)/.ready $(BENCH)/manifest.json  ## build the benchmark and run an experiment; the same command resumes it
-	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --out $(OUT) --seed $(SEED)) \
-	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
+	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --seed $(SEED)) \
+	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(OUT),--out $(OUT)) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)

@@ -96,8 +96,8 @@ async def drive(
             lost = lost + 1 if result.error is not None else 0
             if lost >= LOST:
                 raise ModelUnavailable(
-                    f"{model} failed {lost} cases in a row, last with: {result.error}; the same command goes on from "
-                    "there"
+                    f"{model} failed {lost} cases in a row, last with: {result.error}; when the server answers "
+                    "again, the same command goes on from there"
                 )
             if result.error is not None and not last:
                 again.append(item)
@@ -123,8 +123,8 @@ def no_answer(model: str, count: int, last: str | None, urls: Iterable[str], fol
     servers = ", ".join(dict.fromkeys(urls))
     advice = f"; check the server at {servers}" if servers else ""
     return (
-        f"{model}: no answer in any of {count} cases, last with: {last}{advice}; {folder} keeps the replies so far, and "
-        "the same command goes on from there"
+        f"{model}: no answer in any of {count} cases, last with: {last}{advice}; {folder} keeps the replies so far, "
+        "and the same command goes on from there"
     )
 
 

@@ -97,9 +97,9 @@ def shown(bar: CaseBar) -> Generator[CaseBar]:
 def typed_command() -> str:
     """The command of this process, as one types it in a shell."""
     program, *words = sys.argv
-    name = Path(program).name
-    if name == "__main__.py":
-        start = ["python", "-m", Path(program).parent.name]
+    name, module = Path(program).name, sys.modules["__main__"].__spec__
+    if module is not None:
+        start = ["python", "-m", module.name.removesuffix(".__main__")]
     elif Path(shutil.which(name) or "").resolve() == Path(program).resolve():
         start = [name]
     else:

@@ -198,19 +198,25 @@ def terminal_table(summaries: Sequence[Summary]) -> str:
         )
         for item in summaries
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    space = max(12, TERMINAL - sum(widths) - 2 * len(widths))
-    names = [textwrap.wrap(label(item.model, item.mode, item.variant), space) for item in summaries]
-    left = max(len(part) for part in ("run", *itertools.chain(*names)))
-
-    def line(name: str, cells: Sequence[str]) -> str:
-        return "  ".join([name.ljust(left), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
-
-    lines = [line("run", head)]
-    for name, row in zip(names, rows, strict=True):
-        lines += [line(name[0], row), *name[1:]]
+    names = [label(item.model, item.mode, item.variant) for item in summaries]
     texts = [_EXPLAINED + _about_cost(summaries), *_notes(summaries)]
-    return "\n".join([*lines, "", *(textwrap.fill(text, TERMINAL, break_on_hyphens=False) for text in texts)])
+    filled = [textwrap.fill(text, TERMINAL, break_on_hyphens=False) for text in texts]
+    return "\n".join(
+        [columns(("run", *head), [(name, *row) for name, row in zip(names, rows, strict=True)]), "", *filled]
+    )
+
+
+def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for a terminal, at most `TERMINAL` characters wide; long names in the first column are wrapped."""
+    widths = [max(map(len, column)) for column in list(zip(head, *rows, strict=True))[1:]]
+    space = max(12, TERMINAL - sum(widths) - 2 * len(widths))
+    names = [textwrap.wrap(row[0], space) or [""] for row in (head, *rows)]
+    left = max(len(part) for part in itertools.chain(*names))
+    lines: list[str] = []
+    for (name, *more), (_, *cells) in zip(names, (head, *rows), strict=True):
+        aligned = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        lines += ["  ".join([name.ljust(left), *aligned]), *more]
+    return "\n".join(lines)
 
 
 def _count(value: Rate) -> str:
@@ -250,6 +256,15 @@ def _notes(summaries: Sequence[Summary]) -> list[str]:
                 "them. The same command runs them again."
             )
     return lines
+
+
+def terminal_groups(summary: Summary) -> str:
+    """The rates of a run by difficulty and category, for a terminal."""
+    titles = ("cases", "case pass", "test pass", "right", "sound")
+    keys = ("case_pass_rate", "test_pass_rate", "exec_correct", "graph_valid")
+    groups = {**summary.by_difficulty, **summary.by_category}.items()
+    rows = [(name, str(group.cases), *(f"{getattr(group, key):.1f}%" for key in keys)) for name, group in groups]
+    return columns((label(summary.model, summary.mode, summary.variant), *titles), rows) + "\n"
 
 
 def group_table(summary: Summary) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -79,6 +80,8 @@ def test_a_run_of_eight_cases_is_summed_up(searched: tuple[Path, Path, Done]) ->
         "failure_modes": {"empty": 2, "none": 6},
         "errors": 0,
         "tokens": {"execute": 0.0, "summarize": 0.0, "total": 0.0},
+        "input_tokens": {"execute": 0.0, "summarize": 0.0, "total": 0.0},
+        "cost": None,
         "by_category": {"adding": half, "multiplying": half},
         "by_difficulty": {"easy": half, "hard": half},
         "scores": {},
@@ -121,8 +124,14 @@ def test_the_manifest_says_what_was_set(searched: tuple[Path, Path, Done]) -> No
 
 def test_the_table_says_that_search_is_no_language_model(searched: tuple[Path, Path, Done]) -> None:
     _, run, done = searched
-    assert "| search (no LLM) | es-pe | 8 | 75.0 (6/8) [41, 93] | 75.0 (18/24) [55, 88] |" in done.stdout
+    head, row, *_ = done.stdout.splitlines()
+    assert head.split() == ["run", "case", "pass", "test", "pass", "right", "sound", "input", "output", "seconds"]
+    assert row.startswith("search (no LLM) es-pe  6/8 75.0%  18/24 75.0%  75.0%  75.0%      0       0 ")
     assert "`search` is not a language model" in done.stdout
+    assert (
+        "| search (no LLM) | es-pe | 8 | 75.0 (6/8) [41, 93] | 75.0 (18/24) [55, 88] |"
+        in (run / "summary.md").read_text()
+    )
     assert done.stdout.splitlines()[-1] == f"{run}/summary.json"
 
 
@@ -139,7 +148,8 @@ def test_a_finished_run_is_left_as_it_is_by_the_same_command(searched: tuple[Pat
     [
         (("--limit", 8, "--seed", 1), "seed was 0, is 1"),
         (("--limit", 8, "--mode", "es-rr"), 'mode was "es-pe", is "es-rr"'),
-        (("--limit", 5), "limit was 8, is 5"),
+        (("--limit", 5), "--limit 5: "),
+        (("--limit", 8, "--pick", "first"), 'pick was "spread", is "first"'),
         (("--limit", 8, "--max-turns", 9), "execute_budget"),
     ],
 )
@@ -170,7 +180,9 @@ def test_report_makes_the_tables_again_from_the_records(searched: tuple[Path, Pa
     (copy / "summary.md").unlink()
     report = called("report", copy, "--tables")
     assert report.returncode == 0
-    assert done.stdout.split("\n\n")[0] == report.stdout.split("\n\n")[0]
+    assert report.stdout.split("\n\n")[0] == (run / "summary.md").read_text().split("\n\n")[0]
+    page = called("report", copy, "--out", tmp_path / "report.html")
+    assert done.stdout.split("\n\n")[0] == page.stdout.split("\n\n")[0]
     assert (copy / "summary.json").read_bytes() == (run / "summary.json").read_bytes()
     assert (copy / "summary.md").read_bytes() == (run / "summary.md").read_bytes()
     two = called("report", run, copy, "--tables").stdout
@@ -328,7 +340,9 @@ def test_an_interrupted_run_keeps_its_records_and_its_folder_is_its_own(
         out, told = process.communicate(timeout=60)
         model.released.set()
     assert (process.returncode, out) == (130, "")
-    assert "Traceback" not in told and told.splitlines()[-1] == "flowmind: interrupted"
+    again = shlex.join(["python", "-m", "flowmind.cli", *map(str, words)])
+    last = f"flowmind: interrupted after 2 of 4 cases; the same command goes on from there: {again}"
+    assert "Traceback" not in told and told.splitlines()[-1] == last
     assert [row["id"] for row in records(run)] == ORDER[:2]
     assert summary(run)["cases"] == 2
 
@@ -350,7 +364,7 @@ def test_failures_of_the_endpoint_are_counted_apart_and_tried_again(tmp_path: Pa
         asked = len(server.requests)
         second = called(*words)
         tried_again = {task_in(body) for body in server.requests[asked:]}
-    assert (first.returncode, second.returncode) == (0, 0)
+    assert (first.returncode, second.returncode) == (1, 0)
     assert {id: "no room" in (row["error"] or "") for id, row in by_id.items()} == {
         "task_0": False,
         "task_4": True,
@@ -358,7 +372,7 @@ def test_failures_of_the_endpoint_are_counted_apart_and_tried_again(tmp_path: Pa
         "task_5": False,
     }
     assert (told["cases"], told["errors"], told["failure_modes"]) == (2, 2, {"none": 2})
-    assert "2 more cases ended with an error of the model's endpoint" in first.stdout
+    assert "2 more cases ended with an error of the model's endpoint" in " ".join(first.stdout.split())
     assert (told["case_pass_rate"], told["intervals"]["case_pass_rate"]["count"]) == (100.0, 2)
     assert tried_again == {"task_4", "task_1"}
     assert [row["id"] for row in records(run)] == ORDER
@@ -375,7 +389,7 @@ def test_a_model_that_stops_serving_ends_the_run_in_one_line_and_keeps_its_recor
     with FaultyServer(answers) as server:
         done = called(*with_server(server, bench, run))
     assert (done.returncode, done.stdout) == (2, "")
-    assert told_last(done) == "flowmind: m: the server refuses the API key (401)"
+    assert told_last(done) == "flowmind: m: the server refuses the API key (HTTP 401); set OPENAI_API_KEY"
     assert [row["id"] for row in records(run)] == ORDER[:2]
     assert summary(run)["cases"] == 2
 

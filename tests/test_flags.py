@@ -123,13 +123,15 @@ def test_a_flag_that_would_have_no_effect_is_refused(words: tuple[object, ...], 
     assert refused(called(*words)).startswith(problem)
 
 
-def test_without_a_benchmark_a_line_says_how_to_build_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_a_benchmark_is_one_line_that_says_how_to_build_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "grid.toml").write_text(HEAD)
-    line = "--bench bench: no benchmark in this folder; build it with `flowbench_synth build --out bench`\n"
-    assert refused(called("exp", "--mode", "es-rr")) == line
-    assert refused(called("exp", "--config", "grid.toml")) == line
-    assert refused(called("exp", "--model", "no-such-model")) == line
+    line = "--bench own: no benchmark in this folder; build it with `flowbench_synth build --out own`, or leave --bench"
+    assert refused(called("exp", "--mode", "es-rr", "--bench", "own")).startswith(line)
+    assert refused(called("exp", "--config", "grid.toml", "--bench", "own")).startswith(line)
+    assert refused(called("exp", "--model", "no-such-model", "--bench", "own")).startswith(line)
     assert list(tmp_path.iterdir()) == [tmp_path / "grid.toml"]
 
 

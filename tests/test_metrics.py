@@ -204,6 +204,7 @@ def test_a_summary_of_four_cases_and_one_that_the_infrastructure_failed() -> Non
         failure_modes={"both_partial": 1, "empty": 1, "exec_only": 1, "none": 1},
         errors=1,
         tokens=StageTokens(execute=11.2, summarize=18.0, total=29.2),
+        input_tokens=StageTokens(execute=0.0, summarize=0.0, total=0.0),
         by_category={
             "logic": Group(cases=2, tests=4, exec_complete=50.0, mti_rate=0.0, **nothing),
             "strings": strings,

@@ -246,12 +246,20 @@ for ask in (
 
 @pytest.mark.parametrize(
     ("status", "line"),
-    [(401, "m: the server refuses the API key (401)"), (404, "m: the server knows no such model or path (404)")],
+    [
+        (401, "m: the server refuses the API key (HTTP 401: sorry, ...); set OPENAI_API_KEY"),
+        (
+            404,
+            "m: the server knows no such model or path (HTTP 404: sorry, ...); "
+            "check the model's name and the base URL ",
+        ),
+    ],
 )
 def test_a_refusal_is_one_line_and_leaves_no_other_output(status: int, line: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    environment["OPENAI_API_KEY"] = "a-secret"
     command = ["-m", "flowmind.cli", "exp", "--model", "m", "--limit", "4", "--concurrency", "4", "--out"]
-    with FaultyServer(lambda number, body: Fault(status, "{}")) as server:
+    with FaultyServer(lambda number, body: Fault(status, '{"error": {"message": "sorry, a-secret"}}')) as server:
         script, run = (
             subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
             for words in (
@@ -266,7 +274,8 @@ def test_a_refusal_is_one_line_and_leaves_no_other_output(status: int, line: str
                 ],
             )
         )
-        assert all(headers["authorization"] == "Bearer none" for _, headers in server.heads)
+        assert all(headers["authorization"] == "Bearer a-secret" for _, headers in server.heads)
+        line += server.url if status == 404 else ""
     assert (script.stdout.splitlines(), script.stderr) == ([line, line], "")
     assert (run.returncode, run.stdout, run.stderr.splitlines()[-1]) == (2, "", f"flowmind: {line}")
     assert "Traceback" not in run.stderr and "never retrieved" not in run.stderr

@@ -193,7 +193,7 @@ def test_a_server_that_is_gone_ends_the_run_and_the_same_command_goes_on(
         words = with_server(server, bench, run)
         done = called(*words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "failed 2 cases in a row" in told_last(done) and "the same command continues the run" in told_last(done)
+        assert "failed 2 cases in a row" in told_last(done) and "the same command goes on from there" in told_last(done)
         assert [row["id"] for row in records(run) if row["error"] is None] == [ORDER[0]]
         healthy.set()
         assert called(*words).returncode == 0
@@ -224,7 +224,9 @@ def test_a_defect_in_one_case_is_its_error_and_the_others_go_on(
     broken = Broken(f"Add {added} to n, then multiply the sum by {factor}.")
     monkeypatch.setattr(services, "model_named", lambda name, sandbox: broken)
     run = tmp_path / "run"
-    summary = run_experiment(RunOptions(model="search", bench=whole[0], limit=4), Settings(mode="es-rr"), run)
+    summary = run_experiment(
+        RunOptions(model="search", bench=whole[0], limit=4, pick="first"), Settings(mode="es-rr"), run
+    )
     assert (summary.cases, summary.errors) == (3, 1)
     row = next(row for row in records(run) if row["id"] == ORDER[1])
     assert row["error"] == f"ZeroDivisionError: a defect (see errors/{ORDER[1]}.txt)"
@@ -298,9 +300,9 @@ def test_a_grid_runs_all_its_cells_and_again_none(grid: Path, whole: tuple[Path,
     words = ("exp", "--config", grid, "--bench", whole[0], "--out", tmp_path / "runs")
     done = called(*words)
     assert done.returncode == 0, done.stderr
-    runs = [tmp_path / "runs" / f"search-{mode}-first4" for mode in ("es-rr", "es-pe")]
+    runs = [tmp_path / "runs" / f"search-{mode}-spread4" for mode in ("es-rr", "es-pe")]
     assert [summary(run)["case_pass_rate"] for run in runs] == [100.0, 100.0]
-    assert "| search (no LLM) | es-rr | 4 |" in done.stdout and "| search (no LLM) | es-pe | 4 |" in done.stdout
+    assert "search (no LLM) es-rr  4/4 100.0%" in done.stdout and "search (no LLM) es-pe  4/4 100.0%" in done.stdout
     before = [left(run) for run in runs]
     again = called(*words)
     assert (again.returncode, [left(run) for run in runs]) == (0, before)

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     from experiments.analyses import analyse
     from experiments.loading import load
     from experiments.runner import summarize_run
-    from experiments.tables import group_table, summary_table
+    from experiments.tables import group_table, summary_table, terminal_groups, terminal_table
 
     _require_consistent(options)
     title, names, folders = None, None, options.runs or [Path("runs")]
@@ -57,12 +57,15 @@ def run(options: argparse.Namespace) -> int:
         title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
     runs = load(folders)
     summaries = [summarize_run(run.folder) for run in runs]
-    print(summary_table(summaries))
-    for summary in summaries:
-        print(group_table(summary))
     if options.tables:
+        print(summary_table(summaries))
+        for summary in summaries:
+            print(group_table(summary))
         print("\n".join(table.markdown() for table in analyse(runs, names)))
         return 0
+    print(f"{terminal_table(summaries)}\n")
+    if len(summaries) == 1:
+        print(terminal_groups(summaries[0]))
     from experiments.report import write_report
 
     out = options.out or _report_path([run.folder for run in runs])

@@ -138,6 +138,7 @@ class OpenAIChat:
         self._backoff = backoff
         self._jitter = random.Random(0)
         self._waits = Waits(self.name)
+        self._answered = False
         self._base_url, self._api_key = base_url, api_key
         self._open: _Open | None = None
 
@@ -165,7 +166,7 @@ class OpenAIChat:
         async with self.limit:
             ends = time.monotonic() + self._deadline
             for attempt in range(1, self._attempts + 1):
-                result = await self._attempt(body, ends - time.monotonic())
+                result = await self._attempt(body, ends - time.monotonic(), attempt > 1)
                 if isinstance(result, Reply):
                     return result
                 last = result
@@ -176,8 +177,8 @@ class OpenAIChat:
                 await asyncio.sleep(pause)
         raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
 
-    async def _attempt(self, body: bytes, left: float) -> Reply | _Setback:
-        """Sends a request once, with `left` seconds until its deadline."""
+    async def _attempt(self, body: bytes, left: float, again: bool) -> Reply | _Setback:
+        """Sends a request once, or once more, with `left` seconds until its deadline."""
         import aiohttp  # takes 150 ms to import, so it is imported for the first request
 
         session = await self._session()
@@ -203,11 +204,11 @@ class OpenAIChat:
         if not 200 <= response.status < 300:
             return self._status(response.status, content, response.headers.get("retry-after"))
         try:
-            return _reply(content)
+            reply = _reply(content)
         except ValueError as error:
-            if content.lstrip()[:1] == b"<":
-                return _Setback(f"HTML instead of a completion ({_line(content, 60)!r}); is the base URL right?")
-            return _Setback(f"a body that is no completion: {error}")
+            return self._no_completion(content, error, again)
+        self._answered = True
+        return reply
 
     async def _session(self) -> aiohttp.ClientSession:
         """The connections of this event loop; connections of another loop cannot be used."""
@@ -243,7 +244,7 @@ class OpenAIChat:
             ModelFailure: If the request is invalid.
         """
         words = self._without_key(_message(content))
-        text = f"HTTP {code}: {words[:300]}" if words else f"HTTP {code}"
+        text = f"HTTP {code}: {words[:300]}" if words.strip("{}") else f"HTTP {code}"
         if code in (401, 403):
             raise ModelUnavailable(f"{self.name}: the server refuses the API key ({text}); set OPENAI_API_KEY")
         if code == 404:
@@ -252,6 +253,19 @@ class OpenAIChat:
         if code not in _RETRIED and code < 500:
             raise ModelFailure(f"{self.name}: {text}")
         return _Setback(text, _retry_after(retry_after), code == 429)
+
+    def _no_completion(self, content: bytes, error: ValueError, again: bool) -> _Setback:
+        """The failed attempt, if it may be repeated.
+
+        Raises:
+            ModelUnavailable: If it is a page again, and no completion has ever come: this is not the model's server.
+        """
+        if content.lstrip()[:1] != b"<":
+            return _Setback(f"a body that is no completion: {error}")
+        page = f"a page instead of a completion ({_message(content)[:60]!r})"
+        if again and not self._answered:
+            raise ModelUnavailable(f"{self.name}: {self._address.url} answers with {page}; check the base URL")
+        return _Setback(page)
 
     def _without_key(self, text: str) -> str:
         """A message of the server, with dots for the API key, which some servers repeat."""
