@@ -1,7 +1,8 @@
 """Runs a document from top to bottom, as a reader would, and compares what is printed.
 
 A script is a block of Python, followed by a block with its output. A command is a line behind `$ ` in a block without a
-language; the lines that follow it are its output. A line of three dots stands for any lines. Other blocks are not run.
+language; the lines that follow it are its output. Three dots stand for any lines where they are a line, else for any
+text. Other blocks are not run.
 Blocks behind the line `<!-- slow -->` are run if asked for.
 
     python tests/readme_blocks.py README.md --slow      # in the working directory, with the `flowmind` of this Python
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FENCE = re.compile(r"^(<!-- slow -->\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ANY_LINES = "..."
+ANY = "..."
 
 
 class Block(NamedTuple):
@@ -67,8 +68,11 @@ def run(arguments: list[str], folder: Path, python: Path) -> str:
 
 
 def matches(printed: str, expected: str) -> bool:
-    """Whether the output is the expected one; a line of three dots stands for any lines."""
-    patterns = [r"(.*\n)*" if line == ANY_LINES else re.escape(f"{line}\n") for line in expected.splitlines()]
+    """Whether the output is the expected one; a line of three dots stands for any lines, three dots in one for text."""
+    patterns = [
+        r"(.*\n)*" if line == ANY else ".*".join(map(re.escape, line.split(ANY))) + "\n"
+        for line in expected.splitlines()
+    ]
     return re.fullmatch("".join(patterns), "".join(f"{line}\n" for line in printed.splitlines())) is not None
 
 
