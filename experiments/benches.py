@@ -13,7 +13,8 @@ from flowmind.base.errors import InputError
 
 DEFAULT = Path("bench")
 """The folder of the benchmark that is built when it does not exist."""
-SEED = 0
+BUILD = ("-m", "flowbench_synth.cli", "build", "--seed", "0")
+"""The arguments of Python that build it."""
 
 
 def require_benchmark(folder: Path) -> None:
@@ -61,7 +62,7 @@ def _is_missing(folder: Path) -> bool:
 
 def _build(folder: Path) -> None:
     # -P: a folder of the same name in the working directory is not the package
-    command = [sys.executable, "-P", "-m", "flowbench_synth.cli", "build", "--seed", str(SEED), "--out", str(folder)]
+    command = [sys.executable, "-P", *BUILD, "--out", str(folder)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if done.returncode == 130:
         raise KeyboardInterrupt

@@ -8,21 +8,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flowmind.base.errors import InputError, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, parse_json, read_text
+from flowmind.base.outputs import require_folder
+from flowmind.base.parsing import Parser
+from flowmind.base.texts import one_line
 from tools_registry.sandbox.errors import SandboxUnavailable
 
 SIZE = 141
+MAX_SIZE = 10_000
+TOOLS = 12
+MAX_TOOLS = 1_000
 CATEGORIES = ("mathematical_computation", "data_processing", "string_manipulation", "logical_reasoning")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command. Exit codes: 0 done, 1 the benchmark is not sound, 2 bad usage or input, 130 interrupted."""
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         return options.run(options)
-    except (InputError, ModelUnavailable, SandboxUnavailable, OSError) as error:
-        print(f"flowbench_synth: {error}", file=sys.stderr)
+    except (FlowMindError, SandboxUnavailable, OSError) as error:
+        print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("flowbench_synth: interrupted", file=sys.stderr)
@@ -30,9 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark."
-    )
+    parser = Parser(prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="build the benchmark of a seed")
     build.add_argument("--seed", type=int, default=0, help="the same seed gives the same files (default 0)")
@@ -56,22 +60,21 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--tools",
         type=int,
-        default=12,
-        help="number of tools that the model writes for each category (with --backend llm)",
+        help=f"number of tools that the model writes for each category (with --backend llm; default {TOOLS})",
     )
     build.set_defaults(run=_build)
     check = commands.add_parser("check", help="audit a built benchmark; exit code 1 if it has a problem")
-    check.add_argument("folder", type=Path, help="a built benchmark")
+    check.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     check.set_defaults(run=_check)
     certify = commands.add_parser(
         "certify", help="run the gold workflows in other formats; exit code 1 if an answer differs"
     )
-    certify.add_argument("folder", type=Path, help="a built benchmark")
+    certify.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     certify.add_argument("--formats", default=None, help="formats, separated by commas (default all)")
     certify.add_argument("--json", action="store_true", help="print JSON")
     certify.set_defaults(run=_certify)
     stats = commands.add_parser("stats", help="print the statistics of a built benchmark")
-    stats.add_argument("folder", type=Path, help="a built benchmark")
+    stats.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     stats.add_argument("--json", action="store_true", help="print JSON")
     stats.set_defaults(run=_stats)
     return parser
@@ -82,8 +85,9 @@ def _build(options: argparse.Namespace) -> int:
     from flowbench_synth.instance import BuildError, Stage, stage_table
 
     categories = _categories(options.categories)
-    if options.size < 1:
-        raise InputError(f"--size {options.size}: give a number of at least 1")
+    if not 1 <= options.size <= MAX_SIZE:
+        raise InputError(f"--size {options.size}: give a number from 1 to {MAX_SIZE}")
+    require_folder("--out", options.out)
     try:
         manifest = _backend(options, categories)
     except BuildError as error:
@@ -100,14 +104,20 @@ def _backend(options: argparse.Namespace, categories: Sequence[Any]) -> dict[str
     if options.backend == "blueprints":
         from flowbench_synth.builder import build
 
-        if options.model:
-            raise InputError("--model needs --backend llm")
+        if unused := [flag for flag in ("model", "tools") if getattr(options, flag) is not None]:
+            raise InputError(f"--{unused[0]} needs --backend llm")
         return build(options.seed, options.out, options.size, categories)
     from flowbench_synth.llm_backend import build_with_model
+    from flowmind.llm.models import find
 
     if not options.model:
         raise InputError("--backend llm needs --model, the name of a model")
-    return build_with_model(options.model, options.seed, options.out, options.size, categories, options.tools)
+    if find(options.model).kind == "embedded":
+        raise InputError(f"--model {options.model}: it is not a language model; name a model that is served")
+    tools = TOOLS if options.tools is None else options.tools
+    if not 1 <= tools <= MAX_TOOLS:
+        raise InputError(f"--tools {tools}: give a number from 1 to {MAX_TOOLS}")
+    return build_with_model(options.model, options.seed, options.out, options.size, categories, tools)
 
 
 def _categories(text: str) -> list[str]:
@@ -135,7 +145,11 @@ def _check(options: argparse.Namespace) -> int:
 def _certify(options: argparse.Namespace) -> int:
     from flowbench_synth.certify import certified_formats, certify, notes, table
 
-    names = [name for name in (options.formats or "").split(",") if name] or certified_formats()
+    names = certified_formats()
+    if options.formats is not None:
+        names = [name.strip() for name in options.formats.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--formats: give at least one of {', '.join(certified_formats())}")
     certificates = certify(options.folder, names, quiet=options.json)
     if options.json:
         print(dump_json([certificate.model_dump(mode="json") for certificate in certificates], indent=1))

@@ -143,7 +143,7 @@ def test_every_command_explains_its_flags(command: str) -> None:
 def test_bad_usage_is_exit_code_2(words: tuple[str, ...]) -> None:
     done = called(*words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "usage: flowmind" in done.stderr
+    assert done.stderr.startswith("flowmind: ") and done.stderr.count("\n") == 1
 
 
 def test_the_command_line_offers_the_modes_of_the_pipeline() -> None:
@@ -347,9 +347,8 @@ def test_every_format_is_written_from_the_command_line_and_says_what_it_does_not
         assert done.returncode == 0, done.stderr
         said = json.loads(report.read_text())
         assert out.read_text().strip() and set(said) == {"kept", "approximated", "lost"}
-        told = Fidelity.model_validate(said).lines()[1:]
-        assert done.stderr.splitlines() == told
-        assert len(told) == len({(kind, note["note"]) for kind in ("approximated", "lost") for note in said[kind]})
+        fidelity = Fidelity.model_validate(said)
+        assert done.stderr == ("" if fidelity.exact else f"{name}: {fidelity.summary()}\n")
 
 
 def test_python_has_a_strict_form_and_no_other_format_does(tmp_path: Path, tools: Path) -> None:
@@ -473,7 +472,7 @@ def test_solve_says_that_it_found_nothing(tmp_path: Path, tools: Path) -> None:
     done = called("solve", "--task", tmp_path / "task.json", "--tools", tools)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == "NOT solved: no workflow was built"
-    assert "why: execution 1: search found no sequence of calls that gives the examples" in done.stderr
+    assert "why: search found no sequence of calls that gives the examples" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,22 +21,29 @@ from tools_registry.sandbox.environments import ToolSource
 from tools_registry.specs.spec import Observation, ToolCall
 
 TOOLS = '''
+from flowmind import tool
+
+@tool(effect="read")
 def filter_even(items: list[int]) -> list[int]:
     """Keeps the even numbers."""
     return [item for item in items if item % 2 == 0]
 
+@tool(effect="read")
 def mean(items: list[float]) -> float:
     """The mean."""
     return sum(items) / len(items)
 
+@tool(effect="read")
 def add(a: float, b: float = 1) -> float:
     """Adds."""
     return a + b
 
+@tool(effect="read")
 def greet(name: str) -> str:
     """Greets."""
     return "Hello " + name
 
+@tool(effect="read")
 def take(value: object) -> str:
     """Takes anything."""
     return ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tiny import Done, called, environment, tiny_benchmark, told_last
 
+from experiments import benches
 from experiments.grid import SETTABLE, Grid, cells
 from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
@@ -135,6 +136,41 @@ def test_a_folder_without_a_benchmark_is_one_line_that_says_how_to_build_it(
     assert list(tmp_path.iterdir()) == [tmp_path / "grid.toml"]
 
 
+def test_the_default_benchmark_is_built_at_its_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(benches, "BUILD", (*benches.BUILD, "--size", "4"))
+    (tmp_path / "experiments").mkdir()  # no reason to take this folder for a package
+    (tmp_path / ".bench.building").mkdir()
+    (tmp_path / ".bench.building" / "instances.jsonl").write_text("what a killed process left")
+    words = ("exp", "--mode", "es-rr", "--limit", 1, "--max-turns", 1)
+    first, second = called(*words), called(*words)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr
+    assert first.stderr.startswith("flowmind: bench: building the benchmark, once") and "building" not in second.stderr
+    assert "4/4" in capfd.readouterr().err  # the progress of the build
+    assert len((tmp_path / "bench" / "instances.jsonl").read_text().splitlines()) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bench", "experiments", "runs"]
+
+
+def test_a_model_that_does_not_answer_is_reported_before_the_benchmark_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.toml").write_text(HEAD)
+    for words in (("--model", "m"), ("--config", "grid.toml")):
+        assert "http://127.0.0.1:9/v1" in refused(called("exp", *words, "--base-url", "http://127.0.0.1:9/v1"))
+    assert list(tmp_path.iterdir()) == [tmp_path / "grid.toml"]
+
+
+def test_a_folder_with_other_files_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "notes.txt").write_text("mine")
+    assert refused(called("exp")).startswith("--bench bench: no benchmark in this folder, which has other files")
+    assert [path.name for path in tmp_path.rglob("*")] == ["bench", "notes.txt"]
+
+
 # Folders
 
 
@@ -196,6 +232,31 @@ def test_a_flag_that_a_grid_sets_as_well_is_refused(tmp_path: Path) -> None:
     path.write_text(f"{HEAD}[settings]\nrollouts = 3\n")
     done = called("exp", "--config", path, "--rollouts", 2)
     assert refused(done).startswith(f"--rollouts: {path} sets rollouts itself")
+
+
+def test_grids_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = tiny_benchmark(tmp_path / "bench")
+    listed = called("exp", "--config", "list")
+    assert listed.returncode == 0
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == sorted(
+        path.stem for path in (ROOT / "experiments" / "configs").glob("*.toml")
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ("--config", "table9_search", "--limit", 2, "--mode", "es-pe", "--bench", bench)
+    done = called("exp", *words)
+    assert done.returncode == 0 and "flowmind report --config table9_search --limit 2" in done.stdout
+    assert called("report", "--config", "table9_search", "--limit", 2, "--tables").returncode == 0
+    line = "--config tabel1: no such file, and no grid of this name; did you mean table1?"
+    assert refused(called("exp", "--config", "tabel1")).startswith(line)
+    assert refused(called("exp", "--config", "some/where.toml")) == "some/where.toml: no such file\n"
+    (tmp_path / "table9_search").write_text("a file stands before a name")
+    assert refused(called("exp", *words)).startswith("table9_search: ")
+
+
+def test_prices_are_set_together() -> None:
+    assert refused(called("exp", "--price-in", 1)) == "--price-out: set --price-in and --price-out, or neither\n"
+    assert refused(called("exp", "--price-out", 1)) == "--price-out: set --price-in and --price-out, or neither\n"
+    assert "greater than or equal to 0" in refused(called("exp", "--price-in", -1, "--price-out", 1))
 
 
 def test_flags_are_set_under_a_grid(tmp_path: Path) -> None:

@@ -571,7 +571,7 @@ def test_a_limit_that_neither_text_nor_traces_show_is_told_as_a_guess() -> None:
     [question] = open_questions(unnamed)
     assert (question.kind, question.node) == ("condition", "if")
     assert {"n <= 7", "n < 40"} & set(question.candidates)
-    assert question.tell().startswith("when does the call of by_")
+    assert str(question).startswith("when does the call of by_")
 
 
 # What agents do besides
@@ -664,7 +664,7 @@ def test_another_useless_call_in_each_trace_leaves_the_arms_to_be_found() -> Non
     held: Cases = [{"numbers": [21]}, {"numbers": [20]}, {"numbers": [1, 1, 1]}, {"numbers": [40, 2]}]
     assert answers(draft.workflow, held) == answers(gold, held)
     assert {node.tool for node in draft.workflow.nodes if isinstance(node, ToolNode)} == {"total", "halve", "multiply"}
-    told = " ".join(one.tell() for one in open_questions(draft) if one.kind == "arm")
+    told = " ".join(str(one) for one in open_questions(draft) if one.kind == "arm")
     assert all(f"what was {tool} called for?" in told for tool in ("larger", "add", "price_of")), told
 
 
@@ -688,7 +688,7 @@ def test_a_last_step_in_the_head_is_an_open_question_and_no_answer_is_made_up() 
     assert found
     assert derived(odd, STRAIGHT.inputs) is None, "no draft gives answers that nothing explains"
     [question] = [one for one in open_questions(found[0]) if one.kind == "value" and one.node in ("", "end")]
-    assert question.tell() == "the answer: nothing in the traces explains its values"
+    assert str(question) == "the answer: nothing in the traces explains its values"
     assert "output: nothing in the traces explains it" in guesses(found[0])
 
 
@@ -704,7 +704,7 @@ def test_a_call_whose_result_nothing_reads_may_decide_a_way_that_no_trace_took()
     assert draft is not None
     [question] = open_questions(draft)
     assert question.kind == "arm"
-    assert question.tell().startswith("what was left_of called for? Nothing reads its result")
+    assert str(question).startswith("what was left_of called for? Nothing reads its result")
     assert list(questions(draft.emitter, draft.workflow, ["left_of"])) == []
 
 
@@ -719,7 +719,7 @@ def test_an_argument_from_the_head_is_an_open_question() -> None:
     odd = [trace.model_copy(update={"answer": trace.calls[-1].observation.value}) for trace in odd]
     assert derived(odd, STRAIGHT.inputs) is None
     found = induce(odd, SANDBOX.specs, STRAIGHT.inputs, "")[0]
-    assert "first of add: nothing in the traces explains its values" in [one.tell() for one in open_questions(found)]
+    assert "first of add: nothing in the traces explains its values" in [str(one) for one in open_questions(found)]
     assert not found.sound, "a required argument is missing"
 
 

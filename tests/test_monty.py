@@ -404,6 +404,9 @@ def test_a_case_that_a_limit_ended_is_compared_as_a_whole(short: MontyPool) -> N
 
 
 HALVES = '''
+from flowmind import tool
+
+@tool(effect="read")
 def halved(number: float) -> float:
     """Half of a number, rounded to two decimals."""
     return round(number / 2, 2)

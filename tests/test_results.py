@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -144,17 +145,17 @@ def test_a_result_without_a_workflow_says_why_and_what_to_do() -> None:
     result = ExecuteSummarize(tools).run("Tag the order.", [({"order_id": "A1"}, "#A1"), ({"order_id": "B2"}, "#B2")])
     assert (result.sound, result.solved, result.checks, CALLS) == (False, False, (), [])
     lines = result.report().splitlines()
-    assert lines[:2] == [
+    assert lines[:3] == [
         "NOT solved: no workflow was built",
-        "why: execution 1: search found no sequence of calls that gives the examples",
+        "why: search found no sequence of calls that gives the examples",
+        "not tried: tag (it writes)",
     ]
-    assert 'not tried: tag (it writes); mark a tool that changes nothing with @tool(effect="read")' in lines
     alone = ExecuteSummarize(shop()).run(REFUND, REFUNDS[:1]).report()
     assert "next: give search two examples at least" in alone
     settings = Settings(trace_selection="all_success")
     chat = ScriptedChat([action("finish", answer=None)] * 2)
     gave_up = ExecuteSummarize(shop(), chat, "es-rr", settings).run(REFUND, REFUNDS).report()
-    assert "why: execution 1 has no answer: the agent gave up" in gave_up and "search" not in gave_up
+    assert "why: an execution has no answer: the agent gave up" in gave_up and "search" not in gave_up
 
 
 # The check changes nothing
@@ -226,6 +227,21 @@ def test_a_rehearsal_calls_what_reads_and_nothing_else() -> None:
     part = Rehearsal(environment, [], complete=False)
     assert asyncio.run(called(part, recorded)) == "not_checked"
     assert CALLS == ["get_order"]
+
+
+def test_the_check_calls_functions_in_the_thread_of_the_caller() -> None:
+    rates = sqlite3.connect(":memory:")
+    rates.execute("create table rates as select 'NOK' as currency, 11.5 as rate")
+
+    @tool(effect="read")
+    def rate(currency: str) -> float:
+        """The rate of a currency."""
+        return rates.execute("select rate from rates where currency = ?", [currency]).fetchone()[0]
+
+    replies = [action("rate", currency="NOK"), action("finish", answer=11.5), node("rate", "r", currency="currency")]
+    chat = ScriptedChat([*replies, action("add_end_node", output="r"), action("finish")])
+    result = ExecuteSummarize([rate], chat, "es-rr").run("Give the rate.", [({"currency": "NOK"}, 11.5)])
+    assert result.solved, result.report()
 
 
 ASKING = {
@@ -467,10 +483,30 @@ def test_candidates_are_shown_on_values_on_which_they_differ() -> None:
     assert shown.effects == (follows[light], follows[small])
 
 
+@tool(effect="read")
+def priced_at(n: int) -> int:
+    """The price of n pieces."""
+    return 10 * n
+
+
+def priced(n: int, price: int) -> Trace:
+    return trace({"n": n}, price, ("priced_at", {"n": n}, price))
+
+
+PRICED = [priced(n, 10 * n) for n in (1, 2, 7)]
+
+
 def test_traces_are_dropped_by_their_numbers() -> None:
     broken = decided(40, 4, "review")
     result = summarize([*DECIDED, broken], drop=[5])
     assert result.reproduced == (1, 2, 3, 4) and "trace 5 is left out, as asked" in result.notes
+    wrong = summarize([*PRICED, priced(3, 33)], [priced_at])
+    assert (wrong.solved, [str(check) for check in wrong.failures]) == (
+        False,
+        ['trace 4: on {"n":3} it gives 30, expected 33'],
+    )
+    assert "next: if trace 4 is wrong, leave it out: drop=[4] (--drop 4)" in wrong.report()
+    assert summarize([*PRICED, priced(3, 33)], [priced_at], drop=[4]).solved
     with pytest.raises(InputError, match="drop: there is no trace 6; the traces are 1 to 5"):
         summarize([*DECIDED, broken], drop=[6])
     with pytest.raises(InputError, match="none of the 0 other traces has an answer"):

@@ -13,6 +13,7 @@ from experiments.benches import ensure_benchmark, require_benchmark
 from experiments.endpoints import served
 from experiments.options import BUDGETS, Experiment, RunOptions
 from flowmind.base.errors import InputError
+from flowmind.base.outputs import require_folder
 from flowmind.cli.flags import add_flags, flag_of, read_flags
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs an experiment, a grid or a replay, and prints the tables. Returns 1 if a model of a grid failed."""
+    require_folder("--out", options.out)
     if options.replay is not None:
         return _replay(options)
     if str(options.config) == "list":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.options import Experiment, RunOptions
 from flowmind.base.errors import InputError
-from flowmind.cli.arguments import require_file
+from flowmind.base.outputs import require_file
 from flowmind.cli.flags import add_flags, flag_of, read_flags
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -90,43 +91,60 @@ def _rest(kind: str, lines: Sequence[object]) -> Iterator[str]:
 # A result without a workflow
 
 
-def no_workflow(traces: Sequence[Trace], searched: bool, examples: int) -> Iterator[str]:
+def no_workflow(traces: Sequence[Trace], searched: bool, specs: Mapping[str, ToolSpec], examples: int) -> Iterator[str]:
     """Why the executions gave no workflow, and what to do, a line each.
 
     Args:
         traces: The executions.
         searched: Whether the embedded model `search` executed.
+        specs: The tools.
         examples: The number of examples.
     """
-    answered = 0
-    for number, trace in enumerate(traces[:_MOST], 1):
-        answered += trace.executed and trace.answer is not None
+    reasons: list[str] = []
+    for trace in traces:
         if searched and not trace.calls:
-            yield f"why: execution {number}: search found no sequence of calls that gives the examples"
+            reasons.append("search found no sequence of calls that gives the examples")
         elif not trace.executed or trace.answer is None:
             calls = f" after {len(trace.calls)} calls" if trace.calls else ""
             error = f" ({trace.error.message})" if trace.error else ""
-            yield f"why: execution {number} has no answer: {_NO_ANSWER[trace.stop]}{calls}{error}"
+            reasons.append(f"an execution has no answer: {_NO_ANSWER[trace.stop]}{calls}{error}")
+    yield from several("why", _counted(reasons))
     if searched:
+        if untried := untried_line(specs):
+            yield untried
         if examples < 2:
             yield "next: give search two examples at least; it cannot tell a rule from one"
         yield (
             "next: search finds sequences of calls only, without branches and loops; for other tasks name a language "
             "model, or give traces of your own agent to summarize"
         )
-    elif answered:
+    elif not reasons:
         yield "why: the executions have answers, but no graph was built from them"
         yield "next: let induction build it from the traces, with verify=True (--mode es-pe+verify)"
 
 
+def _counted(lines: Sequence[str]) -> list[str]:
+    """The different lines, each with the number of times that it stands there, if it is more than one."""
+    return [line if count == 1 else f"{line} ({count} times)" for line, count in Counter(lines).items()]
+
+
+def execution_lines(traces: Sequence[Trace]) -> Iterator[str]:
+    """The calls of each execution; equal executions are one line."""
+    lines = [
+        f"{' → '.join(step.call.tool for step in trace.calls) or 'no calls'}; stopped by {trace.stop}"
+        for trace in traces
+    ]
+    yield from several("execute", _counted(lines))
+
+
 def untried_line(specs: Mapping[str, ToolSpec]) -> str:
-    """The tools that are never called on trial, as one line that says how to mark them; empty if there is none."""
+    """The tools that are never called on trial, as one line; empty if there is none."""
+    untried = {name: spec.effect for name, spec in specs.items() if spec.effect != "read"}
     tools = ", ".join(
-        f"{name} ({'it writes' if spec.effect == 'write' else 'not marked'})"
-        for name, spec in specs.items()
-        if spec.effect != "read"
+        f"{name} ({'it writes' if effect == 'write' else 'not marked'})" for name, effect in untried.items()
     )
-    return f"not tried: {tools}; {MARK}" if tools else ""
+    advice = f"; {MARK}" if {*untried.values()} != {"write"} else ""
+    return f"not tried: {tools}{advice}" if tools else ""
 
 
 # A workflow and its evidence

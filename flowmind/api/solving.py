@@ -13,6 +13,7 @@ from flowmind.api.reporting import (
     Verdict,
     derivation_lines,
     evidence_lines,
+    execution_lines,
     guess_lines,
     no_workflow,
     problem_lines,
@@ -300,18 +301,16 @@ class Result:
             lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
             lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])
             if not solution.refused:
-                lines += no_workflow(self.traces, searched, len(self._task.examples))
+                lines += no_workflow(self.traces, searched, self._environment.specs, len(self._task.examples))
         else:
             lines += several("guess", [*guess_lines(workflow), *(derivation_lines(derivation) if derivation else ())])
             lines += several("question", derivation.open if derivation else ())
-        if searched and (untried := untried_line(self._environment.specs)):
-            lines.append(untried)
+            if searched and (untried := untried_line(self._environment.specs)):
+                lines.append(untried)
         if solution.failure:
             lines.append(f"note: the model's endpoint failed: {solution.failure}")
-        for trace in self.traces:
-            calls = " → ".join(step.call.tool for step in trace.calls) or "no calls"
-            lines.append(f"execute: {calls}; stopped by {trace.stop}")
-        if derivation is not None and derivation.mends:
+        lines += execution_lines(self.traces)
+        if workflow is not None and derivation is not None and derivation.mends:
             lines.append(
                 f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in "
                 f"the end ({', '.join(derivation.mends)})"

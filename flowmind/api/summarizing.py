@@ -189,6 +189,9 @@ class Summarized:
         how = "its tools were run" if self.checked == "run" else "on the recorded results"
         headline = self.verdict.headline(self.problem)
         lines = [f"{headline} ({how})" if self.sound else headline, *self.verdict.lines()]
+        wrong = [check.number for check in self.failures if check.kind == "trace"]
+        if wrong and self.reproduced:
+            lines.append(f"next: if trace {wrong[0]} is wrong, leave it out: drop=[{wrong[0]}] (--drop {wrong[0]})")
         lines += several("guess", self.guesses)
         lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
         lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
@@ -356,7 +359,10 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
             notes.append(f"trace {number + 1} is left out: it has the inputs and the answer of trace {seen[key] + 1}")
     if not kept:
         rest = "other " if drop else ""
-        raise InputError(f"none of the {len(traces) - len({*drop})} {rest}traces has an answer")
+        raise InputError(
+            f"none of the {len(traces) - len({*drop})} {rest}traces has an answer; "
+            "give conversations that end with the assistant's answer"
+        )
     for number in kept:
         for key in traces[number].inputs:
             if not _VARIABLE.fullmatch(key):

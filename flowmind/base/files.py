@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
+from flowmind.base.texts import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 MAX_LINE = 10_000_000
@@ -43,6 +44,8 @@ def parse_json(text: str) -> Any:
     except UnicodeEncodeError as error:
         half = str(error.object)[error.start]
         raise ValueError(f"a text with {half!a}, half of a surrogate pair, which cannot be stored") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{'not JSON' if text.strip() else 'empty, where JSON is expected'}: {error}") from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
             raise ValueError("an integer of more digits than can be held") from None
@@ -97,6 +100,8 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the name
+        raise InputError(f"{path}: {error}") from None
     try:
         if len(data) > MAX_FILE:
             raise ValueError(f"the file has more than {MAX_FILE} bytes")
@@ -136,7 +141,7 @@ def validate(kind: type[M], value: Any) -> M:
         first = _first(error)
         place = _place(value, first["loc"])
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ValueError(f"{place}: {_reason(first)}{more}") from None
+        raise ValueError(f"{place}: {_reason(first)}{_hint(kind, first)}{more}") from None
 
 
 def _first(error: ValidationError) -> ErrorDetails:
@@ -148,6 +153,17 @@ def _first(error: ValidationError) -> ErrorDetails:
         inside = [one for one in found if one["loc"][: len(path) - 2] == path[:-2] and one["type"] not in _BY_NAME]
         first = (inside or found)[0]
     return first
+
+
+def _hint(kind: type[BaseModel], error: ErrorDetails) -> str:
+    """The nearest name of a field, for a field that is not known."""
+    if error["type"] != "extra_forbidden":
+        return ""
+    schema = kind.model_json_schema()
+    records: list[dict[str, Any]] = [schema, *schema.get("$defs", {}).values()]
+    return did_you_mean(
+        str(error["loc"][-1]), dict.fromkeys(name for row in records for name in row.get("properties", ()))
+    )
 
 
 def _reason(error: ErrorDetails) -> str:

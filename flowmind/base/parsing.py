@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
 
 from flowmind.base.errors import InputError
@@ -19,12 +21,13 @@ KINDS = {"int": "an integer", "float": "a number", "Path": "a path"}
 class Parser(argparse.ArgumentParser):
     """An `ArgumentParser` that raises `InputError` instead of printing the usage and exiting."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As in the base class, but unknown arguments are an error.
 
         Raises:
             InputError: If an argument is unknown, missing or not allowed, with what would be right.
         """
+        self._require_known(sys.argv[1:] if args is None else args)
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
             raise InputError(self._unknown(unknown[0]))
@@ -45,6 +48,17 @@ class Parser(argparse.ArgumentParser):
             raise InputError(f"{_short(match[1])}: {match[2]}")
         raise InputError(message)
 
+    def _require_known(self, words: Sequence[str]) -> None:
+        """Refuses an unknown flag before anything else, so that a misspelt flag is not reported as a missing one."""
+        own = itertools.takewhile(lambda word: word != "--", words)
+        if self._subparsers is not None:  # what follows the command is checked by the parser of the command
+            own = itertools.takewhile(lambda word: word.startswith("-"), own)
+        for word in own:
+            name = word.partition("=")[0]
+            known = any(flag.startswith(name) for flag in self._option_string_actions)
+            if name.startswith("--") and " " not in word and not known:
+                raise InputError(self._unknown(word))
+
     def _unknown(self, word: str) -> str:
         name = word.partition("=")[0]
         hint = f"; `{self.prog} --help` lists the arguments"
@@ -55,7 +69,7 @@ class Parser(argparse.ArgumentParser):
     def _missing(self, names: str) -> str:
         if names == "COMMAND":
             return f"give a command: {', '.join(map(str, self._choices(names)))}; `{self.prog} --help` explains them"
-        return f"{names}: missing; `{self.prog} --help` explains it and has an example"
+        return f"{names}: missing; `{self.prog} --help` explains it"
 
     def _not_a_choice(self, name: str, value: str) -> str:
         choices = list(map(str, self._choices(name)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 MAX_LINE = 1_000
 """The most characters of an error's line."""
+_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -21,14 +22,17 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message as one printable line of at most `MAX_LINE` characters."""
-    line = printable(" ".join(text.split("\n")).replace("\t", " "))
+    """A message as one printable line of at most `MAX_LINE` characters, without the passwords in its URLs."""
+    line = printable(_PASSWORD.sub("***@", " ".join(text.split("\n")).replace("\t", " ")))
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
 
 
 def nearest(word: str, names: Iterable[str], most: int = 1) -> list[str]:
     """The names that are most similar to a word, the nearest first; none if no name is similar."""
-    return difflib.get_close_matches(word, list(names), n=most, cutoff=0.6)
+    plain: dict[str, str] = {}
+    for name in names:
+        plain.setdefault(name.lstrip("-"), name)
+    return [plain[close] for close in difflib.get_close_matches(word.lstrip("-"), list(plain), n=most, cutoff=0.6)]
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

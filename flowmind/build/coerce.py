@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from flowmind.trace.constants import UNITS
+from flowmind.trace.constants import Text, read_text
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 from tools_registry.specs.schema import json_equal
 
-_NUMBER_WORDS = {str(number): word for word, number in UNITS.items() if 1 <= number <= 12}
+_NO_TEXT = read_text("")
 _LONG = 12
 """From this length on, in characters, a text is hardly equal to an input's value by chance."""
 
@@ -29,8 +29,8 @@ class Reader:
     """The variable that each node sets. A node's id is read as that variable."""
     cases: Sequence[Mapping[str, Any]] = ()
     """The inputs of the traces. A constant that equals one of their values is read as the input."""
-    words: Collection[str] = ()
-    """The words and numbers of the task's text. A short constant among them stays a constant."""
+    text: Text = _NO_TEXT
+    """The task's text. A short constant that it names stays a constant."""
     coerced: int = 0
     """The number of values that were read as something other than their literal form."""
 
@@ -52,10 +52,9 @@ class Reader:
             return None
         equal = {name for case in self.cases for name, own in case.items() if json_equal(own, value)}
         names = sorted(name for name in equal if name in self.scope and name not in self.outputs.values())
-        if not isinstance(value, list | dict) and len(text := str(value).lower()) < _LONG:
-            named = text in self.words or _NUMBER_WORDS.get(text) in self.words
-            if named or len(names) > 1:
-                return None
+        long = isinstance(value, list | dict) or len(str(value)) >= _LONG
+        if not long and (len(names) > 1 or self.text.names(value)):
+            return None
         return names[0] if names else None
 
     def _read(self, value: Any) -> Binding:

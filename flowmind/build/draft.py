@@ -18,6 +18,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from flowmind.build.coerce import Reader
+from flowmind.trace.constants import read_text
 from flowmind.workflow.checking import Problem, check
 from flowmind.workflow.describing import describe, describe_node
 from flowmind.workflow.document import (
@@ -87,7 +88,7 @@ class DraftEnvironment:
         self.coerced = 0
         """Values that were read as something other than they strictly are."""
         self._cases = cases
-        self._words = {word.strip("'\".,;:!?()").lower() for word in re.split(r"\s+|(?<=\w)[-'](?=\w)", query)}
+        self._text = read_text(query)
         self._history: list[Workflow] = []
         self._last = "start"
         self._count: int = 0
@@ -242,7 +243,7 @@ class DraftEnvironment:
         if not isinstance(item, str) or not item.isidentifier():
             raise Refused('say in "item" what the element is called, such as "item": "x"')
         over = reader.binding(_take(request, "over", "list", "items", "foreach"))
-        inner = Reader({*reader.scope, item}, reader.outputs, self._cases, self._words)
+        inner = Reader({*reader.scope, item}, reader.outputs, self._cases, self._text)
         tool = str(_take(request, "tool", "function", "name") or "")
         args = self._arguments(tool, request, inner)
         reader.coerced += inner.coerced
@@ -427,7 +428,7 @@ class DraftEnvironment:
         return places, self._reader()
 
     def _reader(self) -> Reader:
-        return Reader(self._scope(), self._outputs(), self._cases, self._words)
+        return Reader(self._scope(), self._outputs(), self._cases, self._text)
 
     def _default_place(self) -> list[tuple[str, bool | None]]:
         """Behind the node added last; if nothing can follow it, at the only loose end that is left."""

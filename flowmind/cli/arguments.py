@@ -59,13 +59,3 @@ def read_specs(path: Path | None, bench: Path | None = None) -> Mapping[str, Too
     if path is None and bench is None:
         return catalog.specs()
     return {tool.spec.name: tool.spec for tool in read_tools(path, bench=bench)}
-
-
-def require_file(flag: str, path: Path | None) -> None:
-    """Refuses a folder as the name of an output file, before any work is done.
-
-    Raises:
-        InputError: With the flag.
-    """
-    if path is not None and path.is_dir():
-        raise InputError(f"{flag} {path}: this is a folder; give the name of a file")

@@ -8,14 +8,17 @@ from pathlib import Path
 
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, write_text
+from flowmind.base.outputs import require_file
 from flowmind.base.texts import one_line, printable
-from flowmind.cli.arguments import add_out, add_tools, add_workflow, read_specs, require_file
+from flowmind.cli.arguments import add_out, add_tools, add_workflow, read_specs
 from flowmind.cli.converting import read_source
 from flowmind.formats.catalog import FORMATS
 from flowmind.workflow.checking import check
 
 _UNCHECKED = ("json", "mermaid", "svg")
 """Formats that can hold a workflow with problems."""
+_UNDRAWABLE = ("dangling_edge", "duplicate_id")
+"""Problems that a drawing cannot show."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +41,14 @@ def run(options: argparse.Namespace) -> int:
     """Writes the workflow, and prints the parts that the format does not keep to standard error."""
     if options.strict and options.to != "python":
         raise InputError(f"--strict: {options.to} has no strict form; python has one")
-    require_file("--out", options.out)
-    require_file("--report", options.report)
+    require_file("--out", options.out, options.workflow, options.tools)
+    require_file("--report", options.report, options.workflow, options.tools, options.out)
     workflow, _, bench = read_source(options.workflow, options.form)
     specs = read_specs(options.tools, bench)
     problems = [problem for problem in check(workflow, specs) if options.tools or problem.code != "unknown_tool"]
-    if problems and options.to not in _UNCHECKED:
+    if options.to in _UNCHECKED:
+        problems = [problem for problem in problems if problem.code in _UNDRAWABLE and options.to != "json"]
+    if problems:
         raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
     export = FORMATS[options.to].export(workflow, specs, **({"strict": True} if options.strict else {}))
     if options.out is None:

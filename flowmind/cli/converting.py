@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -150,7 +150,7 @@ def _read_built(folder: Path, name: str) -> Source:
 
 def _stored_task(path: Path) -> Task | None:
     document = checksums.read_document(path, "the run's command makes it again")
-    task = document.get("task") if isinstance(document, dict) else None
+    task = cast(dict[str, Any], document).get("task") if isinstance(document, dict) else None
     try:
         return None if task is None else validate(Task, task)
     except ValueError as error:

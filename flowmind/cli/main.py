@@ -33,6 +33,7 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.summarize",
         "summarize traces.jsonl --tools tools.py --out workflow.json",
     ),
+    "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
     ),
@@ -241,5 +242,5 @@ def _read_variable(action: argparse.Action, flag: str, variable: str, text: str)
         raise InputError(f"{given}: {error}") from None
     except ValueError:
         raise InputError(
-            f"{given} is not {KINDS.get(getattr(action.type, '__name__', ''), 'a value of this flag')}"
+            f"{given}: not {KINDS.get(getattr(action.type, '__name__', ''), 'a value of this flag')}"
         ) from None

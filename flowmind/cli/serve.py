@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 from pathlib import Path
 
 from flowmind.base.errors import InputError, ModelUnavailable
-from flowmind.cli.arguments import require_file
+from flowmind.base.outputs import require_file
 from flowmind.cli.flags import add_flags
 from flowmind.llm.serve_command import ServeOptions, command
 from flowmind.llm.serving import Server, missing
@@ -32,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until Ctrl-C or until the server ends."""
     require_file("--log", options.log)
+    if options.served_name is not None and not re.fullmatch(r"\S+", options.served_name):
+        raise InputError(f"--served-name {options.served_name!r}: give a name without spaces")
     if options.extra and not options.extra[0].startswith("-"):
         raise InputError(f"{options.extra[0]!r}: serve takes one model; put flags for vLLM after --")
     settings = {name: value for name, value in vars(options).items() if name in _SETTINGS}

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_model, write_text
+from flowmind.base.outputs import require_file
 from flowmind.build.settings import Settings
-from flowmind.cli.arguments import add_out, read_tools, require_file
+from flowmind.cli.arguments import add_out, read_tools
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import ModelOptions, SandboxOptions
 from flowmind.llm.models import find, reach
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the report and the workflow; 1 if there is none, if it is not sound, or if an example is not solved."""
-    require_file("--out", options.out)
+    require_file("--out", options.out, options.task, options.tools)
     settings, chosen = read_flags(Settings, options), read_flags(ModelOptions, options)
     if find(chosen.model).kind != "embedded":
         reach(chosen.model, chosen.base_url)  # before the imports that take seconds

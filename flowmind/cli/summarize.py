@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_model, read_text, write_text
-from flowmind.cli.arguments import add_out, read_tools, require_file
+from flowmind.base.outputs import require_file
+from flowmind.cli.arguments import add_out, read_tools
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import SandboxOptions
+from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.llm.models import find, reach
 from flowmind.trace.origins import short
 from flowmind.trace.task import TaskFile
@@ -57,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the report and the workflow; 1 if there is none, or if it does not give the answers of the traces."""
-    require_file("--out", options.out)
-    require_file("--answers", options.answers)
+    require_file("--out", options.out, options.traces, options.tools, options.task)
+    require_file("--answers", options.answers, options.traces, options.tools, options.task, options.out)
     if options.ask and not sys.stdin.isatty():
         raise InputError("--ask: standard input is no terminal; give the answers in a file with --answers")
     if options.model is not None and find(options.model).kind != "embedded":
@@ -195,4 +197,8 @@ def _read_definitions(path: Path) -> list[dict[str, Any]]:
     rows = cast(list[Any], value) if isinstance(value, list) else []
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: a list of definitions in OpenAI's format is needed, or a Python file with functions")
+    try:
+        specs_of_openai_tools(rows)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     return rows

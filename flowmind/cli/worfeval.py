@@ -57,6 +57,7 @@ def add_scoring(parser: argparse.ArgumentParser, sources: Iterable[str]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Prints the scores of each pair, and the means to standard error."""
+    require_encoder(options)
     pairs = malformed = 0
     totals = {"chain": 0.0, "graph": 0.0}
     for scored in score_file(options.pairs, options.definition, options.similarity, options.encoder):
@@ -66,10 +67,21 @@ def run(options: argparse.Namespace) -> int:
         for name in totals:
             part = getattr(scored.score, name)
             totals[name] += part.f1 if part is not None else 0.0
-    if pairs:
-        means = ", ".join(f"mean {name} f1 {total / pairs:.4f}" for name, total in totals.items())
-        print(f"{pairs} pairs, {means}; {malformed} malformed predictions count 0", file=sys.stderr)
+    if not pairs:
+        raise InputError(f"{options.pairs}: no pair in it; give JSON Lines with gold_text and pred_text, or graphs")
+    means = ", ".join(f"mean {name} f1 {total / pairs:.4f}" for name, total in totals.items())
+    print(f"{pairs} pairs, {means}; {malformed} malformed predictions count 0", file=sys.stderr)
     return 0
+
+
+def require_encoder(options: argparse.Namespace) -> None:
+    """Refuses the name of an encoder that would not be used.
+
+    Raises:
+        InputError: If `--encoder` is passed without `--similarity encoder`.
+    """
+    if options.encoder is not None and options.similarity != "encoder":
+        raise InputError(f"--encoder: it needs --similarity encoder; the similarity is {options.similarity}")
 
 
 class PairRow(BaseModel):

@@ -9,9 +9,6 @@ from typing import NamedTuple
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import Record
 
-_LISTED = 5
-"""Parts that a line of a report names."""
-
 
 class Note(Record):
     """A part of a workflow that another format does not keep."""
@@ -44,15 +41,6 @@ class Fidelity(Record):
         groups = (("approximated", self.approximated), ("lost", self.lost))
         return "; ".join(f"{kind} {_counted(notes)}" for kind, notes in groups if notes)
 
-    def lines(self) -> list[str]:
-        """The report as lines: one for what was kept, one for each different note with the parts that it is about."""
-        parts: dict[tuple[str, str], list[str]] = {}
-        for kind, notes in (("approximated", self.approximated), ("lost", self.lost)):
-            for note in notes:
-                parts.setdefault((kind, note.note), []).append(note.part)
-        changed = [f"{kind}: {_listed(names)}: {note}" for (kind, note), names in parts.items()]
-        return [f"kept: {', '.join(self.kept) or 'nothing'}", *changed]
-
 
 class Export(NamedTuple):
     """A workflow in another format."""
@@ -66,12 +54,6 @@ def _counted(notes: Sequence[Note]) -> str:
     (reason, _), *others = Counter(note.note for note in notes).most_common()
     more = f"; and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""
     return f"{notes[0].part if len(notes) == 1 else f'{len(notes)} parts'} ({reason}{more})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return (
-        ", ".join(names) if len(names) <= _LISTED else f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
-    )
 
 
 def report(

@@ -104,6 +104,8 @@ class _Reader:
         self.frames: list[str] = []
         self.known_frames: set[str] = set()
         self.at = 0
+        self.counted = 0, 1
+        """A place in the text with its line; counting from the start for each arrow would be quadratic."""
         if fence := _FENCE.fullmatch(text):
             text = "\n" * text.count("\n", 0, fence.start(1)) + fence[1]
         if front := _FRONT.match(text):
@@ -117,7 +119,12 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        counted, lines = self.counted
+        if self.at < counted:
+            counted, lines = 0, 1
+        lines += self.text.count("\n", counted, self.at)
+        self.counted = self.at, lines
+        return lines
 
     def refuse(self, message: str) -> InputError:
         return InputError(f"line {self.line}: {message}")

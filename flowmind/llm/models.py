@@ -7,6 +7,7 @@ import ipaddress
 import json
 import logging
 import os
+import re
 import socket
 import threading
 import urllib.error
@@ -139,6 +140,8 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
     """
     info = find(name)
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or _default_url(info)).rstrip("/")
+    if not re.match(r"https?://[^/\s]", url):
+        raise ModelUnavailable(f"model {name!r}: {url!r} is no URL of a server; give one such as {LOCAL_URL}")
     key = os.environ.get("OPENAI_API_KEY", "")
     if not key and url == OPENAI_URL:
         raise ModelUnavailable(f"model {name!r} needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)")
@@ -150,6 +153,11 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
         if error.code in (401, 403):
             raise ModelUnavailable(f"model {name!r}: {url} refuses the OPENAI_API_KEY ({error.code})") from None
         listed = []
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ModelUnavailable(
+            f"model {name!r}: {url} answers, but not with JSON as the OpenAI API does; "
+            f"the URL of the API often ends in /v1, as in {LOCAL_URL}"
+        ) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise ModelUnavailable(f"model {name!r}: nothing answers at {url} ({reason}); {_advice(info)}") from None

@@ -39,7 +39,7 @@ class ServeOptions(Record):
     """tokens of a request and its reply; by default the length that the model supports, at most 32768"""
     thinking: bool = False
     """let the model think before it answers"""
-    dtype: str | None = None
+    dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] | None = None
     """type of weights and activations; by default that of the model's config"""
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     """share of the GPU's memory; by default vLLM's"""

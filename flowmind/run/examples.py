@@ -178,16 +178,25 @@ async def run_safely(
     if unmarked.isdisjoint(workflow.tool_names) and unmarked.isdisjoint(recorded):
         if needs_waiting(workflow, environment):
             return [await arun(workflow, case, environment, model, budget) for case in cases]
-        return await asyncio.to_thread(run_many, workflow, cases, environment, budget)
+        return await _run_many(workflow, cases, environment, budget)
     if needs_model(workflow):
         return [await _rehearse(workflow, case, environment, right, others, model, budget) for case in cases]
     # most runs make recorded calls only, and such runs take a tenth of the time of a rehearsal
     taped = Recorded(environment.specs, right, unmarked)
-    runs: list[Ran | Trace] = [*await asyncio.to_thread(run_many, workflow, cases, taped, budget)]
+    runs: list[Ran | Trace] = [*await _run_many(workflow, cases, taped, budget)]
     for place, (case, run) in enumerate(zip(cases, runs, strict=True)):
         if run.error is not None and run.error.type == "not_recorded":
             runs[place] = await _rehearse(workflow, case, environment, right, others, model, budget)
     return runs
+
+
+async def _run_many(
+    workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment, budget: int
+) -> Sequence[Ran]:
+    """Runs cases without blocking the event loop, unless the tools are functions: those may be bound to its thread."""
+    if hasattr(environment, "functions"):
+        return run_many(workflow, cases, environment, budget)
+    return await asyncio.to_thread(run_many, workflow, cases, environment, budget)
 
 
 async def _rehearse(

@@ -91,7 +91,13 @@ def make_task(query: str, examples: Sequence[ExampleLike], inputs: JSONSchema | 
     except ValueError as error:
         raise InputError(str(error)) from None
     _require_same_inputs(rows, inputs)
+    for name in task.inputs.get("properties", {}):
+        if not _VARIABLE.fullmatch(name):
+            raise InputError(f"input {name!r} cannot be a variable; name it with letters, digits and _")
     return task
+
+
+_VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None) -> None:

@@ -1,0 +1,141 @@
+"""`flowmind diff`."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json
+from flowmind.base.texts import printable
+from flowmind.cli.arguments import add_tools, read_specs
+from flowmind.cli.converting import WORKFLOW_HELP, Source, read_source
+from flowmind.evaluation.structure import compare
+from flowmind.formats.notation import shortened
+from flowmind.workflow.difference import Change, Difference, FieldChange, diff
+from flowmind.workflow.document import Workflow
+from tools_registry.specs.spec import Record, ToolSpec
+
+_WIDTH = 100
+_SHOWN = 600
+"""Characters of a value; longer ones are cut."""
+_MARKS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+class Verdict(Record):
+    """Whether two workflows do the same."""
+
+    result: Literal["same", "equivalent", "different"]
+    reason: str = ""
+    """The first difference in behaviour, or the reason why the behaviour was not compared."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags."""
+    parser.add_argument("before", type=Path, metavar="A", help=WORKFLOW_HELP)
+    parser.add_argument("after", type=Path, metavar="B", help="the other workflow")
+    add_tools(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the changes from A to B; 1 if the workflows differ in behaviour, or may differ."""
+    sources = [read_source(path) for path in (options.before, options.after)]
+    before, after = (source.workflow for source in sources)
+    changes = diff(before, after)
+    verdict = judge(before, after, changes, _specs(options.tools, sources))
+    if options.json:
+        print(printable(dump_json({**verdict.model_dump(), **changes.model_dump(mode="json")}, indent=1)))
+    else:
+        print(printable("\n".join([*_lines(changes), *_verdict_lines(verdict, changes)])))
+    return 1 if verdict.result == "different" else 0
+
+
+def _specs(tools: Path | None, sources: list[Source]) -> Mapping[str, ToolSpec]:
+    """The tools of --tools, else those of the benchmarks of both workflows and of the catalog."""
+    if tools is not None:
+        return read_specs(tools)
+    folders = [source.bench for source in sources] if any(source.bench for source in sources) else [None]
+    return {name: spec for folder in folders for name, spec in read_specs(None, folder).items()}
+
+
+def judge(before: Workflow, after: Workflow, changes: Difference, specs: Mapping[str, ToolSpec]) -> Verdict:
+    """Whether two workflows do the same. A tool that is not known to read only keeps its place among the calls."""
+    if changes.same:
+        return Verdict(result="same")
+    if not changes.same_inputs:
+        return Verdict(result="different", reason="they take different inputs")
+    names = {*before.tool_names, *after.tool_names}
+    try:
+        score = compare(after, before, {name: _careful(name, specs) for name in names})
+    except InputError as error:
+        return Verdict(
+            result="different", reason=f"the behaviour was not compared: {error}".replace("the gold ", "the ")
+        )
+    if score.equivalent:
+        return Verdict(result="equivalent")
+    if score.problem is not None:
+        return Verdict(result="different", reason=f"the behaviour was not compared: {score.problem}")
+    return Verdict(result="different", reason=f"{score.difference} (A is called gold, B the candidate)")
+
+
+def _careful(name: str, specs: Mapping[str, ToolSpec]) -> ToolSpec:
+    """The spec of a tool; without it one that allows any call and may write."""
+    spec = specs.get(name) or ToolSpec(name=name, parameters={"type": "object"})
+    return spec if spec.effect == "read" else spec.model_copy(update={"effect": "write"})
+
+
+def _lines(changes: Difference) -> Iterator[str]:
+    for part, title in (("workflow", "workflow"), ("input", "inputs"), ("node", "nodes"), ("edge", "edges")):
+        if listed := [change for change in changes.changes if change.part == part]:
+            yield title
+            for change in listed:
+                yield from _change_lines(change)
+
+
+def _change_lines(change: Change) -> Iterator[str]:
+    mark = f"  {_MARKS[change.kind]} "
+    if len(change.fields) == 1 and change.part != "node":
+        yield from _field_lines(change.fields[0], mark, change.text)
+        return
+    yield shortened(f"{mark}{_cut(change.text)}", _WIDTH)
+    for field in change.fields:
+        yield from _field_lines(field, "      ", field.name)
+
+
+def _field_lines(field: FieldChange, indent: str, name: str) -> Iterator[str]:
+    before, after = _cut(field.before) or "(nothing)", _cut(field.after) or "(nothing)"
+    line = f"{name}: {before} → {after}"
+    if len(indent) + len(line) <= _WIDTH:
+        yield f"{indent}{line}"
+        return
+    space = " " * len(indent)
+    yield f"{indent}{name}:"
+    yield from _wrapped(before, f"{space}    ")
+    yield from _wrapped(after, f"{space}  → ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        _cut(text), _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
+    ) or [indent.rstrip()]
+
+
+def _cut(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…"
+
+
+def _verdict_lines(verdict: Verdict, changes: Difference) -> Iterator[str]:
+    if verdict.result == "same":
+        yield "the same"
+        return
+    yield ""
+    if verdict.result == "equivalent":
+        yield f"equivalent: same behaviour ({changes.summary()})"
+        return
+    yield f"different ({changes.summary()})"
+    yield from _wrapped(verdict.reason, "  ")
