@@ -252,8 +252,9 @@ def _notes(summaries: Sequence[Summary]) -> list[str]:
             lines.append(f"{name}: means of further scores with 95 % intervals: {means}.")
         if item.errors:
             lines.append(
-                f"{name}: {item.errors} more cases ended with an error of the model's endpoint. The rates do not count "
-                "them. The same command runs them again."
+                f"{name}: {item.errors} more {'case' if item.errors == 1 else 'cases'} ended with an error of the model's "
+                f"endpoint. The rates do not count {'it' if item.errors == 1 else 'them'}. The same command runs "
+                f"{'it' if item.errors == 1 else 'them'} again."
             )
     return lines
 
