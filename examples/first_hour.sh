@@ -1,8 +1,9 @@
 #!/bin/sh
 # Does what a new user does: builds the wheel, installs it into a fresh environment, and walks the README from top to
-# bottom in an empty folder, without this repository. Every script and command runs, and its output is compared.
+# bottom in an empty folder, without this repository; then the READMEs of the examples, each in an empty folder. Every
+# script and command runs, and its output is compared.
 #
-#   sh examples/first_hour.sh                  walk the README, with the blocks that take minutes
+#   sh examples/first_hour.sh                  walk all, with the blocks that take minutes
 #   sh examples/first_hour.sh --install DIR    only make the environment, DIR/bin
 #
 # The dependencies are those of the Python that $PYTHON names (python3 by default) if it has them; otherwise pip
@@ -36,7 +37,10 @@ else
 fi
 if [ "${1:-}" = --install ]; then exit; fi
 
-mkdir "$work/empty"
-cd "$work/empty"
 "$environment/bin/flowmind" --version
-"$environment/bin/python" "$root/tests/readme_blocks.py" "$root/README.md" --slow
+cd "$root"
+for document in README.md examples/*/README.md; do
+  empty=$work/$(echo "$document" | tr / _)
+  mkdir "$empty"
+  (cd "$empty" && "$environment/bin/python" "$root/tests/readme_blocks.py" "$root/$document" --slow)
+done

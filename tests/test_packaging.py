@@ -210,10 +210,10 @@ def test_the_source_distribution_holds_what_a_build_and_its_tests_need(tmp_path:
 
 @pytest.mark.slow
 def test_the_first_hour_of_a_new_user(tmp_path: Path) -> None:
-    """Walks the README on the installed wheel, in an empty folder without this repository."""
+    """Walks the README and the examples on the installed wheel, in empty folders without this repository."""
     done = subprocess.run(
         FIRST_HOUR, env={**environment(), "PYTHON": sys.executable}, cwd=tmp_path, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"README.md: \d+ scripts and commands print what the document says", done.stdout)
+    assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 5
