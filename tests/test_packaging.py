@@ -74,13 +74,14 @@ def test_the_wheel_is_used_and_not_this_repository(installed: Path, packages: Pa
     assert [Path(file).parents[1] for file in files] == [packages] * len(PACKAGES)
 
 
-def test_an_experiment_and_its_report_need_nothing_but_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_a_grid_and_its_report_need_nothing_but_the_wheel(installed: Path, tmp_path: Path) -> None:
     bench = tiny_benchmark(tmp_path / "bench")
-    words = ("exp", "--model", "search", "--mode", "es-pe", "--bench", bench, "--limit", "1", "--out", "runs/one")
+    words = ("exp", "--config", "table9_search", "--bench", bench, "--limit", "1")
     done = run(installed / "flowmind", *words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     done = run(installed / "flowmind", "report", "runs", folder=tmp_path)
-    assert done.returncode == 0 and (tmp_path / "runs" / "one" / "report.html").is_file()
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("program", ["flowmind", "python -m flowmind"])
