@@ -13,15 +13,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from flowmind.api.reporting import ALLOW, MARK, Verdict, evidence_lines, guess_lines, several, short
-from flowmind.api.runnable import RunnableWorkflow, Tool, environment_of, require_distinct, tool_list, wait_for
+from flowmind.api.runnable import (
+    RunnableWorkflow,
+    Tool,
+    environment_of,
+    require_distinct,
+    require_environment,
+    tool_list,
+    wait_for,
+)
 from flowmind.base.errors import InputError, InvalidWorkflow
-from flowmind.base.files import dump_json, write_text
+from flowmind.base.files import dump_json, save
 from flowmind.build.building import Built, build
 from flowmind.build.induction.evidence import Question
 from flowmind.build.settings import Settings
@@ -29,13 +37,13 @@ from flowmind.build.verification.answers import Illustration, illustrate
 from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.formats.openai_messages import read_trace, read_traces
 from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
-from flowmind.llm.choosing import close, model_named
+from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import unexplained
 from flowmind.trace.recorded import Recorded
-from flowmind.trace.task import Example, ExampleLike, Task, example_of, make_task, name_of
+from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
@@ -160,7 +168,7 @@ class Summarized:
         Raises:
             InvalidWorkflow: If there is no sound workflow.
         """
-        write_text(Path(path), self.document.to_json())
+        save(path, self.document.to_json())
 
     def answer(self, choices: Mapping[str | int, str | int]) -> Summarized:
         """Builds the workflow again with answers to its questions; earlier answers are kept.
@@ -287,10 +295,10 @@ class _Request:
         called = dict.fromkeys(call.call.tool for number in kept for call in self.traces[number].calls)
         name = self.name or name_of(self.query, called)
         from_traces = [Example(input=self.traces[number].inputs, output=self.traces[number].answer) for number in kept]
-        more = [example_of(example, number) for number, example in enumerate(self.examples, 1)]
+        more = examples_of(self.examples)
         tried = more if toolbox.own is not None else []
         task = make_task(self.query, [*from_traces, *tried], self.inputs, name)
-        model = model_named(self.model, toolbox.trial) if isinstance(self.model, str) else self.model
+        model = None if self.model is None else chosen_model(self.model, toolbox.trial)
         try:
             built = await build(
                 [self.traces[number] for number in kept],
@@ -310,6 +318,8 @@ class _Request:
 
 def _traces(traces: Any) -> list[Trace]:
     """The traces of objects in any of their forms."""
+    if not isinstance(traces, Trace | Mapping | Iterable):
+        raise InputError(f"traces: give a list of traces or conversations, or a file, not {type(traces).__name__}")
     entries: list[Any] = [traces] if isinstance(traces, Trace | Mapping) else [*traces]
     if entries and isinstance(entries[0], Mapping) and not _ENTRY & cast(Mapping[str, Any], entries[0]).keys():
         entries = [entries]
@@ -390,7 +400,7 @@ class _Toolbox:
 def _toolbox(traces: Sequence[Trace], tools: Any, environment: Environment | None) -> _Toolbox:
     called = {step.call.tool for trace in traces for step in trace.calls if step.observation.ok} - set(GRAPH_TOOLS)
     specs: Mapping[str, ToolSpec]
-    own = environment
+    own = None if environment is None else require_environment(environment)
     if own is None and tools:
         listed = [_definition(tool) for tool in ([tools] if _is_definition(tools) else tool_list(tools))]
         described = [cast(Definition, tool) for tool in listed if isinstance(tool, ToolSpec | Mapping)]

@@ -181,8 +181,8 @@ def _listed(every: Mapping[str, Command]) -> str:
         "example:",
         "    flowmind summarize traces.jsonl --tools tools.py --out workflow.json",
         "",
-        "`flowmind COMMAND --help` explains the flags of a command. Every flag can also be set in the environment:",
-        "--base-url as FLOWMIND_BASE_URL.",
+        "`flowmind COMMAND --help` explains the flags of a command.",
+        "Every flag can also be set in the environment: --base-url as FLOWMIND_BASE_URL.",
     ])  # fmt: skip
 
 
