@@ -203,20 +203,23 @@ def limited(number: int, body: Row) -> Fault:
 LINE = "m: rate-limited, next try in 30 s (HTTP 429: slow down)"
 
 
-def interrupted(words: tuple[object, ...], number: signal.Signals) -> tuple[int, str, str]:
-    """Starts a command, sends it a signal as soon as it says that it waits, and gives its exit code and output."""
+def interrupted(
+    words: tuple[object, ...], number: signal.Signals, line: str = LINE, folder: Path | None = None
+) -> tuple[int, str, str]:
+    """Starts a command, sends it a signal as soon as it prints a line, and gives its exit code and output."""
     process = subprocess.Popen(
         command(*words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=folder,
         env={**environment(), "PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         assert process.stderr is not None and process.stdout is not None
         told = ""
-        while LINE not in told:
+        while line not in told:
             part = process.stderr.readline()
             assert part, told
             told += part
@@ -245,6 +248,14 @@ def test_a_run_that_is_limited_for_ever_says_so_and_can_be_ended(
     assert (ended, out) == (code, "") and "Traceback" not in told
     last = f"flowmind: {word} after 0 of 4 cases; the same command goes on from there: {again}"
     assert told.splitlines()[-1] == last
+
+
+def test_a_benchmark_that_is_being_built_can_be_interrupted(tmp_path: Path) -> None:
+    line = "flowmind: bench: building the benchmark, once"
+    code, out, told = interrupted(("exp",), signal.SIGINT, line, tmp_path)  # ends when no worker holds the pipe
+    assert (code, out) == (130, "") and "Traceback" not in told
+    assert told.splitlines()[-1].endswith("flowmind: interrupted")
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".bench.building"] == []
 
 
 def test_solving_a_task_says_that_it_waits(tmp_path: Path) -> None:
