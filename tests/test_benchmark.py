@@ -43,7 +43,7 @@ from flowbench_synth.flow import (
 )  # fmt: skip
 from flowbench_synth.instance import FILES
 from flowbench_synth.quality import check_tools
-from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance, parts_of
+from flowbench_synth.tasks import all_blueprints, covered, gold_workflow, make_instance
 from flowmind.run.running import run, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Benchmark, Example, Task
@@ -215,7 +215,7 @@ def test_another_seed_makes_other_instances(built: Path) -> None:
     with WorkerPool(1) as pool:
         for slot in SMALL:
             if slot.id in quick():
-                other = make_instance(CHOSEN[slot.id], 1, pool, slot).task.model_dump(mode="json")
+                other = make_instance(CHOSEN[slot.id], 1, pool, slot).instance.task.model_dump(mode="json")
                 assert other["examples"] != tasks[slot.id]["examples"]
                 assert other["tools"] != tasks[slot.id]["tools"]
 
@@ -632,8 +632,8 @@ def test_a_mutant_that_never_ends_is_killed_and_a_long_gold_gives_its_mutants_ti
         few, many = run_batch(workflow, [{"n": 3}, {"n": 400}], sandbox)
         for trace, n in ((few, 3), (many, 400)):
             assert len(trace.events) < mutant_budget([trace]) <= 2_000
-            parts, _ = parts_of(workflow, ([{"n": n}], [trace]), sandbox)
-            killed = [str(part[1]) for part in parts[0] if part[0] == "kills"]
+            coverage = covered(workflow, ([{"n": n}], [trace]), sandbox)
+            killed = [str(part[1]) for part in coverage.parts[0] if part[0] == "kills"]
             assert "i: add dropped for first" in killed
             assert "set_i: 1 becomes 0" not in killed  # a round more than the gold, and the same answer
 
