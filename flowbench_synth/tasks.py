@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from flowbench_synth import blueprints
 from flowbench_synth.audit import Kills, killing, mutant_budget
-from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.blueprint import Blueprint, Params, Story
 from flowbench_synth.composition import Slot
 from flowbench_synth.features import Part, signature, tool_calls
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
+from flowbench_synth.renaming import renamed
 from flowmind.base.files import dump_json
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
@@ -71,13 +72,14 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
     """
     rng = Random(f"{NAME}/{seed}/{slot.id}/{attempt}")
     params: Params = {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
-    query = rng.choice(list(blueprint.texts)).format(**params)
-    workflow = gold_workflow(blueprint, params)
+    text, story = rng.choice(blueprint.wordings)
+    workflow = gold_workflow(blueprint, params, story)
     used = sorted({node.tool for node in tool_calls(workflow)})
     sandbox = LocalSandbox([catalog.load()[name] for name in used], pool)
-    cases = _draw(blueprint, params, rng)
+    inputs = _draw(blueprint, params, rng)
+    cases = [{story.names.get(name, name): value for name, value in case.items()} for case in inputs]
     traces = run_batch(workflow, cases, sandbox)
-    for case, trace in zip(cases, traces, strict=True):
+    for case, trace in zip(inputs, traces, strict=True):
         expected = blueprint.oracle(case, params)
         if not trace.ok or not json_equal(trace.answer, expected):
             got = trace.answer if trace.ok else trace.error
@@ -90,28 +92,32 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
     example_indexes = [second, first, *more]  # the agent executes the first example and sees the others
     test_indexes = cover([index for index in order if index not in example_indexes], traces, parts, slot.tests)
     task = Task(
-        id=slot.id,
+        id=slot.named(story.id),
         category=blueprint.category,
         difficulty=blueprint.difficulty,
         control_flow=blueprint.control_flow,
-        query=query,
+        query=text.format(**params),
         inputs=workflow.inputs,
         output=answer_schema([trace.answer for trace in traces]),
         tools=offered,
         examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in example_indexes),
     )
     tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in test_indexes)
-    gold = Gold(id=slot.id, workflow=workflow.dump(), trace=traces[second].dump())
+    gold = Gold(id=task.id, workflow=workflow.dump(), trace=traces[second].dump())
     return Drawn(Instance(task=task, tests=tests, gold=gold), coverage.kills(test_indexes))
 
 
-def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
-    """The gold workflow of a blueprint for values of its parameters.
+def gold_workflow(blueprint: Blueprint, params: Params, story: Story) -> Workflow:
+    """The gold workflow of a blueprint for values of its parameters, with the inputs of a story.
 
     Raises:
         BuildError: If it does not pass `check`.
     """
-    workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
+    inputs = {
+        name: {**schema, "description": story.inputs[name]} if name in story.inputs else schema
+        for name, schema in blueprint.inputs.items()
+    }
+    workflow = renamed(flow(story.id or blueprint.id, inputs, blueprint.steps(params)), story.names)
     if problems := check(workflow, catalog.specs()):
         raise BuildError(f"{blueprint.id}: {'; '.join(map(str, problems))}")
     return workflow
