@@ -754,7 +754,7 @@ BLUEPRINTS: list[Blueprint] = [
         ),
         stories=[
             Story(inputs={"last": "The date of the last inspection, YYYY-MM-DD."}),
-            Story("data_lift_visit", inputs={"last": "The date of the previous visit, YYYY-MM-DD."}),
+            Story(inputs={"last": "The date of the previous visit, YYYY-MM-DD."}),
         ],
         inputs={"last": text()},
         params={"months": (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18)},

@@ -782,7 +782,7 @@ BLUEPRINTS: list[Blueprint] = [
         ],
         stories=[
             Story(inputs={"players": "The children in the order of the list, all different, at least two."}),
-            Story("logic_dice_ring", inputs={"players": "The players in seating order, all different, at least two."}),
+            Story(inputs={"players": "The players in seating order, all different, at least two."}),
         ],
         inputs={
             "players": {

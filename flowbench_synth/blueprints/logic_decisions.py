@@ -704,7 +704,7 @@ BLUEPRINTS: list[Blueprint] = [
             Story(
                 inputs={
                     "tells": (
-                        "Who talks to whom, each as [who talks, who hears it]; a pair may occur twice, and the "
+                        "Who talks to whom, each as [who speaks, who listens]; a pair may occur twice, and the "
                         "list may be empty."
                     )
                 }
@@ -768,7 +768,6 @@ BLUEPRINTS: list[Blueprint] = [
                 }
             ),
             Story(
-                "logic_apiary_lists",
                 inputs={
                     "first_list": (
                         "The plants on the list of the first apiary, in lower case; repeats are possible, and so "
@@ -853,7 +852,6 @@ BLUEPRINTS: list[Blueprint] = [
         stories=[
             Story(),
             Story(
-                "logic_two_days_of_brewing",
                 inputs={
                     "recipes": (
                         "The recipes in their order: 'if' lists the ingredients (at least one) and 'then' is the "
@@ -1433,7 +1431,6 @@ BLUEPRINTS: list[Blueprint] = [
             "the things known at the end as 'known', '{start}' first and then in the order in which they were "
             "noted, and the crafts never acquired as 'never', sorted alphabetically.",
         ],
-        stories=[Story(), Story("logic_craft_rounds")],
         inputs={
             "needs": {
                 "type": "object",

@@ -513,7 +513,7 @@ BLUEPRINTS: list[Blueprint] = [
         ],
         stories=[
             Story(inputs={"number": "The team's start number, in decimal, greater than 0."}),
-            Story("math_ticket_code", inputs={"number": "The ticket number, in decimal, greater than 0."}),
+            Story(inputs={"number": "The ticket number, in decimal, greater than 0."}),
         ],
         inputs={"number": integer()},
         sample=sample_mirror,
@@ -589,7 +589,7 @@ BLUEPRINTS: list[Blueprint] = [
             Story(inputs={"prices": "What each sold work brought in, in euros; empty if nothing was sold."}),
             Story(
                 "math_potter_payout",
-                inputs={"prices": "What each piece sold brought in, in euros; empty if nothing was sold."},
+                inputs={"prices": "What each sold piece brought in, in euros; empty if nothing was sold."},
             ),
         ],
         inputs={"prices": numbers()},

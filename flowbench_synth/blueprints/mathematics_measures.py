@@ -1216,7 +1216,6 @@ BLUEPRINTS: list[Blueprint] = [
                 }
             ),
             Story(
-                "math_snow_calls",
                 inputs={
                     "depth": "The old depth of the snow, in whole cm.",
                     "fresh": "How much snow fell overnight, in whole cm; at least 0.",

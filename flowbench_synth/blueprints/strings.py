@@ -723,7 +723,6 @@ BLUEPRINTS: list[Blueprint] = [
                 }
             ),
             Story(
-                "string_nursery_notes",
                 inputs={
                     "lines": (
                         "The notes: each a whole number of 1 or more, one or several spaces, and a name of one or "

@@ -1124,7 +1124,6 @@ BLUEPRINTS: list[Blueprint] = [
             "are painted, whatever their case in my text, and the same stencil serves both lines. I would like a "
             "record of 'lines', the list of lines from top to bottom, and 'price', the total in euros.",
         ],
-        stories=[Story(), Story("string_shop_sign")],
         inputs={
             "wording": text("The wording: two or more words of at most 10 letters each, with single spaces in between.")
         },
@@ -1286,9 +1285,9 @@ BLUEPRINTS: list[Blueprint] = [
             "capitals; spaces, digits and punctuation stayed as they were and used up no letter of the keyword, in "
             "which case does not matter. The archivist has a list of possible keywords, and the right one is the "
             "first in the list with which the word '{crib}' appears in the deciphered letter, in small letters and as "
-            "a word of its own, next to spaces or punctuation only. Give a record with the fields 'keyword' (as it "
-            "stands in the list) and 'message' (the deciphered letter, in small letters throughout except that its "
-            "very first letter is a capital).",
+            "a word of its own, next to spaces, punctuation or an end of the letter only. Give a record with the "
+            "fields 'keyword' (as it stands in the list) and 'message' (the deciphered letter, in small letters "
+            "throughout except that its very first letter is a capital).",
             "I believe that the secret letter I found mentions the word '{crib}', and I have a few ideas for the "
             "keyword. The code is the classical one of Vigenere: the letters of the keyword, over and over again, say "
             "how far each letter of the message was shifted onwards in the alphabet (A by 0, B by 1, ... Z by 25; "
@@ -1439,7 +1438,6 @@ BLUEPRINTS: list[Blueprint] = [
             "line remain. Please give me the lines as one text, with a line feed after each line but the last. An "
             "empty notice leaves the text empty.",
         ],
-        stories=[Story(), Story("string_notice_display")],
         inputs={"notice": text("The notice: words with single spaces in between; may be empty.")},
         params={"width": [10, 12, 14, 16], "fill": [".", "-", "_"]},
         sample=sample_column,
@@ -1514,7 +1512,6 @@ BLUEPRINTS: list[Blueprint] = [
             "case, where any with more than {limit} characters appears with exactly {limit}, the final three being "
             "'...' (for comparing, the full headline is used), and 'repeats', the number of those skipped.",
         ],
-        stories=[Story(), Story("string_headline_ticker")],
         inputs={"headlines": texts("The headlines in order, each with at least one word; there may be none.")},
         params={"part": [3, 4, 5], "limit": [16, 18, 20, 22]},
         sample=sample_headlines,
