@@ -13,7 +13,7 @@ from flowmind.base.files import dump_json
 class Bare(NamedTuple):
     """What is left of a format's text."""
 
-    strip: Callable[[str], str]
+    bare: Callable[[str], str]
     read: str
     """What is left, and whether it is read back or run."""
 

@@ -158,12 +158,12 @@ def _runnable(name: str, workflow: Workflow, box: LocalSandbox) -> _Runnable:
     form = FORMATS[name.removesuffix(" --strict")]
     strict = name.endswith("--strict")
     export = form.exporter(workflow, specs, strict=True) if strict else form.exporter(workflow, specs)
-    text = BARE[name].strip(export.text)
+    text = BARE[name].bare(export.text)
     tools = _callables(box)
     if name.startswith("python"):
         return _Runnable(_each(_function(text, workflow.input_names, tools, strict)), export.fidelity)
     if name == "langgraph":
-        graph = _executed(text)["build_graph"](tools=tools)
+        graph = _executed(text)["build_graph"](**_given(tools))
         return _Runnable(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
     if name == "serverless":
         return _Runnable(_each(partial(run_document, json.loads(text), tools)), export.fidelity)
@@ -179,9 +179,14 @@ def _function(text: str, names: Sequence[str], tools: Mapping[str, Callable[...,
     scope = _executed(text)
     first = next(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
     if strict:
-        return lambda inputs: scope[first](*(inputs[name] for name in names), tools=tools)
+        return lambda inputs: scope[first](*(inputs[name] for name in names), **_given(tools))
     scope.update(tools)
     return lambda inputs: scope[first](*(inputs[name] for name in names))
+
+
+def _given(tools: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """The argument with the tools; code without tools has none."""
+    return {"tools": tools} if tools else {}
 
 
 def _executed(text: str) -> dict[str, Any]:

@@ -174,13 +174,11 @@ def test_the_benchmark_is_read_as_tasks_with_tests(built: Path) -> None:
 
 BLUEPRINTS = {blueprint.id: blueprint for blueprint in all_blueprints()}
 SMALL = plan(all_blueprints(), 0, 24)
-CHOSEN = {slot.id: BLUEPRINTS[slot.blueprint] for slot in SMALL}
-
-
-def quick() -> list[str]:
-    """A task of each category."""
-    easy = [slot.id for slot in SMALL if CHOSEN[slot.id].difficulty == "easy"]
-    return [next(name for name in easy if CHOSEN[name].category == category) for category in CATEGORIES]
+EASY = [slot for slot in SMALL if BLUEPRINTS[slot.blueprint].difficulty == "easy"]
+QUICK = [next(slot for slot in EASY if BLUEPRINTS[slot.blueprint].category == category) for category in CATEGORIES]
+"""A slot of each category."""
+QUICK_IDS = {slot.named(story.id) for slot in QUICK for _, story in BLUEPRINTS[slot.blueprint].wordings}
+"""The ids that their tasks may have."""
 
 
 AGAIN = """
@@ -198,26 +196,26 @@ for slot in plan(all_blueprints(), 0, 24):
 
 def test_another_process_makes_the_same_instances(built: Path) -> None:
     again = subprocess.run(
-        [sys.executable, "-c", AGAIN, *quick()],
+        [sys.executable, "-c", AGAIN, *(slot.id for slot in QUICK)],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         check=True,
         encoding="utf-8",
     )
     made = [json.loads(line) for line in again.stdout.split("\n") if line]
-    tasks = [task for task in rows(built, "instances") if task["id"] in quick()]
-    gold = [row for row in rows(built, "gold") if row["id"] in quick()]
+    tasks = [task for task in rows(built, "instances") if task["id"] in QUICK_IDS]
+    gold = [row for row in rows(built, "gold") if row["id"] in QUICK_IDS]
     assert json.dumps(made) == json.dumps([list(pair) for pair in zip(tasks, gold, strict=True)])
 
 
 def test_another_seed_makes_other_instances(built: Path) -> None:
     tasks = {task["id"]: task for task in rows(built, "instances")}
     with WorkerPool(1) as pool:
-        for slot in SMALL:
-            if slot.id in quick():
-                other = make_instance(CHOSEN[slot.id], 1, pool, slot).instance.task.model_dump(mode="json")
-                assert other["examples"] != tasks[slot.id]["examples"]
-                assert other["tools"] != tasks[slot.id]["tools"]
+        for slot in QUICK:
+            other = make_instance(BLUEPRINTS[slot.blueprint], 1, pool, slot).instance.task.model_dump(mode="json")
+            (ours,) = [tasks[name] for name in QUICK_IDS & tasks.keys() if tasks[name]["category"] == other["category"]]
+            assert other["examples"] != ours["examples"]
+            assert other["tools"] != ours["tools"]
 
 
 # Nothing goes unnoticed
@@ -229,7 +227,7 @@ def small(built: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "bench"
     folder.mkdir()
     for name in FILES:
-        kept = [row for row in rows(built, name.removesuffix(".jsonl")) if row.get("id", quick()[0]) in quick()]
+        kept = [row for row in rows(built, name.removesuffix(".jsonl")) if row.get("id") in {None, *QUICK_IDS}]
         (folder / name).write_text(
             "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8"
         )
@@ -546,13 +544,15 @@ def test_every_blueprint_agrees_with_its_oracle(name: str) -> None:
         for blueprint in module.BLUEPRINTS:
             rng = Random(blueprint.id)
             params = {key: rng.choice(list(values)) for key, values in blueprint.params.items()}
-            workflow = gold_workflow(blueprint, params)
-            assert control_flow(workflow) == blueprint.control_flow
             cases = [blueprint.sample(rng, params) for _ in range(25)]
-            tools = [catalog.load()[node.tool] for node in {node.tool: node for node in tool_calls(workflow)}.values()]
-            for case, trace in zip(cases, run_batch(workflow, cases, LocalSandbox(tools, pool)), strict=True):
-                assert trace.ok, (blueprint.id, case, trace.error)
-                assert json_equal(trace.answer, blueprint.oracle(case, params)), (blueprint.id, params, case)
+            for _, story in blueprint.wordings:
+                workflow = gold_workflow(blueprint, params, story)
+                assert control_flow(workflow) == blueprint.control_flow
+                sandbox = LocalSandbox([catalog.load()[name] for name in sorted(workflow.tool_names)], pool)
+                named = [{story.names.get(name, name): value for name, value in case.items()} for case in cases]
+                for case, trace in zip(cases, run_batch(workflow, named, sandbox), strict=True):
+                    assert trace.ok, (blueprint.id, case, trace.error)
+                    assert json_equal(trace.answer, blueprint.oracle(case, params)), (blueprint.id, params, case)
 
 
 def test_two_seeds_have_few_texts_in_common() -> None:
