@@ -285,9 +285,14 @@ def solved_by_search(
 # A built benchmark
 
 
-@cache
 def own_pools() -> tuple[WorkerPool, WorkerPool]:
     """Two pools of one worker each, for the life of this process."""
+    return _pools_of(os.getpid())
+
+
+@cache
+def _pools_of(process: int) -> tuple[WorkerPool, WorkerPool]:
+    """The pools of a process. A forked process must not use the workers of its parent."""
     return WorkerPool(1), WorkerPool(1)
 
 

@@ -22,10 +22,11 @@ import pytest
 from reference_interpreter import compute as node
 from reference_interpreter import condition, end, sketch
 
-from flowbench_synth import blueprints, cli, composition
-from flowbench_synth.audit import TaskAudit, audit_task, mutant_budget
+from flowbench_synth import blueprints, builder, cli, composition
+from flowbench_synth.audit import Kills, TaskAudit, audit_task, mutant_budget, own_pools
+from flowbench_synth.builder import drawn
 from flowbench_synth.cli import main
-from flowbench_synth.composition import plan, tool_counts
+from flowbench_synth.composition import Slot, plan, tool_counts
 from flowbench_synth.features import control_flow, signature, tool_calls
 from flowbench_synth.flow import (
     answer,
@@ -41,9 +42,9 @@ from flowbench_synth.flow import (
     var,
     when,
 )  # fmt: skip
-from flowbench_synth.instance import FILES
+from flowbench_synth.instance import FILES, BuildError
 from flowbench_synth.quality import check_tools
-from flowbench_synth.tasks import all_blueprints, covered, gold_workflow, make_instance
+from flowbench_synth.tasks import ATTEMPTS, FewInputs, all_blueprints, covered, gold_workflow, make_instance
 from flowmind.run.running import run, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Benchmark, Example, Task
@@ -216,6 +217,59 @@ def test_another_seed_makes_other_instances(built: Path) -> None:
             (ours,) = [tasks[name] for name in QUICK_IDS & tasks.keys() if tasks[name]["category"] == other["category"]]
             assert other["examples"] != ours["examples"]
             assert other["tools"] != ours["tools"]
+
+
+# Drawn until the audit passes
+
+
+def slot_of(blueprint: str, seed: int) -> Slot:
+    return next(slot for slot in plan(all_blueprints(), seed) if slot.blueprint == blueprint)
+
+
+UNLUCKY = [("data_club_election", 709662268, 7), ("logic_motion_vote", 539057722, 7), ("math_club_loan", 367372701, 5)]
+"""Blueprints with seeds, and the number of attempts that their audits reject."""
+
+
+@pytest.mark.parametrize(("blueprint", "seed", "count"), UNLUCKY)
+def test_an_instance_is_drawn_again_until_its_tests_kill_enough_mutants(blueprint: str, seed: int, count: int) -> None:
+    made = drawn(slot_of(blueprint, seed), seed)
+    assert len(made.rejected) == count
+    assert all(" mutants, at least 95 % are wanted; " in reason for reason in made.rejected)
+    assert made.audit.problems == ()
+    assert 100 * made.audit.killed >= 95 * made.audit.mutants
+
+
+def test_what_the_drawing_knows_of_the_mutants_is_what_the_audit_finds(built: Path) -> None:
+    pools = own_pools()
+    for slot in QUICK:
+        instance, kills = make_instance(BLUEPRINTS[slot.blueprint], 0, pools[0], slot)
+        workflow = Workflow.model_validate(instance.gold.workflow)
+        found = audit_task(instance.task, instance.tests, workflow, catalog.load(), pools)
+        assert kills == Kills(found.mutants, found.survivors)
+        assert audit_task(instance.task, instance.tests, workflow, catalog.load(), pools, kills=kills) == found
+
+
+def test_an_instance_that_no_attempt_saves_is_named_with_the_last_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def poor(blueprint: object, seed: int, pool: object, slot: Slot, attempt: int) -> Any:
+        seen.append(attempt)
+        raise FewInputs(f"only {attempt} of the drawn inputs differ")
+
+    monkeypatch.setattr(builder, "make_instance", poor)
+    with pytest.raises(BuildError) as caught:
+        drawn(QUICK[0], 0)
+    assert seen == list(range(ATTEMPTS))
+    said = f"none of {ATTEMPTS} attempts passes the audit; the last one: only {ATTEMPTS - 1} of the drawn inputs differ"
+    assert str(caught.value) == f"{QUICK[0].id}: {said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [810510691, 618182296])
+def test_every_instance_of_any_seed_can_be_drawn(seed: int) -> None:
+    made = [drawn(slot, seed) for slot in plan(all_blueprints(), seed)]
+    assert len({one.instance.task.id for one in made}) == 141
+    assert max(len(one.rejected) for one in made) < 20
 
 
 # Nothing goes unnoticed
