@@ -19,7 +19,7 @@ import tqdm
 from flowbench_synth.audit import TaskAudit, audit_task, own_pools, solved_by_search
 from flowbench_synth.card import card, figures
 from flowbench_synth.composition import SIZE, Slot, plan
-from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, stage
+from flowbench_synth.instance import NAME, REVISION, TOOLS, BuildError, Instance, Stage, stage
 from flowbench_synth.quality import check_tools
 from flowbench_synth.tasks import ATTEMPTS, FewInputs, all_blueprints, make_instance
 from flowmind import __version__
@@ -144,6 +144,7 @@ def write(
         "seed": seed,
         "backend": backend,
         "version": __version__,
+        "revision": REVISION,
         "sha256": hashes,
         "statistics": statistics([instance.task for instance in instances], [i.tests for i in instances]),
         "stages": [report.model_dump(mode="json") for report in stages],
