@@ -95,6 +95,10 @@ check good.json --tools no_tools.py
     no_tools.py: tool source defines no function
 check good.json --tools tools_nul.py
     tools_nul.py: tool source does not parse
+check good.json --tools import.py
+    import.py: line 1: tools cannot import 'os'; they can import abc, base64
+check good.json --tools same.py
+    same.py: two tools have the name 'double'; names are unique
 check good.json --jsn
     --jsn: no such flag of `flowmind check`; did you mean --json?
 check good.json more.json
@@ -152,7 +156,9 @@ run missing.json --input '{}'
 run good.json --input '{"n": 1}'
     twice: there is no tool 'double' [unknown_tool, nodes.1]
 run good.json --tools same.py --input '{"n": 1}'
-    two tools have the name 'double'; names are unique
+    same.py: two tools have the name 'double'; names are unique
+run good.json --tools import.py --input '{"n": 1}'
+    import.py: line 1: tools cannot import 'os'; they can import abc, base64
 run good.json --tools tools.py --input '{"n": 1}' --sandbox remote
     --sandbox: 'remote' is none of local, monty, both
 run good.json --tools tools.py --input '{"n": 1}' --require-isolation total
@@ -178,7 +184,7 @@ run ask.json --input '{"n": 1}' --model m --base-url {pages}
 run ask.json --input '{"n": 1}' --model m --base-url {other}
     serves qwen; pass one of these as the model
 run ask.json --input '{"n": 1}' --model m --base-url {refusing}
-    m: the server refuses the API key (401)
+    m: the server refuses the API key (HTTP 401)
 run ask.json --input '{"n": 1}' --model gpt-5
     model 'gpt-5' needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)
 convert
@@ -292,7 +298,9 @@ solve --task task.json --tools broken.py
 solve --task task.json --tools no_tools.py
     no_tools.py: tool source defines no function
 solve --task task.json --tools same.py
-    two tools have the name 'double'; names are unique
+    same.py: two tools have the name 'double'; names are unique
+solve --task task.json --tools import.py
+    import.py: line 1: tools cannot import 'os'; they can import abc, base64
 solve --task task.json --tools graph_tool.py
     tool 'add_edge' has the name of a graph tool; rename it
 solve --task task.json --tools tools.py --mode es-px
@@ -324,7 +332,7 @@ solve --task task.json --tools tools.py --model nobody
 solve --task task.json --tools tools.py --model m --base-url {closed}
     nothing answers at
 solve --task task.json --tools tools.py --model m --base-url {refusing}
-    m: the server refuses the API key (401)
+    m: the server refuses the API key (HTTP 401)
 solve --task task.json --tools tools.py --model m --base-url {pages}
     answers, but not with JSON as the OpenAI API does
 FLOWMIND_MODE=es-px solve --task task.json --tools tools.py
@@ -379,6 +387,16 @@ summarize talk.json --task no_query.json
     no_query.json: query: Field required
 summarize talk.json --query @missing.txt
     missing.txt: no such file
+summarize talk.json --ask
+    --ask: standard input is no terminal; give the answers in a file with --answers
+summarize talk.json --answers list.json
+    list.json: an object of answers by question is needed, such as {"if": "amount < 500"}
+summarize talk.json --answers .
+    --answers .: this is a folder; give the name of a file
+summarize talk.json --drop 9
+    drop: there is no trace 9; the traces are 1 to 1
+summarize talk.json --drop x
+    --drop: 'x' is no list of trace numbers; give one, or several such as 2,5
 summarize talk.json --model nobody
     model 'nobody' is not known: set OPENAI_BASE_URL
 summarize talk.json --model m --base-url {closed}
@@ -389,6 +407,18 @@ summarize talk.json --out a_file/x
     --out a_file/x: no file can be written there
 summarize talk.json --out talk.json
     --out talk.json: this file is named twice in the command; give another name
+init
+    TOOLS: missing; `flowmind init --help` explains it
+init missing.py
+    missing.py: no such file
+init broken.py
+    broken.py: line 1: invalid syntax
+init no_tools.py
+    no_tools.py: the file defines no function at top level
+init binary.json
+    binary.json: the file is not UTF-8 text
+init tools.py --yse
+    --yse: no such flag of `flowmind init`; did you mean --yes?
 summarize talk.json --quey x
     --quey: no such flag of `flowmind summarize`; did you mean --query?
 """
@@ -396,7 +426,7 @@ EXPERIMENTS = """
 exp --bench nowhere
     --bench nowhere: no benchmark in this folder; build it with `flowbench_synth build --out nowhere`
 exp --bench a_file
-    --bench a_file: no benchmark in this folder; build it with
+    --bench a_file: no benchmark in this folder, which has other files; give another --bench
 exp --bench broken_bench
     broken_bench/instances.jsonl, line 1: query: Input should be a valid string
 exp --bench bench --limit 0
@@ -430,7 +460,11 @@ exp --bench bench --time-limit -1
 exp --bench bench --json-mode xml
     --json-mode: 'xml' is none of off, object, schema, object-schema
 exp --bench bench --pick random
-    --pick: 'random' is none of first, spread
+    --pick: 'random' is none of spread, first
+exp --bench no_gold --traces gold --limit 1
+    --traces gold: no_gold has no gold workflows (no file gold.jsonl)
+exp --config tabel1
+    --config tabel1: no such file, and no grid of this name; did you mean table1?
 exp --bench bench --reuse nowhere
     --reuse nowhere: this is not the folder of a run: it has no folder exchanges
 exp --bench bench --replay nowhere

@@ -389,7 +389,8 @@ def test_a_model_that_stops_serving_ends_the_run_in_one_line_and_keeps_its_recor
     with FaultyServer(answers) as server:
         done = called(*with_server(server, bench, run))
     assert (done.returncode, done.stdout) == (2, "")
-    assert told_last(done) == "flowmind: m: the server refuses the API key (HTTP 401); set OPENAI_API_KEY"
+    line = "flowmind: m: the server refuses the API key (HTTP 401); set OPENAI_API_KEY"
+    assert told_last(done) == f"{line}; {run} keeps what is complete, and the same command goes on from there"
     assert [row["id"] for row in records(run)] == ORDER[:2]
     assert summary(run)["cases"] == 2
 
@@ -427,7 +428,7 @@ def test_instances_of_the_builder_are_worked(tmp_path: Path) -> None:
     slots = [slot for slot in plan(all_blueprints(), 3) if slot.blueprint in easy and slot.tests == 5]
     chosen = {easy[slot.blueprint].category: slot for slot in reversed(slots)}
     with WorkerPool(1) as pool:
-        made = [make_instance(easy[slot.blueprint], 3, pool, slot) for slot in chosen.values()]
+        made = [make_instance(easy[slot.blueprint], 3, pool, slot).instance for slot in chosen.values()]
     bench.mkdir()
     tasks = [instance.task.model_dump(mode="json") for instance in made]
     tests = [HeldOut(id=one.task.id, tests=one.tests).model_dump(mode="json") for one in made]

@@ -55,8 +55,19 @@ def run(options: argparse.Namespace) -> int:
     require_benchmark(experiment.bench)
     with served(experiment.model, *experiment.urls.values()) as started:  # before the imports that take seconds
         ensure_benchmark(experiment.bench)
+        _require_golds(experiment)
         update = {"base_url": started or experiment.base_url}
         return _experiment(experiment.model_copy(update=update), options.out)
+
+
+def _require_golds(experiment: Experiment) -> None:
+    """Requires that the benchmark has gold workflows if the traces come from them.
+
+    Raises:
+        InputError: If it has none.
+    """
+    if experiment.traces == "gold" and not (experiment.bench / "gold.jsonl").exists():
+        raise InputError(f"--traces gold: {experiment.bench} has no gold workflows (no file gold.jsonl)")
 
 
 def _require_runs(folders: Sequence[Path], every: bool) -> None:

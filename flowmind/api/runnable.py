@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from flowmind.base.errors import CaseFailed, InputError
-from flowmind.base.files import read_model, write_text
+from flowmind.base.files import path_of, read_model, save
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Prepared, Ran, arun
 from flowmind.trace.events import Trace
@@ -48,6 +48,17 @@ def environment_of(tools: Tools | Environment) -> Environment:
         raise InputError("tools: functions run in this process and tool sources in a sandbox; give one kind only")
     # loaded by name: your own functions need no sandbox
     return import_module("tools_registry.sandbox.local").LocalSandbox(sources)
+
+
+def require_environment(environment: Any) -> Environment:
+    """An environment, unchanged.
+
+    Raises:
+        InputError: If it is none.
+    """
+    if not hasattr(environment, "specs") or not callable(getattr(environment, "call", None)):
+        raise InputError(f"environment: give an Environment (specs, call), not {type(environment).__name__}")
+    return environment
 
 
 def tool_list(tools: Any) -> list[Any]:
@@ -135,6 +146,10 @@ class RunnableWorkflow:
     """
 
     def __init__(self, workflow: Workflow, tools: Tools | Environment, model: ChatModel | None = None) -> None:
+        if not isinstance(cast(Any, workflow), Workflow):
+            raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; load reads a file")
+        if model is not None and not hasattr(model, "complete"):
+            raise InputError(f"model: give a ChatModel, not {type(model).__name__}")
         self.workflow = workflow
         self._environment: Environment = environment_of(tools)
         self._prepared = Prepared(workflow, self._environment)
@@ -148,7 +163,7 @@ class RunnableWorkflow:
             InputError: If the file is no workflow document, or something cannot be a tool.
             InvalidWorkflow: If the workflow does not pass `check` with these tools.
         """
-        return cls(read_model(Path(path), Workflow), tools, model)
+        return cls(read_model(path_of(path), Workflow), tools, model)
 
     def __repr__(self) -> str:
         workflow = self.workflow
@@ -199,6 +214,8 @@ class RunnableWorkflow:
         Raises:
             CaseFailed: For the first case that fails.
         """
+        if not isinstance(cast(Any, cases), Sequence):
+            raise InputError(f"cases: give a list of inputs, not {type(cases).__name__}")
         if self._prepared.waits:
             return wait_for(self.abatch(cases, return_exceptions=return_exceptions))
         answers: list[Any] = []
@@ -233,8 +250,12 @@ class RunnableWorkflow:
         return self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET).trace
 
     def save(self, path: str | Path) -> None:
-        """Writes the workflow's document to a file."""
-        write_text(Path(path), self.workflow.to_json())
+        """Writes the workflow's document to a file.
+
+        Raises:
+            InputError: If it cannot be written.
+        """
+        save(path, self.workflow.to_json())
 
     def to_langgraph(self, tools: Tools | None = None, llm: Callable[[str], str] | None = None) -> Any:
         """The workflow as a compiled LangGraph graph: `to_langgraph().invoke(inputs)["answer"]`.
@@ -246,6 +267,8 @@ class RunnableWorkflow:
         Raises:
             InputError: If a tool or the model is missing, or a tool is async or runs in a sandbox.
         """
+        if llm is not None and not callable(cast(Any, llm)):
+            raise InputError(f"llm: give a function of a prompt, not {type(llm).__name__}")
         environment = self._environment if tools is None else environment_of(tools)
         functions = getattr(environment, "functions", None)
         if functions is None:

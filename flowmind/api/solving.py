@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from flowmind.api.runnable import Tools, environment_of, wait_for
+from flowmind.api.runnable import Tools, environment_of, require_environment, wait_for
 from flowmind.api.solution import Result, Solution, verdict_on
 from flowmind.base.errors import InputError
 from flowmind.base.files import validate
@@ -26,7 +26,7 @@ from flowmind.build.executions import (
 )
 from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
-from flowmind.llm.choosing import close, model_named
+from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
@@ -195,9 +195,11 @@ class ExecuteSummarize:
     ) -> None:
         if environment is None and tools is None:
             raise InputError("tools: give functions or tool sources, or an environment")
-        own: Environment = environment if environment is not None else environment_of(tools or [])
+        own = environment_of(tools or []) if environment is None else require_environment(environment)
         self.settings = _verified(_settings(settings).model_copy(update={"mode": mode_of(mode)}), verify)
-        self.model = model_named(model, own) if isinstance(model, str) else model
+        self.model = chosen_model(model, own)
+        if not callable(approve or print):
+            raise InputError(f"approve: give a function of a call and its spec, not {type(approve).__name__}")
         self.environment: Environment = own if approve is None else Approved(own, approve)
 
     def __repr__(self) -> str:
@@ -266,6 +268,6 @@ def _verified(settings: Settings, verify: bool | int) -> Settings:
     if mode not in _VERIFIED.values():
         raise InputError(f"mode {settings.mode!r} cannot be verified; es-react and es-pe can")
     rounds = settings.verify if verify is True else verify
-    if rounds is not None and not 0 <= rounds <= MOST_ROUNDS:
+    if rounds is not None and not (isinstance(cast(Any, rounds), int) and 0 <= rounds <= MOST_ROUNDS):
         raise InputError(f"verify is {verify!r}; give True, or a number of rounds from 1 to {MOST_ROUNDS}")
     return settings.model_copy(update={"mode": mode_of(f"{mode}+verify"), "verify": rounds})

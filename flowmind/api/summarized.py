@@ -10,7 +10,7 @@ from typing import Any, Literal
 from flowmind.api.reporting import Verdict, evidence_lines, several
 from flowmind.api.runnable import RunnableWorkflow, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
-from flowmind.base.files import write_text
+from flowmind.base.files import save
 from flowmind.build.building import Built
 from flowmind.build.induction.evidence import Question
 from flowmind.build.verification.answers import Illustration, illustrate
@@ -126,7 +126,7 @@ class Summarized:
         Raises:
             InvalidWorkflow: If there is no sound workflow.
         """
-        write_text(Path(path), self.document.to_json())
+        save(path, self.document.to_json())
 
     def answer(self, choices: Mapping[str | int, str | int]) -> Summarized:
         """Builds the workflow again with answers to its questions; earlier answers are kept.

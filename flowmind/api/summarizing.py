@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -28,12 +28,12 @@ from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
 from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.formats.openai_messages import read_trace, read_traces
-from flowmind.llm.choosing import close, model_named
+from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import unexplained
-from flowmind.trace.task import Example, ExampleLike, Task, example_of, make_task, name_of
+from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, json_equal
@@ -117,10 +117,10 @@ class _Request:
         called = dict.fromkeys(call.call.tool for number in kept for call in self.traces[number].calls)
         name = self.name or name_of(self.query, called)
         from_traces = [Example(input=self.traces[number].inputs, output=self.traces[number].answer) for number in kept]
-        more = [example_of(example, number) for number, example in enumerate(self.examples, 1)]
+        more = examples_of(self.examples)
         tried = more if toolbox.own is not None else []
         task = make_task(self.query, [*from_traces, *tried], self.inputs, name)
-        model = model_named(self.model, toolbox.trial) if isinstance(self.model, str) else self.model
+        model = None if self.model is None else chosen_model(self.model, toolbox.trial)
         try:
             built = await build(
                 [self.traces[number] for number in kept],
@@ -140,6 +140,8 @@ class _Request:
 
 def _traces(traces: Any) -> list[Trace]:
     """The traces of objects in any of their forms."""
+    if not isinstance(traces, Trace | Mapping | Iterable):
+        raise InputError(f"traces: give a list of traces or conversations, or a file, not {type(traces).__name__}")
     entries: list[Any] = [traces] if isinstance(traces, Trace | Mapping) else [*traces]
     if entries and isinstance(entries[0], Mapping) and not _ENTRY & cast(Mapping[str, Any], entries[0]).keys():
         entries = [entries]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from flowmind.api.runnable import environment_of, require_distinct, tool_list
+from flowmind.api.runnable import environment_of, require_distinct, require_environment, tool_list
 from flowmind.base.errors import InputError
 from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
 from flowmind.trace.events import Trace
@@ -40,7 +40,7 @@ class Toolbox:
 def toolbox_of(traces: Sequence[Trace], tools: Any, environment: Environment | None) -> Toolbox:
     called = {step.call.tool for trace in traces for step in trace.calls if step.observation.ok} - set(GRAPH_TOOLS)
     specs: Mapping[str, ToolSpec]
-    own = environment
+    own = None if environment is None else require_environment(environment)
     if own is None and tools:
         listed = [_definition(tool) for tool in ([tools] if _is_definition(tools) else tool_list(tools))]
         described = [cast(Definition, tool) for tool in listed if isinstance(tool, ToolSpec | Mapping)]

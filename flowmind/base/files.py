@@ -269,6 +269,29 @@ def write_text(path: Path, text: str, write: faults.Write | None = None) -> None
     faults.reach("after", write)
 
 
+def save(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file that a caller of the library names.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    try:
+        write_text(path_of(path), text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def path_of(path: Any) -> Path:
+    """The path that a caller of the library names.
+
+    Raises:
+        InputError: If it is neither a text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path: give the name of a file, not {type(path).__name__}")
+    return Path(cast(str, path))
+
+
 def write_all(file: FileIO, data: bytes, write: faults.Write | None = None) -> None:
     """Writes all bytes.
 

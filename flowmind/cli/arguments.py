@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from flowmind.api.runnable import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_text
 from flowmind.cli.converting import WORKFLOW_HELP
@@ -48,9 +49,12 @@ def read_tools(path: Path | None, names: Sequence[str] | None = None, bench: Pat
     if path is None:
         tools = catalog.load() if bench is None else benchmark_tools(bench)
         return [tools[name] for name in (tools if names is None else names) if name in tools]
+    text = read_text(path)
     try:
-        return tools_of_file(read_text(path))
-    except SpecError as error:
+        tools = tools_of_file(text)
+        require_distinct([tool.spec.name for tool in tools])
+        return tools
+    except (SpecError, InputError) as error:
         raise InputError(f"{path}: {error}") from None
 
 

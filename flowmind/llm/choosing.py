@@ -38,6 +38,19 @@ def model_named(name: str, sandbox: Environment, base_url: str | None = None, **
     return SearchModel(Thinker(Trials(sandbox), AWAITED_BUDGET if waits else BUDGET))
 
 
+def chosen_model(model: Any, sandbox: Environment) -> ChatModel:
+    """The model of a name, or a model of one's own unchanged.
+
+    Raises:
+        InputError: If it is neither; see `model_named` for the errors of a name.
+    """
+    if isinstance(model, str):
+        return model_named(model, sandbox)
+    if not callable(getattr(model, "complete", None)):
+        raise InputError(f"model: give a name such as 'search', or a ChatModel, not {type(model).__name__}")
+    return model
+
+
 async def close(model: ChatModel) -> None:
     """Closes the connections of a model; a user's own model may have no `aclose`."""
     if hasattr(model, "aclose"):

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flowmind.base.errors import InvalidWorkflow, ModelFailure
+from flowmind.base.errors import FlowMindError, InvalidWorkflow, ModelFailure, ModelUnavailable
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.compiler import compile_workflow, needs_model
 from flowmind.trace.events import Trace
@@ -214,6 +214,7 @@ async def arun(
     Raises:
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
         ModelFailure: If the model's endpoint failed.
+        ModelUnavailable: If the model's endpoint refuses to serve.
     """
     prepared = prepare(workflow, sandbox)
     if needs_model(workflow) and model is None:
@@ -224,7 +225,7 @@ async def arun(
     program = compile_workflow(workflow, asynchronous=True)
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
-    failures: list[ModelFailure] = []
+    failures: list[FlowMindError] = []
     scope.__globals__["llm"] = _asker(model, failures)
     refusals: list[str] = []
     tools = [_caller(sandbox, name, refusals) for name in program.tools]
@@ -260,13 +261,13 @@ def _caller(sandbox: Environment, name: str, refusals: list[str]) -> Callable[[d
     return call
 
 
-def _asker(model: ChatModel | None, failures: list[ModelFailure]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
+def _asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
     async def ask(prompt: str, args: dict[str, Any]) -> str:
         assert model is not None
         content = prompt.format(**args)
         try:
             reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
-        except ModelFailure as failure:
+        except (ModelFailure, ModelUnavailable) as failure:
             failures.append(failure)
             raise
         if reply.finish == "length":

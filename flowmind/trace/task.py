@@ -80,11 +80,9 @@ def make_task(query: str, examples: Sequence[ExampleLike], inputs: JSONSchema | 
         InputError: If there is no example, an example does not fit the inputs, or two examples have different inputs
             and there is no schema.
     """
-    if not isinstance(cast(Any, examples), list | tuple):
-        raise InputError("examples: give a list of pairs (input, output) or of dicts with input and output")
-    if not examples:
+    rows = examples_of(examples)
+    if not rows:
         raise InputError("give at least one example: the agent works on an example to make a trace")
-    rows = [example_of(example, number) for number, example in enumerate(examples, 1)]
     try:
         fields = {"id": id, "query": query, "inputs": inputs or infer_inputs(rows), "examples": tuple(rows)}
         task = validate(Task, fields)
@@ -112,6 +110,18 @@ def _require_same_inputs(examples: Sequence[Example], inputs: JSONSchema | None)
             raise InputError(f"example {number}: the input {missing[0]!r} of example 1 is missing")
 
 
+def examples_of(examples: Any) -> list[Example]:
+    """Examples from any of their forms.
+
+    Raises:
+        InputError: If they are not a list, or one of them has none of the forms.
+    """
+    if not isinstance(examples, list | tuple):
+        raise InputError("examples: give a list of pairs (input, output) or of dicts with input and output")
+    rows = cast(Sequence[ExampleLike], examples)
+    return [example_of(example, number) for number, example in enumerate(rows, 1)]
+
+
 def example_of(example: ExampleLike, number: int = 1) -> Example:
     """An example from any of its forms.
 
@@ -132,7 +142,13 @@ def example_of(example: ExampleLike, number: int = 1) -> Example:
 
 
 def name_of(query: str, tools: Iterable[str]) -> str:
-    """A name for a workflow: the first words of the query, or without a query the names of its tools."""
+    """A name for a workflow: the first words of the query, or without a query the names of its tools.
+
+    Raises:
+        InputError: If the query is no text.
+    """
+    if not isinstance(cast(Any, query), str):
+        raise InputError(f"query: give the task in words, not {type(query).__name__}")
     words = re.findall(r"[a-z][a-z0-9]*", query.lower())
     chosen = [word for word in words if word not in _COMMON][:5] or list(tools)[:3]
     return "_".join(chosen)[:60].strip("_") or "workflow"

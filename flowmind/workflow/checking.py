@@ -76,8 +76,10 @@ def check(workflow: Workflow, tools: Any) -> list[Problem]:
         tools: The tools that it may call: an environment, a function, a spec, or a list or dict of functions or specs.
 
     Raises:
-        InputError: If something cannot be a tool.
+        InputError: If something cannot be a tool, or `workflow` is no document.
     """
+    if not isinstance(cast(Any, workflow), Workflow):
+        raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; RunnableWorkflow.load reads one")
     try:
         specs = specs_of(tools)
     except SpecError as error:
