@@ -36,7 +36,7 @@ check missing.json
 check a_folder
     a_folder: this is a folder; give a file with a workflow
 check empty.json
-    empty.json: empty, where JSON is expected
+    empty.json: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 check binary.json
     binary.json: not UTF-8 text (byte 135)
 check utf16.json
@@ -46,7 +46,7 @@ check latin1.json
 check huge.json
     huge.json: the file has more than 50000000 bytes
 check cut.json
-    cut.json: not JSON: Expecting ',' delimiter: line 1 column 121
+    cut.json: Expecting ',' delimiter: line 1 column 121
 check nan.json
     nan.json: NaN is not JSON
 check twice.json
@@ -134,7 +134,7 @@ run good.json
 run good.json --input
     --input: a value is missing after the flag
 run good.json --input {
-    --input: not JSON: Expecting property name enclosed in double quotes: line 1 column 2
+    --input: Expecting property name enclosed in double quotes: line 1 column 2
 run good.json --input '[1]'
     --input: a JSON object with the inputs, such as {"n": 1}
 run good.json --input '{"n": NaN}'
@@ -146,9 +146,9 @@ run good.json --input @missing.json
 run good.json --input @binary.json
     binary.json: not UTF-8 text (byte 135)
 run good.json --tools tools.py --input - < cut.json
-    --input: not JSON: Expecting ',' delimiter: line 1 column 121
+    --input: Expecting ',' delimiter: line 1 column 121
 run good.json --tools tools.py --input - < empty.json
-    --input: empty, where JSON is expected
+    --input: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 run good.json --inptu '{"n": 1}'
     --inptu: no such flag of `flowmind run`; did you mean --input?
 run missing.json --input '{}'
@@ -250,7 +250,7 @@ diff
 diff good.json missing.json
     missing.json: no such file
 diff good.json cut.json
-    cut.json: not JSON: Expecting ',' delimiter
+    cut.json: Expecting ',' delimiter
 diff good.json bench:task_12
     bench:task_12: no such task; did you mean task_
 diff good.json bench/gold.jsonl
@@ -268,9 +268,9 @@ solve task.json
 solve --task missing.json --tools tools.py
     missing.json: no such file
 solve --task empty.json --tools tools.py
-    empty.json: empty, where JSON is expected
+    empty.json: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 solve --task cut.json --tools tools.py
-    cut.json: not JSON
+    cut.json: Expecting ',' delimiter: line 1 column 121
 solve --task list.json --tools tools.py
     list.json: document: Input should be an object
 solve --task no_query.json --tools tools.py
@@ -350,7 +350,7 @@ summarize missing.json
 summarize a_folder
     a_folder: Is a directory
 summarize empty.json
-    empty.json: empty, where JSON is expected
+    empty.json: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 summarize empty.jsonl
     empty.jsonl: there is no trace in it
 summarize binary.json
@@ -366,7 +366,7 @@ summarize role.json
 summarize orphan.json
     orphan.json: message 1: it is the result of a call 'c9', and no message before it has that call
 summarize half.jsonl
-    half.jsonl, line 2: not JSON
+    half.jsonl, line 2: Invalid control character at: line 1 column 81
 summarize no_messages.json
     no_messages.json: no message is an assistant's
 summarize cut_talk.json
@@ -530,7 +530,7 @@ worfbench missing.jsonl --model m
 worfbench empty.jsonl --model m
     empty.jsonl: no row in it
 worfbench rows_broken.jsonl --model m
-    rows_broken.jsonl, row 1: not JSON
+    rows_broken.jsonl, row 1: Expecting property name enclosed in double quotes
 worfbench rows.jsonl --model m
     rows.jsonl, row 1: id: Field required
 worfbench rows.jsonl --model m --limit 0
@@ -540,7 +540,7 @@ worfbench rows.jsonl --model m --concurrency lots
 worfbench rows.jsonl --model m --reply-tokens 0
     --reply-tokens: Input should be greater than or equal to 16
 worfbench rows.jsonl --model m --encoder e
-    --encoder: it needs --similarity encoder; the similarity is bow
+    --encoder: it is used with --similarity encoder only
 worfbench rows.jsonl --model m --out a_file
     --out a_file: this is a file; give the name of a folder
 worfbench rows.jsonl --model search
@@ -552,7 +552,7 @@ worfeval missing.jsonl
 worfeval empty.jsonl
     empty.jsonl: no pair in it; give JSON Lines with gold_text and pred_text, or graphs
 worfeval binary.json
-    binary.json, line 1: not JSON
+    binary.json, line 1: Expecting value: line 1 column 1
 worfeval pair_none.jsonl
     pair_none.jsonl, pair 1: gold: the row has neither a graph nor a text
 worfeval pair_gold.jsonl
@@ -564,7 +564,7 @@ worfeval pairs.jsonl --definition best
 worfeval pairs.jsonl --similarity stored
     pairs.jsonl, pair 1: the row has no similarity_minilm; use --similarity bow or encoder
 worfeval pairs.jsonl --encoder nowhere
-    --encoder: it needs --similarity encoder; the similarity is bow
+    --encoder: it is used with --similarity encoder only
 """
 MODELS = """
 models --all

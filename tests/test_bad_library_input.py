@@ -112,7 +112,7 @@ ROWS: dict[str, tuple[Callable[[], Any], str]] = {
     "a missing workflow": (lambda: load("missing.json"), "missing.json: no such file"),
     "a number as file": (lambda: load(3), "path: give the name of a file, not int"),
     "a name with a NUL": (lambda: load("a\0b"), "embedded null byte"),
-    "a workflow that is cut": (lambda: load("cut.json"), "cut.json: not JSON: Expecting ',' delimiter: line 1"),
+    "a workflow that is cut": (lambda: load("cut.json"), "cut.json: Expecting ',' delimiter: line 1"),
     "a workflow with a NaN": (lambda: load("nan.json"), "nan.json: NaN is not JSON"),
     "a workflow that is not sound": (lambda: load("unsound.json"), "this node has no out-edge; add an edge"),
     "a workflow without its tools": (lambda: load("good.json", []), "give at least one function or tool source"),

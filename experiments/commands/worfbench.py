@@ -12,7 +12,7 @@ from experiments.options import read_concurrency
 from flowmind.base.errors import InputError
 from flowmind.base.outputs import require_folder
 from flowmind.cli.flags import explained
-from flowmind.cli.worfeval import add_scoring, require_encoder
+from flowmind.cli.worfeval import add_scoring
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
     from experiments.worfbench.asking import Asking
     from experiments.worfbench.summing import tables
 
-    require_encoder(options)
     require_folder("--out", options.out)
     names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
     asking_names = ("gold_chain", "reply_tokens", "temperature", "seed")

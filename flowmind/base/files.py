@@ -45,7 +45,8 @@ def parse_json(text: str) -> Any:
         half = str(error.object)[error.start]
         raise ValueError(f"a text with {half!a}, half of a surrogate pair, which cannot be stored") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{'not JSON' if text.strip() else 'empty, where JSON is expected'}: {error}") from None
+        hint = "give valid JSON" if text.strip() else "it is empty; give JSON"
+        raise ValueError(f"{error}; {hint}") from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
             raise ValueError("an integer of more digits than can be held") from None

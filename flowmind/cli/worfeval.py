@@ -57,7 +57,7 @@ def add_scoring(parser: argparse.ArgumentParser, sources: Iterable[str]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Prints the scores of each pair, and the means to standard error."""
-    require_encoder(options)
+    _require_encoder(options)
     pairs = malformed = 0
     totals = {"chain": 0.0, "graph": 0.0}
     for scored in score_file(options.pairs, options.definition, options.similarity, options.encoder):
@@ -74,14 +74,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def require_encoder(options: argparse.Namespace) -> None:
+def _require_encoder(options: argparse.Namespace) -> None:
     """Refuses the name of an encoder that would not be used.
 
     Raises:
         InputError: If `--encoder` is passed without `--similarity encoder`.
     """
     if options.encoder is not None and options.similarity != "encoder":
-        raise InputError(f"--encoder: it needs --similarity encoder; the similarity is {options.similarity}")
+        raise InputError("--encoder: it is used with --similarity encoder only")
 
 
 class PairRow(BaseModel):
