@@ -53,8 +53,7 @@ def ensure_benchmark(folder: Path) -> None:
         try:
             if _is_missing(folder):
                 shutil.rmtree(building, ignore_errors=True)  # what a killed process left
-                print(f"flowmind: {folder}: building the benchmark, once (about a minute)", file=sys.stderr)
-                _build(building)
+                _build(building, f"flowmind: {folder}: building the benchmark, once (about a minute)")
                 building.rename(folder)
         finally:
             locked.unlink(missing_ok=True)
@@ -65,11 +64,12 @@ def _is_missing(folder: Path) -> bool:
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, line: str) -> None:
     # -P: a folder of the same name in the working directory is not the package
     command = [sys.executable, "-P", *BUILD, "--out", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
         try:
+            print(line, file=sys.stderr, flush=True)
             code = process.wait()
         except BaseException:  # such as Ctrl-C: it has workers, and its folder is not used
             with suppress(ProcessLookupError):
