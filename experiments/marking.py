@@ -14,6 +14,8 @@ from tools_registry.specs.schema import json_equal
 Marked = list[str]
 """A text in parts; the parts with odd indexes are marked."""
 _WORD = re.compile(r"\\u[0-9a-f]{4}|\\.|\w+|\s+|.", re.DOTALL)
+_ONE_WORD = 40
+"""The most characters of a text without spaces that is one token."""
 _MOST_TOKENS = 1_500
 """The most tokens that are aligned; longer texts are compared from both ends only."""
 
@@ -50,7 +52,9 @@ def _says_something(token: str) -> bool:
 
 def _tokens(value: Any) -> Iterator[Token]:
     if isinstance(value, str):
-        for word in _WORD.findall(as_json(value)):
+        text = as_json(value)
+        whole = len(text) <= _ONE_WORD and not any(map(str.isspace, value))
+        for word in [text] if whole else _WORD.findall(text):
             yield word, ("text", word)
     elif isinstance(value, list):
         yield from _listed("[", cast(list[Any], value), "]")

@@ -125,8 +125,8 @@ def _entry(key: str, name: str, run: Loaded, theirs: float | None) -> RunEntry:
     verdicts = [verdict(record).outcome for record in run.everything]
     model = shown_model(run.model)
     return RunEntry(
-        key, name, model, name.removeprefix(f"{model} "), run.folder.name, manifest["benchmark"]["name"], len(run.everything),
-        run.errors, _when(run.everything), _details(run, manifest),
+        key, name, model, name.removeprefix(f"{model} "), run.folder.name, manifest["benchmark"]["name"],
+        len(run.everything), run.errors, _when(run.everything), _details(run, manifest),
         passed=rate(sum(record.passed for record in records), len(records)),
         tests=rate(sum(tests), len(tests)),
         sound=rate(sum(record.graph_valid for record in records), len(records)),

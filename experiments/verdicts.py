@@ -149,9 +149,7 @@ def _listed(cells: Sequence[Cases]) -> str:
 def _separated(leaders: Sequence[Cases], others: Sequence[Cases]) -> str:
     """What can be said about the differences to the other runs."""
     tests = [[compare(leader.records, other.records) for leader in leaders] for other in others]
-    shared = [
-        (other, max(test.p for test in row)) for other, row in zip(others, tests, strict=True) if row[0].cases
-    ]
+    shared = [(other, max(test.p for test in row)) for other, row in zip(others, tests, strict=True) if row[0].cases]
     corrected = holm([p for _, p in shared])
     clear = [(other, p) for (other, _), p in zip(shared, corrected, strict=True) if p < 0.05]
     open_ = [(other, p) for (other, _), p in zip(shared, corrected, strict=True) if p >= 0.05]

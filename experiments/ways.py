@@ -116,5 +116,3 @@ def _by_tool(workflow: Workflow, number: int, trace: Trace) -> Iterator[Link]:
     for tool, ids in nodes.items():
         pairs = [(ids[0], call) for call in calls[tool]] if len(ids) == 1 else zip(ids, calls[tool], strict=False)
         yield from ((id, "", number, call, 0) for id, call in list(pairs)[:_MOST_LINKS])
-
-

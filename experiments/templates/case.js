@@ -171,7 +171,8 @@ function traceOf(stages, one) {
         stage.error ? el("li", { class: "call failed" }, el("b", null, "error "), stage.error) : null));
     drawLines();
   };
-  if (stages.length) choose(0);
+  const support = stages.map((stage, index) => (one.links || []).filter((link) => link[2] === index).length);
+  if (stages.length) choose(support.indexOf(Math.max(...support)));
   else section.append(el("h3", null, "Trace"), el("p", { class: "of" }, "The run has not kept the trace."));
   return section;
 }

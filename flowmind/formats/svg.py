@@ -36,7 +36,7 @@ _CORNERS: dict[str, list[tuple[float, float, float, float]]] = {
 """The corners of the kinds that are no rectangle: share of the width, offset, share of the height, offset."""
 _NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow."""
-_PIECE = re.compile(r"\w+\W*|\W+")
+_PIECE = re.compile(r"[^,(\[{=.:]+[,(\[{=.:]*|.", re.DOTALL)
 """A part of a long word that ends after punctuation."""
 _NAMES = {"condition": "if", "assign": "set", "llm": "model"}
 """The kinds of nodes that a drawing gives another name."""
