@@ -184,7 +184,7 @@ function callOf(step, place, one, trace) {
   }
   const chips = [...nodes].map(([node, fields]) => {
     const chip = el("button", { type: "button", class: "chip" }, "→ ", named(node), fields.length ? ` · ${fields.join(", ")}` : "");
-    chip.addEventListener("click", () => point(node, true));
+    chip.addEventListener("click", () => pin(node));
     return chip;
   });
   const card = el("li", { class: `call ${step.error ? "failed" : ""}`, "data-call": name },
@@ -193,7 +193,7 @@ function callOf(step, place, one, trace) {
     el("div", { class: "result" }, step.error ? "✗ " : "= ", value(step.error || step.value)),
     chips.length ? el("p", { class: "chips" }, chips) : null);
   card.addEventListener("mouseenter", () => light([...nodes.keys()], name));
-  card.addEventListener("mouseleave", () => light([]));
+  card.addEventListener("mouseleave", unlight);
   return card;
 }
 
@@ -230,7 +230,7 @@ function workflowOf(one) {
   });
   for (const node of frame.querySelectorAll("[data-node]")) {
     node.addEventListener("mouseenter", () => light([node.dataset.node]));
-    node.addEventListener("mouseleave", () => light([]));
+    node.addEventListener("mouseleave", unlight);
   }
   section.append(zoom, frame);
   if (one.links?.length) {
@@ -338,10 +338,14 @@ function light(nodes, call) {
   }
 }
 
-function point(node) {
-  light([node]);
-  article.querySelector(`[data-node="${CSS.escape(node)}"]`)?.scrollIntoView({ block: "nearest" });
+/* A click on the name of a node keeps its evidence lit; a second click ends it. */
+function pin(node) {
+  shown.pinned = shown.pinned === node ? null : node;
+  unlight();
+  if (shown.pinned) article.querySelector(`[data-node="${CSS.escape(node)}"]`)?.scrollIntoView({ block: "nearest" });
 }
+
+const unlight = () => light(shown.pinned ? [shown.pinned] : []);
 
 /* All turns with their replies, the derivation, the comparison with gold */
 

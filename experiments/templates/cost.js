@@ -24,7 +24,7 @@ function computeCost() {
     const shows = { workflow: "none passed", agent: money(call), after: "–", saved: "–" };
     if (workflow !== null) {
       shows.workflow = money(workflow);
-      const after = call > 0 ? Math.ceil(workflow / call) : null;
+      const after = call > 0 ? Math.ceil(workflow / call - 1e-9) : null;
       if (after !== null) {
         shows.after = `${number(after)} ${after === 1 ? "call" : "calls"}, ${lasting(after / calls)}`;
         shows.saved = money(Math.max(0, 30 * calls * call - workflow));
