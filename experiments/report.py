@@ -19,6 +19,7 @@ from experiments.overview import blocks, breakdown, count, run_entries, run_name
 from experiments.paper import MODELS as PAPER_MODELS
 from experiments.tables import ABOUT_GOLD, PAPER, Table
 from experiments.verdicts import OUTCOMES, best
+from experiments.worfbench.summing import own_table, read_summary
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.formats import svg
@@ -69,38 +70,46 @@ class Row:
 
 
 def write_report(
-    runs: Sequence[Loaded], out: Path, title: str | None = None, analyses: Sequence[str] | None = None
+    runs: Sequence[Loaded],
+    out: Path,
+    title: str | None = None,
+    analyses: Sequence[str] | None = None,
+    worfbench: Sequence[Path] = (),
 ) -> int:
     """Writes the report on some runs. Equal runs give equal bytes.
 
     Args:
-        runs: At least one.
+        runs: Runs on the benchmark.
         out: The HTML file.
         title: The title of the page.
         analyses: The keys of the tables; by default all tables that the runs have data for.
+        worfbench: Folders of runs on WorFBench, which have a table each.
 
     Returns:
         The number of bytes written.
 
     Raises:
-        InputError: If `runs` is empty, a trace or a workflow cannot be read, or the extra `report` is not installed.
+        InputError: If there is no run, a trace or a workflow cannot be read, or the extra `report` is not installed.
     """
     if any(find_spec(name) is None for name in _EXTRA):
         raise InputError("install the extra report: pip install 'flowmind-es[report]'")
-    if not runs:
+    if not runs and not worfbench:
         raise InputError("no run to report on: name a run's folder")
     names = run_names(runs)
     cases = read_cases(runs)
     tools = signatures(runs, cases)
-    tables = analyse(runs, analyses)
+    tables = analyse(runs, analyses) if runs else []
     content: dict[str, Any] = {
         "title": title or "FlowMind report",
         "counts": _counts(runs),
-        "lead": best(runs),
+        "lead": best(runs) if runs else "",
         "runs": run_entries(runs, names),
         "blocks": blocks(cases, len(runs)),
         "breakdown": breakdown(runs),
         "tables": tables,
+        "worfbench": [
+            own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)
+        ],
         "papers": _papers(tables),
         "notes": _notes(runs),
         "outcomes": OUTCOMES,
@@ -183,6 +192,7 @@ def _paper_model(name: str) -> str:
 
 
 def _counts(runs: Sequence[Loaded]) -> str:
+    """How much the report is about."""
     cases = [record for run in runs for record in run.everything]
     benchmarks = " and ".join(dict.fromkeys(Run(run.folder).manifest["benchmark"]["name"] for run in runs))
     tasks = len({record.id for record in cases})

@@ -32,11 +32,12 @@ from report_runs import (
     turn,
 )  # fmt: skip
 from test_svg import edges_in, edges_of
+from tiny import called
 
 from experiments.analyses import analyse
 from experiments.casebook import pack, unpack
 from experiments.costs import cost
-from experiments.folder import Run, Stages
+from experiments.folder import Run, RunFolder, Stages
 from experiments.loading import Loaded, load
 from experiments.marking import marked
 from experiments.overview import run_names
@@ -44,8 +45,11 @@ from experiments.record import Score, StageUsage
 from experiments.report import MOST_BYTES, write_report
 from experiments.verdicts import best, verdict
 from experiments.ways import links_of, way_of
+from experiments.worfbench.recording import RowRecord
+from experiments.worfbench.summing import Facts, summarize
 from flowmind.api.solving import Solution
 from flowmind.base.errors import InputError
+from flowmind.evaluation.worfeval import Part, StepGraph
 from flowmind.protocols import Evaluation
 from flowmind.trace.events import Assigned, Called, Trace
 from flowmind.workflow.document import Workflow
@@ -584,3 +588,54 @@ def test_the_cost_of_a_run_is_that_of_all_its_cases() -> None:
     assert "no agent was run" in cost(run(traces="gold")).note
     unknown = Loaded(Path("r"), {"model": "m", "mode": "es-pe"}, (record("a", execute=usage(None, 3)),))
     assert cost(unknown).build is None and cost(unknown).note == "tokens not recorded"
+
+
+def worfbench_run(folder: Path) -> Path:
+    graph = StepGraph(steps=("a", "b"), edges=((0, 1),))
+    run = RunFolder(folder, RowRecord)
+    run.begin({"settings": {"model": "m<b>", "mode": "worfbench"}, "benchmark": {"name": "rows"}})
+    part = Part(precision=1.0, recall=0.5, f1=2 / 3)
+    rows = [
+        RowRecord(id=f"r{number}", source="lumos", gold_graph=graph, chain=part, graph=part, started_at=0, seconds=1)
+        for number in range(3)
+    ]
+    for row in rows:
+        run.keep_record(row)
+    facts = Facts(model="m<b>", data="rows", gold_chain=False, definition="paper", encoder="bow", temperature=0)
+    run.write_summary(summarize(rows, facts), "")
+    return folder
+
+
+def test_runs_on_worfbench_have_a_table(folders: list[Path], tmp_path: Path) -> None:
+    worf = worfbench_run(tmp_path / "runs" / "worf")
+    alone = called("report", worf, "--out", tmp_path / "alone.html")
+    assert alone.returncode == 0 and "| problem solving: lumos | 3 |" in alone.stdout
+    page = page_of(tmp_path / "alone.html")
+    [table] = page.all("section", **{"class": "worfbench"})
+    assert "WorFBench: m<b> on rows" in table and "problem solving: lumos" in table
+    assert page.all("section", id="cases") == [] and page.all("script") == []
+    shutil.copytree(folders[2], tmp_path / "runs" / "made")
+    assert called("report", tmp_path / "runs").returncode == 0
+    both = page_of(tmp_path / "runs" / "report.html")
+    assert len(both.all("section", **{"class": "worfbench"})) == len(both.all("section", id="cases")) == 1
+    (worf / "summary.json").unlink()
+    done = called("report", worf)
+    assert done.returncode == 2 and "the run is not finished" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--limit", "3"), "--limit: this flag needs --config"),
+        (("--pick", "first"), "--pick: this flag needs --config"),
+        (("--seed", "1"), "--seed: this flag needs --config"),
+        (("--root", "x"), "--root: this flag needs --config"),
+        (("--out", "."), "--out .: this is a folder"),
+        (("--tables", "--out", "x.html"), "--out: --tables writes no file"),
+        (("--config", "x.toml"), "--config: give either a grid file or the folders of runs"),
+    ],
+)
+def test_flags_without_effect_are_refused(words: tuple[str, ...], says: str, folders: list[Path]) -> None:
+    done = called("report", folders[2], *words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"flowmind: {says}") and done.stderr.count("\n") == 1

@@ -44,9 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the tables and writes the report."""
     from experiments.analyses import analyse
-    from experiments.loading import load
+    from experiments.loading import load, worfbench_runs
     from experiments.runner import summarize_run
     from experiments.tables import group_table, summary_table
+    from experiments.worfbench.summing import read_summary, tables
 
     _require_consistent(options)
     title, names, folders = None, None, options.runs or [Path("runs")]
@@ -55,18 +56,21 @@ def run(options: argparse.Namespace) -> int:
 
         grid = read_grid(options.config, read_flags(Experiment, options))
         title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
-    runs = load(folders)
+    runs, others = load(folders), worfbench_runs(folders)
     summaries = [summarize_run(run.folder) for run in runs]
-    print(summary_table(summaries))
+    if summaries:
+        print(summary_table(summaries))
     for summary in summaries:
         print(group_table(summary))
+    for folder in others:
+        print(tables(read_summary(folder)))
     if options.tables:
         print("\n".join(table.markdown() for table in analyse(runs, names)))
         return 0
     from experiments.report import write_report
 
-    out = options.out or _report_path([run.folder for run in runs])
-    size = write_report(runs, out, title, names)
+    out = options.out or _report_path([*(run.folder for run in runs), *others])
+    size = write_report(runs, out, title, names, others)
     print(f"{out} ({size / 1_000_000:.1f} MB)")
     return 0
 
