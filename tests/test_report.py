@@ -591,7 +591,7 @@ def test_the_cost_of_a_run_is_that_of_all_its_cases() -> None:
 
 
 def worfbench_run(folder: Path) -> Path:
-    graph = StepGraph(steps=("a", "b"), edges=((0, 1),))
+    graph = StepGraph(nodes=("START", "END"))
     run = RunFolder(folder, RowRecord)
     run.begin({"settings": {"model": "m<b>", "mode": "worfbench"}, "benchmark": {"name": "rows"}})
     part = Part(precision=1.0, recall=0.5, f1=2 / 3)
