@@ -51,8 +51,6 @@ class RunEntry:
     """The paper's case pass rate for the same model and mode."""
     paper_model: str
     cost: Cost
-    seconds: float
-    """On average of a case."""
 
     @property
     def interval(self) -> str:
@@ -135,7 +133,6 @@ def _entry(key: str, name: str, run: Loaded, theirs: float | None) -> RunEntry:
         paper=theirs,
         paper_model=run.model,
         cost=cost(run),
-        seconds=sum(record.seconds for record in records) / len(records) if records else 0.0,
     )  # fmt: skip
 
 
@@ -202,6 +199,14 @@ def _flowing(name: str) -> Test:
 def _share(run: Loaded, test: Test) -> tuple[Rate, str] | None:
     cases = Cases((), (run,), run.records).where(test)
     return (cases.rate(), figures.share(cases.rate())) if cases.records else None
+
+
+def cost_notes(entries: Sequence[RunEntry]) -> list[tuple[str, list[str]]]:
+    """Why runs have no cost, each reason with the letters of the runs."""
+    notes: dict[str, list[str]] = {}
+    for entry in entries:
+        notes.setdefault(entry.cost.note or "no case was completed", []).append(entry.key)
+    return list(notes.items())
 
 
 def count(number: int, noun: str) -> str:

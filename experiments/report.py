@@ -15,7 +15,7 @@ from experiments.analyses import analyse
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
 from experiments.loading import Loaded
-from experiments.overview import blocks, breakdown, count, run_entries, run_names
+from experiments.overview import blocks, breakdown, cost_notes, count, run_entries, run_names
 from experiments.paper import MODELS as PAPER_MODELS
 from experiments.tables import ABOUT_GOLD, PAPER, Table
 from experiments.verdicts import OUTCOMES, best
@@ -33,6 +33,7 @@ _EXTRA = ("jinja2",)
 _SCRIPTS = ("overview.js", "case.js", "cost.js", "main.js")
 _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
+_P = re.compile("p ([<=≤≥]) ")
 _FIGURE = re.compile(r"[\d.,–-]+")
 _ABOUT_INTERVALS = (
     "An interval in brackets is a 95 % confidence interval for cases drawn from the same distribution. Where two "
@@ -99,11 +100,14 @@ def write_report(
     cases = read_cases(runs)
     tools = signatures(runs, cases)
     tables = analyse(runs, analyses) if runs else []
+    entries = run_entries(runs, names)
     content: dict[str, Any] = {
         "title": title or "FlowMind report",
         "counts": _counts(runs),
-        "lead": best(runs) if runs else "",
-        "runs": run_entries(runs, names),
+        "lead": _P.sub(_together, best(runs)) if runs else "",
+        "runs": entries,
+        "prices": any(entry.cost.call for entry in entries),
+        "cost_notes": cost_notes(entries),
         "blocks": blocks(cases, len(runs)),
         "breakdown": breakdown(runs),
         "tables": tables,
@@ -153,6 +157,11 @@ def _hash(text: str) -> str:
 def _parts(text: str) -> list[tuple[str, bool]]:
     """The parts of a text, each with the flag whether it is in backticks."""
     return [(part, number % 2 == 1) for number, part in enumerate(text.split("`")) if part]
+
+
+def _together(match: re.Match[str]) -> str:
+    """A p-value with spaces at which no line breaks."""
+    return match[0].replace(" ", "\u00a0")
 
 
 def _broken(name: str) -> list[str]:

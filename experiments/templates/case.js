@@ -12,7 +12,7 @@ const PARSES = {
 };
 const HOLE = "it equals no input, no result of a tool, and nothing that the task names";
 const SIGNS = { passed: "✓", wrong: "✗", unsound: "△", none: "–", error: "!" };
-const SHORT = 160;
+const SHORT = 120;
 const ADVANCE = 6.63; // the width of a character of the values in a drawing
 const SVG = "http://www.w3.org/2000/svg";
 const article = $("case");
@@ -190,7 +190,7 @@ function callOf(step, place, one, trace) {
   const card = el("li", { class: `call ${step.error ? "failed" : ""}`, "data-call": name },
     el("b", null, String(place), " "), el("code", { class: "tool" }, named(step.tool)),
     argumentsOf(step.args, step.origins || {}),
-    el("div", { class: "result" }, step.error ? "✗ " : "= ", value(step.error || step.value)),
+    el("div", { class: "result" }, step.error ? "✗" : "=", value(step.error || step.value)),
     chips.length ? el("p", { class: "chips" }, chips) : null);
   card.addEventListener("mouseenter", () => light([...nodes.keys()], name));
   card.addEventListener("mouseleave", unlight);
@@ -290,7 +290,7 @@ function lightWay(way) {
     node.classList.toggle("lit", Boolean(count));
     node.classList.toggle("broke", node.dataset.node === way.failed);
     const box = node.querySelector(".shape").getBBox();
-    if (count > 1) node.append(svg("text", { class: "times", x: box.x + box.width - 6, y: box.y + 15, "text-anchor": "end" }, `×${number(count)}`));
+    if (count > 1) node.append(svg("text", { class: "times", x: box.x + box.width - (node.matches(".condition, .assign, .llm") ? 18 : 6), y: box.y + 15, "text-anchor": "end" }, `×${number(count)}`));
   }
   const [frame, drawn] = [drawing.parentElement, drawing].map((element) => element.getBoundingClientRect());
   const width = drawing.viewBox.baseVal.width, right = width * (frame.right - drawn.left) / drawn.width;
@@ -322,9 +322,9 @@ function drawLines() {
     if (!from || !to || seen.has(key)) continue;
     seen.add(key);
     const [a, b] = [from, to].map((element) => element.getBoundingClientRect());
-    const [x, y, endX, endY] = [a.right - room.left, a.top + Math.min(16, a.height / 2) - room.top, Math.max(b.left, flow.left) - room.left, b.top + b.height / 2 - room.top];
-    const bend = Math.max(24, (endX - x) / 2);
-    lines.append(svg("path", { d: `M${x} ${y}C${x + bend} ${y} ${endX - bend} ${endY} ${endX} ${endY}`, class: recorded ? "recorded" : "same", "data-of": node, "data-by": name }));
+    const [x, y, endX, endY] = [a.right - room.left, a.top + Math.min(16, a.height / 2) - room.top, b.left - room.left, b.top + b.height / 2 - room.top];
+    const edge = Math.min(endX, flow.left - room.left - 6), bend = (edge - x) / 2; // from the edge of the column on it runs level
+    lines.append(svg("path", { d: `M${x} ${y}C${x + bend} ${y} ${edge - bend} ${endY} ${edge} ${endY}H${endX}`, class: recorded ? "recorded" : "same", "data-of": node, "data-by": name }));
   }
 }
 
