@@ -15,7 +15,8 @@ from experiments import paper, verified
 from experiments.loading import FAILED, PASSED, Cases, Loaded, Test, grouped, having
 from experiments.record import CaseRecord, StructureFacts
 from experiments.tables import ABOUT_GOLD, PAPER, Analysis, Column, Table, Value, kind, shown, size, table
-from flowmind.evaluation.statistics import McNemar, correlation, holm, mcnemar, mean_of, rate
+from experiments.verdicts import best, compare
+from flowmind.evaluation.statistics import McNemar, correlation, holm, mean_of, rate
 from tools_registry import catalog
 
 LEVELS = ("easy", "medium", "hard")
@@ -60,46 +61,6 @@ def table1(runs: Sequence[Loaded]) -> Table | None:
 
 def _about_gold(runs: Iterable[Loaded]) -> tuple[str, ...]:
     return (ABOUT_GOLD,) if any(run.gold for run in runs) else ()
-
-
-def best(runs: Sequence[Loaded]) -> str:
-    """For each model, which run passes most, and whether the lead is more than chance."""
-    models = grouped([run for run in runs if not run.gold], lambda run: run.model)
-    leads = [_lead(model.label, grouped(model.runs)) for model in models]
-    return " ".join(filter(None, leads)) or "With a single run there is nothing to compare."
-
-
-def _lead(model: str, cells: Sequence[Cases]) -> str:
-    ranked = sorted(cells, key=lambda cell: -cell.rate().percent)
-    if len(ranked) < 2 or not ranked[0].records:
-        return ""
-    first, second = ranked[:2]
-    percent = first.rate().percent
-    if percent == second.rate().percent:
-        return f"For {model}, {first.label} and {second.label} pass the same share of cases ({percent:.1f} %)."
-    lead = f"For {model}, {first.label} passes the most cases ({percent:.1f} %)"
-    p = compare(first.records, second.records).p
-    if p < 0.05:
-        return f"{lead}; its lead over {second.label} is significant (p = {p:.3f})."
-    return f"{lead}, but its lead over {second.label} is not significant (p = {p:.2f})."
-
-
-def compare(records: Sequence[CaseRecord], others: Sequence[CaseRecord]) -> McNemar:
-    """The McNemar test of two sets of records on the cases that both have; seeds are paired in order."""
-    first, second = _by_case(records), _by_case(others)
-    pairs = [
-        (mine.passed, theirs.passed)
-        for id in first.keys() & second.keys()
-        for mine, theirs in zip(first[id], second[id], strict=False)
-    ]
-    return mcnemar(pairs)
-
-
-def _by_case(records: Iterable[CaseRecord]) -> dict[str, list[CaseRecord]]:
-    by_case: dict[str, list[CaseRecord]] = {}
-    for record in records:
-        by_case.setdefault(record.id, []).append(record)
-    return by_case
 
 
 def _counts(test: McNemar) -> tuple[str, ...]:

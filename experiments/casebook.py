@@ -7,12 +7,14 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from experiments.folder import Run, Stages
 from experiments.loading import Loaded
+from experiments.marking import Marked, as_json, marked
 from experiments.record import CaseRecord, Score
+from experiments.verdicts import solved, verdict
+from experiments.ways import Link, links_of, way_of
 from flowmind.build.derivation import Derivation
 from flowmind.build.settings import SINGLE
 from flowmind.formats.svg import to_svg
@@ -24,10 +26,8 @@ from flowmind.workflow.describing import describe
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry import catalog
-from tools_registry.specs.schema import json_equal, type_label
+from tools_registry.specs.schema import type_label
 
-Marked = list[str]
-"""A text in parts; the parts with odd indexes are marked."""
 _STEPS = 6
 """The most steps that are listed as evidence for a field of a node."""
 _WAYS = {
@@ -49,8 +49,12 @@ class Case:
     stages: Stages
     drawing: str | None
     """The drawing of its workflow, sound or not, as SVG; None if it has no workflow."""
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = ()
     """The workflow as text."""
+    links: tuple[Link, ...] = ()
+    """The calls that support its nodes."""
+    ways: tuple[dict[str, Any] | None, ...] = ()
+    """The way of each held-out test through it; None if the run has not kept it."""
 
 
 def read_cases(runs: Sequence[Loaded]) -> list[Case]:
@@ -63,10 +67,16 @@ def read_cases(runs: Sequence[Loaded]) -> list[Case]:
     for index, loaded in enumerate(runs):
         run = Run(loaded.folder)
         for record in loaded.everything:
-            workflow = run.workflow(record.id)
-            drawing, lines = (to_svg(workflow, styled=False), lines_of(workflow)) if workflow else (None, [])
-            cases.append(Case(index, loaded.mode, record, run.stages(record.id), drawing, tuple(lines)))
+            cases.append(_case(index, loaded.mode, record, run.stages(record.id), run.workflow(record.id)))
     return cases
+
+
+def _case(index: int, mode: str, record: CaseRecord, stages: Stages, workflow: Workflow | None) -> Case:
+    if workflow is None:
+        return Case(index, mode, record, stages, None)
+    ways = tuple(way_of(workflow, trace) if trace else None for trace in stages.tests)
+    links = tuple(links_of(workflow, stages.traces))
+    return Case(index, mode, record, stages, to_svg(workflow, styled=False), tuple(lines_of(workflow)), links, ways)
 
 
 def lines_of(workflow: Workflow) -> list[str]:
@@ -120,57 +130,6 @@ def casebook(cases: Iterable[Case], runs: Sequence[str], tools: dict[str, str], 
     return {"cut": cut, "runs": list(runs), **shared, "cases": values}
 
 
-def marked(value: Any, other: Any) -> Marked:
-    """A JSON value as text; the parts that differ from another value are marked. Numbers are compared as in answers."""
-    groups = groupby((part for part in _parts(value, other) if part[0]), lambda part: part[1])
-    parts = [("".join(text for text, _ in group), mark) for mark, group in groups]
-    return ["", *(text for text, _ in parts)] if parts[0][1] else [text for text, _ in parts]
-
-
-def _parts(value: Any, other: Any) -> list[tuple[str, bool]]:
-    """The text of a value in parts, each with the flag whether it differs."""
-    if json_equal(value, other):
-        return [(_json(value), False)]
-    if isinstance(value, str) and isinstance(other, str):
-        return _differing(_json(value), _json(other))
-    if isinstance(value, list) and isinstance(other, list):
-        mine, theirs = cast(list[Any], value), cast(list[Any], other)
-        pairs = [_parts(item, theirs[index]) for index, item in enumerate(mine[: len(theirs)])]
-        return _joined("[", [*pairs, *([(_json(item), True)] for item in mine[len(theirs) :])], "]")
-    if isinstance(value, dict) and isinstance(other, dict):
-        fields, others = cast(dict[str, Any], value), cast(dict[str, Any], other)
-        items = [
-            [(f"{_json(key)}: ", False), *_parts(item, others[key])]
-            if key in others
-            else [(f"{_json(key)}: {_json(item)}", True)]
-            for key, item in fields.items()
-        ]
-        return _joined("{", items, "}")
-    return [(_json(value), True)]
-
-
-def _joined(open_: str, items: list[list[tuple[str, bool]]], close: str) -> list[tuple[str, bool]]:
-    parts = [part for item in items for part in ((", ", False), *item)]
-    return [(open_, False), *parts[1:], (close, False)]
-
-
-def _differing(text: str, other: str) -> list[tuple[str, bool]]:
-    """A text with everything between the common prefix and the common suffix marked."""
-    begin = _prefix(text, other)
-    middle = len(text) - _prefix(text[begin:][::-1], other[begin:][::-1])
-    return [(text[:begin], False), (text[begin:middle], True), (text[middle:], False)]
-
-
-def _prefix(text: str, other: str) -> int:
-    """The length of the common prefix of two texts."""
-    pairs = enumerate(zip(text, other, strict=False))
-    return next((index for index, (mine, theirs) in pairs if mine != theirs), min(len(text), len(other)))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 class _Shared:
     """Values that are stored once, even if several cases use them."""
 
@@ -180,7 +139,7 @@ class _Shared:
 
     def add(self, value: Any) -> int:
         """The index of a value."""
-        index = self._indexes.setdefault(_json(value), len(self.values))
+        index = self._indexes.setdefault(as_json(value), len(self.values))
         if index == len(self.values):
             self.values.append(value)
         return index
@@ -201,11 +160,13 @@ class _Book:
             "run": case.run,
             "id": record.id,
             "task": self.tasks.add(self._task(record, case.stages.task)),
-            "outcome": "error" if record.error is not None else record.failure_mode,
+            "outcome": verdict(record).outcome,
+            "words": verdict(record).words,
             "error": self._cut(record.error or ""),
             "seconds": record.seconds,
             "tokens": [[stage.input_tokens, stage.output_tokens] for stage in (record.execute, record.summarize)],
             "holds": [name for name in ("exec_complete", "exec_correct", "graph_valid") if getattr(record, name)],
+            "solved": solved(record),
             "mixed": record.mti,
             "coerced": record.coerced,
             "tests": [self._test(score) for score in record.tests],
@@ -227,6 +188,8 @@ class _Book:
         if case.drawing is not None:
             values["drawing"] = self.drawings.add(case.drawing)
             values["lines"] = [self._cut(line) for line in case.lines]
+            values["links"] = [list(link) for link in case.links]
+            values["ways"] = list(case.ways)
         return {key: value for key, value in values.items() if value not in (None, "", [])}
 
     def _task(self, record: CaseRecord, task: Task | None) -> dict[str, Any]:
@@ -255,7 +218,7 @@ class _Book:
     def _test(self, score: Score) -> dict[str, Any]:
         """A test; the expected and the actual answer are marked where they differ."""
         if score.passed:
-            same = _json(score.actual) == _json(score.expected)
+            same = as_json(score.actual) == as_json(score.expected)
             return {"passed": True} if same else {"passed": True, "actual": [self._value(score.actual)]}
         if score.error is not None:
             return {"passed": False, "error": self._cut(score.error)}
@@ -279,10 +242,10 @@ class _Book:
                 [turn.parse, turn.input_tokens, turn.output_tokens, turn.seconds, self._cut(turn.text)]
                 for turn in trace.turns
             ],
-            "steps": [self._step(step, trace) for step in trace.events],
+            "steps": self._steps(trace),
         }
         if trace.inputs:
-            values["input"] = self._value(trace.inputs)
+            values["input"] = [[self._cut(name), self._value(value)] for name, value in trace.inputs.items()]
         if trace.executed and trace.answer is not None:
             values["answer"] = self._value(trace.answer)
             if trace.origin is not None:
@@ -296,6 +259,12 @@ class _Book:
         text = self._cut(describe_origin(origin, trace, value))
         return [text, 1] if has_holes(origin) else [text]
 
+    def _steps(self, trace: Trace) -> list[dict[str, Any]]:
+        """The events; calls have their index among the calls."""
+        indexes = {id(call): index for index, call in enumerate(trace.calls)}
+        steps = [(self._step(event, trace), indexes.get(id(event))) for event in trace.events]
+        return [step if index is None else {**step, "call": index} for step, index in steps]
+
     def _step(self, step: Event, trace: Trace) -> dict[str, Any]:
         if isinstance(step, Planned):
             plan = [self._cut(line) for line in step.steps]
@@ -307,13 +276,13 @@ class _Book:
                 "reasoning": self._cut(step.reasoning),
                 "graph": step.call.tool in GRAPH_TOOLS,
                 "tool": self._cut(step.call.tool),
-                "args": self._value(step.call.args),
+                "args": [[self._cut(name), self._value(value)] for name, value in step.call.args.items()],
             }
             if step.origins:
-                args = step.call.args
-                values["origins"] = [
-                    [name, *self._origin(origin, trace, args.get(name))] for name, origin in step.origins.items()
-                ]
+                values["origins"] = {
+                    self._cut(name): self._origin(origin, trace, step.call.args.get(name))
+                    for name, origin in step.origins.items()
+                }
             if step.observation.error is not None:
                 return {
                     **values,
@@ -322,7 +291,7 @@ class _Book:
             return {**values, "value": self._observed(step.observation.value)}
         return {
             "turn": None,
-            "note": self._cut(f"{step.kind}: {_json(step.model_dump(mode='json', exclude={'kind'}))}"),
+            "note": self._cut(f"{step.kind}: {as_json(step.model_dump(mode='json', exclude={'kind'}))}"),
         }
 
     def _observed(self, value: Any) -> str:
@@ -330,7 +299,7 @@ class _Book:
         return self._cut(value) if isinstance(value, str) and "\n" in value else self._value(value)
 
     def _value(self, value: Any) -> str:
-        return self._cut(_json(value))
+        return self._cut(as_json(value))
 
     def _cut(self, text: str) -> str:
         return text if len(text) <= self._most else f"{text[: self._most]}{_note(self._most, len(text))}"

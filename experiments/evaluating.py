@@ -6,7 +6,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from experiments.golds import demonstration, structure
@@ -60,6 +60,8 @@ class CaseResult:
     """The traces and the workflow; None if a defect ended the case."""
     traceback: str = ""
     """The traceback of that defect."""
+    runs: tuple[Trace, ...] = ()
+    """The runs of the workflow on the held-out tests; empty if it is not sound."""
 
     @property
     def error(self) -> str | None:
@@ -100,7 +102,7 @@ async def evaluate(case: Case, services: Services, emit: Emit | None = None) -> 
     timing = case.stored.timing if case.replay else None
     if timing is None:
         timing = Timing(started_at=round(begun, 3), seconds=round(time.monotonic() - clock + waited, 3))
-    return CaseResult(result.record.model_copy(update=timing.model_dump()), result.solution, result.traceback)
+    return replace(result, record=result.record.model_copy(update=timing.model_dump()))
 
 
 def failed(case: Case, error: str) -> CaseRecord:
@@ -122,7 +124,7 @@ async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> Ca
         except ModelFailure as failure:
             error = str(failure)
     facts = await asyncio.to_thread(_structure, case, solution, environment.specs)
-    return CaseResult(_record(case, solution, runs, error, facts), solution)
+    return CaseResult(_record(case, solution, runs, error, facts), solution, runs=tuple(runs))
 
 
 async def _run_on(

@@ -51,8 +51,12 @@ class Stages(BaseModel):
     traces: tuple[Trace, ...] = ()
     summary: Trace | None = None
     problems: tuple[Problem, ...] = ()
+    tests: tuple[Trace | None, ...] = ()
+    """The runs of the workflow on the held-out tests; None for a run that was too long to keep."""
 
 
+_MOST_KEPT = 100_000
+"""The most characters of the stored run of a test."""
 K = TypeVar("K", bound=Kept)
 _BEFORE = {"pick": "first"}
 """Settings that older manifests do not have, with the values that they had."""
@@ -198,10 +202,10 @@ class Run(RunFolder[CaseRecord]):
         """The file with the exchanges of a case."""
         return self.folder / "exchanges" / f"{id}.jsonl"
 
-    def keep_case(self, task: Task, solution: Solution) -> None:
-        """Stores the traces and the workflow of a case."""
+    def keep_case(self, task: Task, solution: Solution, tests: Iterable[Trace] = ()) -> None:
+        """Stores the traces and the workflow of a case, and the runs of the workflow on the held-out tests."""
         stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
-        document = {"task": task.model_dump(mode="json"), **stages}
+        document = {"task": task.model_dump(mode="json"), **stages, "tests": [_kept(trace) for trace in tests]}
         store.write_document(self.folder / "traces" / f"{task.id}.json", document, "trace")
         path = self.folder / "workflows" / f"{task.id}.json"
         if solution.workflow is not None:
@@ -243,6 +247,12 @@ class Run(RunFolder[CaseRecord]):
         """
         path = self.folder / "workflows" / f"{id}.json"
         return read_model(path, Workflow) if path.exists() else None
+
+
+def _kept(trace: Trace) -> dict[str, Any] | None:
+    """The run of a test as it is stored; None if it is longer than `_MOST_KEPT`."""
+    document = trace.dump()
+    return document if len(dump_json(document)) <= _MOST_KEPT else None
 
 
 def _completed(stored: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:

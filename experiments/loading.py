@@ -138,21 +138,40 @@ class Cases:
 def load(folders: Iterable[Path]) -> list[Loaded]:
     """Reads runs; a folder that contains run folders stands for all of them, in the order of their names.
 
+    Runs on WorFBench have other records and are left out; see `worfbench_runs`.
+
     Raises:
-        InputError: If a folder holds no run.
+        InputError: If a folder holds no run at all.
     """
-    loaded: dict[Path, Loaded] = {}
+    return [Loaded.read(path) for path in _run_folders(folders) if not _is_worfbench(path)]
+
+
+def worfbench_runs(folders: Iterable[Path]) -> list[Path]:
+    """The folders of runs on WorFBench.
+
+    Raises:
+        InputError: If a folder holds no run at all.
+    """
+    return [path for path in _run_folders(folders) if _is_worfbench(path)]
+
+
+def _run_folders(folders: Iterable[Path]) -> list[Path]:
+    paths: dict[Path, Path] = {}
     for folder in folders:
         inner = [folder] if (folder / "manifest.json").exists() else _runs_in(folder)
         if not inner:
             raise InputError(f"{folder}: no run in it (a run has a manifest.json); `flowmind exp` makes one")
-        loaded |= {path.resolve(): Loaded.read(path) for path in inner}
-    return list(loaded.values())
+        for path in inner:
+            paths.setdefault(path.resolve(), path)
+    return list(paths.values())
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    paths = sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
-    return [path for path in paths if not str(Run(path).manifest["settings"]["mode"]).startswith("worfbench")]
+    return sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+
+
+def _is_worfbench(folder: Path) -> bool:
+    return str(Run(folder).manifest["settings"]["mode"]).startswith("worfbench")
 
 
 def grouped(runs: Sequence[Loaded], key: Callable[[Loaded], str] = lambda run: run.label) -> list[Cases]:

@@ -15,6 +15,10 @@ _MODES = {
 }  # fmt: skip
 
 
+MODELS = ("qwen3-8b", "qwen3-14b", "qwen3-32b", "gpt-4.1", "gpt-5")
+"""The models of the paper."""
+
+
 @cache
 def values() -> dict[str, Any]:
     """All tables and figures by their keys (`reference/flowmind.json`)."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from experiments import figures
-from experiments.analyses import analyse, best
+from experiments.analyses import analyse
 from experiments.casebook import casebook, pack, read_cases, signatures
 from experiments.folder import Run
-from experiments.loading import Cases, Loaded, grouped
-from experiments.record import CaseRecord
-from experiments.tables import ABOUT_GOLD, PAPER, Table, shown
+from experiments.loading import Loaded
+from experiments.overview import blocks, breakdown, cost_notes, count, run_entries, run_names
+from experiments.paper import MODELS as PAPER_MODELS
+from experiments.tables import ABOUT_GOLD, PAPER, Table
+from experiments.verdicts import OUTCOMES, best
+from experiments.worfbench.summing import own_table, read_summary
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.formats import svg
@@ -29,9 +29,11 @@ MOST_BYTES = 5_000_000
 _CASES = 564  # 141 tasks in 4 modes
 _CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
 """Limits of the length of one text, in characters; the first that keeps the report within its size is used."""
-_EXTRA = ("jinja2", "matplotlib")
+_EXTRA = ("jinja2",)
+_SCRIPTS = ("overview.js", "case.js", "cost.js", "main.js")
 _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
+_P = re.compile("p ([<=≤≥]) ")
 _FIGURE = re.compile(r"[\d.,–-]+")
 _ABOUT_INTERVALS = (
     "An interval in brackets is a 95 % confidence interval for cases drawn from the same distribution. Where two "
@@ -68,52 +70,53 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True)
-class RunEntry:
-    """An entry of the report's list of runs."""
-
-    name: str
-    folder: str
-    benchmark: str
-    cases: int
-    errors: int
-    when: str
-    details: tuple[tuple[str, str], ...]
-    """Headings with text: settings, versions, servers."""
-
-
 def write_report(
-    runs: Sequence[Loaded], out: Path, title: str | None = None, analyses: Sequence[str] | None = None
+    runs: Sequence[Loaded],
+    out: Path,
+    title: str | None = None,
+    analyses: Sequence[str] | None = None,
+    worfbench: Sequence[Path] = (),
 ) -> int:
     """Writes the report on some runs. Equal runs give equal bytes.
 
     Args:
-        runs: At least one.
+        runs: Runs on the benchmark.
         out: The HTML file.
         title: The title of the page.
         analyses: The keys of the tables; by default all tables that the runs have data for.
+        worfbench: Folders of runs on WorFBench, which have a table each.
 
     Returns:
         The number of bytes written.
 
     Raises:
-        InputError: If `runs` is empty, a trace or a workflow cannot be read, or the extra `report` is not installed.
+        InputError: If there is no run, a trace or a workflow cannot be read, or the extra `report` is not installed.
     """
     if any(find_spec(name) is None for name in _EXTRA):
         raise InputError("install the extra report: pip install 'flowmind-es[report]'")
-    if not runs:
+    if not runs and not worfbench:
         raise InputError("no run to report on: name a run's folder")
     names = run_names(runs)
     cases = read_cases(runs)
     tools = signatures(runs, cases)
+    tables = analyse(runs, analyses) if runs else []
+    entries = run_entries(runs, names)
     content: dict[str, Any] = {
         "title": title or "FlowMind report",
-        "runs": [_entry(name, run) for name, run in zip(names, runs, strict=True)],
-        "summary": _summary(runs),
-        "rates": [(cell.label, _passed(cell)) for cell in grouped(runs)],
-        "figures": figures.draw(runs),
-        "tables": analyse(runs, analyses),
-        "outcomes": figures.OUTCOMES,
+        "counts": _counts(runs),
+        "lead": _P.sub(_together, best(runs)) if runs else "",
+        "runs": entries,
+        "prices": any(entry.cost.call for entry in entries),
+        "cost_notes": cost_notes(entries),
+        "blocks": blocks(cases, len(runs)),
+        "breakdown": breakdown(runs),
+        "tables": tables,
+        "worfbench": [
+            own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)
+        ],
+        "papers": _papers(tables),
+        "notes": _notes(runs),
+        "outcomes": OUTCOMES,
     }
     most = MOST_BYTES * max(1.0, len(cases) / _CASES)
     page = b""
@@ -125,20 +128,11 @@ def write_report(
     return len(page)
 
 
-def run_names(runs: Sequence[Loaded]) -> list[str]:
-    """A unique name for each run: its label; where labels are equal, also the seed, the folder or a number."""
-    names = [run.label for run in runs]
-    seeds, folders = [f"seed {run.seed}" for run in runs], [run.folder.name for run in runs]
-    for words in (seeds, folders, [f"number {number}" for number in range(1, len(runs) + 1)]):
-        names = [f"{name}, {word}" if names.count(name) > 1 else name for name, word in zip(names, words, strict=True)]
-    return names
-
-
 def _page(content: dict[str, Any], packed: str) -> str:
     """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     import jinja2
 
-    script, style = _read("report.js"), _read("report.css") + figures.STYLE + svg.STYLE
+    script, style = "".join(map(_read, _SCRIPTS)), _read("report.css") + svg.STYLE
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -147,9 +141,8 @@ def _page(content: dict[str, Any], packed: str) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     template = environment.from_string(_read("report.html"))
-    return template.render(
-        **content, parts=_parts, rows=_rows, columns=_columns, script=script, style=style, policy=policy, packed=packed
-    )
+    helpers = {"parts": _parts, "rows": _rows, "columns": _columns, "paper_model": _paper_model, "broken": _broken}
+    return template.render(**content, **helpers, script=script, style=style, policy=policy, packed=packed)
 
 
 def _read(name: str) -> str:
@@ -164,6 +157,16 @@ def _hash(text: str) -> str:
 def _parts(text: str) -> list[tuple[str, bool]]:
     """The parts of a text, each with the flag whether it is in backticks."""
     return [(part, number % 2 == 1) for number, part in enumerate(text.split("`")) if part]
+
+
+def _together(match: re.Match[str]) -> str:
+    """A p-value with spaces at which no line breaks."""
+    return match[0].replace(" ", "\u00a0")
+
+
+def _broken(name: str) -> list[str]:
+    """The parts of an identifier, between which a line may break."""
+    return re.findall(r"[^_./-]+[_./-]*|[_./-]+", name)
 
 
 def _rows(table: Table) -> list[Row]:
@@ -185,53 +188,33 @@ def _columns(table: Table) -> list[str]:
     return kinds
 
 
-def _passed(cell: Cases) -> str:
-    """The rates of one model and mode, as the end of a sentence."""
-    if not cell.records:
-        return "has no completed case"
-    cases, tests = (shown(rate).replace(" (", " % (", 1) for rate in (cell.rate(), cell.tests))
-    return f"passes {cases} of its cases and {tests} of the tests"
+def _papers(tables: Sequence[Table]) -> list[str]:
+    """The models that the paper's rows of some tables are about."""
+    names = {row.name.split()[0] for table in tables for row in _rows(table) if row.paper}
+    return [name for name in PAPER_MODELS if name in names]
 
 
-def _summary(runs: Sequence[Loaded]) -> list[str]:
-    """The paragraphs at the top: what the runs show, and what they do not show."""
+def _paper_model(name: str) -> str:
+    """The model of a row of the paper; `any` for a row that is about no model."""
+    first = name.split()[0]
+    return first if first in PAPER_MODELS else "any"
+
+
+def _counts(runs: Sequence[Loaded]) -> str:
+    """How much the report is about."""
     cases = [record for run in runs for record in run.everything]
     benchmarks = " and ".join(dict.fromkeys(Run(run.folder).manifest["benchmark"]["name"] for run in runs))
-    tasks, errors = len({record.id for record in cases}), sum(run.errors for run in runs)
-    counts = f"{_count(len(runs), 'run')}, {_count(len(cases), 'case')} of {_count(tasks, 'task')}"
+    tasks = len({record.id for record in cases})
+    return f"{count(len(runs), 'run')}, {count(len(cases), 'case')} of {count(tasks, 'task')} of {benchmarks}"
+
+
+def _notes(runs: Sequence[Loaded]) -> list[str]:
+    """What the numbers do not show."""
+    errors = sum(run.errors for run in runs)
     return [
-        f"{counts} of {benchmarks}. {best(runs)}",
-        *([_ABOUT_ERRORS.format(_count(errors, "case"))] if errors else []),
-        _ABOUT_INTERVALS,
-        _ABOUT_PAPER,
+        *([_ABOUT_ERRORS.format(count(errors, "case"))] if errors else []),
         *([ABOUT_GOLD] if any(run.gold for run in runs) else []),
         *([_ABOUT_SEARCH] if any(run.model == "search" for run in runs) else []),
+        _ABOUT_INTERVALS,
+        _ABOUT_PAPER,
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _entry(name: str, run: Loaded) -> RunEntry:
-    manifest = Run(run.folder).manifest
-    versions = {"python": manifest.get("python"), **manifest.get("packages", {})}
-    versions |= {key: manifest[key] for key in ("git", "platform") if manifest.get(key)}
-    details = {
-        "Settings": run.settings, "Versions": versions, "Servers": manifest.get("servers"),
-        "Benchmark": manifest["benchmark"], "Isolation": manifest.get("isolation"),
-    }  # fmt: skip
-    texts = [(key, json.dumps(value, ensure_ascii=False, indent=1)) for key, value in details.items() if value]
-    benchmark, cases = manifest["benchmark"]["name"], len(run.everything)
-    return RunEntry(name, run.folder.name, benchmark, cases, run.errors, _when(run.everything), tuple(texts))
-
-
-def _when(records: Sequence[CaseRecord]) -> str:
-    """The time from the start of the first case to the end of the last, in UTC."""
-    begun = [record.started_at for record in records if record.started_at]
-    if not begun:
-        return "not recorded"
-    ended = max(record.started_at + record.seconds for record in records)
-    first, last = (datetime.fromtimestamp(moment, UTC) for moment in (min(begun), ended))
-    until = last.strftime("%H:%M UTC" if first.date() == last.date() else "%Y-%m-%d %H:%M UTC")
-    return f"{first:%Y-%m-%d %H:%M} to {until}"

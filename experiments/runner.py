@@ -268,7 +268,7 @@ class _Cases:
 
     def _keep_case(self, task: Task, result: CaseResult) -> None:
         if result.solution is not None:
-            self.run.keep_case(task, result.solution)
+            self.run.keep_case(task, result.solution, result.runs)
 
     def _advance(self, bar: Bar, result: CaseResult, running: int) -> None:
         self.passed += result.record.passed

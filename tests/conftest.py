@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 LONG = """
-    benchmark experiments report random_workflows cli durability structure pdl python_export robustness serverless
+    benchmark experiments report report_page random_workflows cli durability structure pdl python_export robustness serverless
     worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
     tool_functions serving langgraph_export
 """

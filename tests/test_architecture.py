@@ -55,7 +55,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "httpx": ("experiments.bench",),
     "tqdm": ("flowbench_synth", "experiments", "tools_registry.sandbox.audit"),
     "jinja2": ("experiments.report",),
-    "matplotlib": ("experiments.figures",),
 }
 
 # Command lines load what a command needs when it runs, so that --help answers at once.

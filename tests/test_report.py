@@ -1,4 +1,4 @@
-"""The report: what stands in the file, that it needs nothing else, and that a reader can find and read every case."""
+"""The report: what the file contains, and that it needs nothing else."""
 
 from __future__ import annotations
 
@@ -9,155 +9,61 @@ import json
 import re
 import shutil
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import parse_qs
 from xml.etree import ElementTree
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webdriver import WebDriver
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from report_runs import (
+    LONG,
+    NASTY,
+    WORKFLOW,
+    begin,
+    made_run,
+    make_folders,
+    make_report,
+    record,
+    runs_of_tests,
+    solution,
+    task,
+    turn,
+)  # fmt: skip
 from test_svg import edges_in, edges_of
-from tiny import NUMBERS, UNSOLVABLE, answer, called, tiny_benchmark
+from tiny import called
 
-from experiments import figures
 from experiments.analyses import analyse
-from experiments.casebook import marked, pack, unpack
-from experiments.folder import Run, Stages
+from experiments.casebook import pack, unpack
+from experiments.costs import cost
+from experiments.folder import Run, RunFolder, Stages
 from experiments.loading import Loaded, load
-from experiments.record import CaseRecord, ParseCounts, Score, StageUsage, TaskFacts
-from experiments.report import MOST_BYTES, run_names, write_report
+from experiments.marking import marked
+from experiments.overview import run_names
+from experiments.record import Score, StageUsage
+from experiments.report import MOST_BYTES, write_report
+from experiments.verdicts import best, verdict
+from experiments.ways import links_of, way_of
+from experiments.worfbench.recording import RowRecord
+from experiments.worfbench.summing import Facts, summarize
 from flowmind.api.solving import Solution
 from flowmind.base.errors import InputError
-from flowmind.build.derivation import Derivation
-from flowmind.trace.events import Called, Origin, Planned, Trace, Turn
-from flowmind.trace.task import Example, Task
-from flowmind.workflow.checking import Problem
+from flowmind.evaluation.worfeval import Part, StepGraph
+from flowmind.protocols import Evaluation
+from flowmind.trace.events import Assigned, Called, Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import Observation, ToolCall
-
-NASTY = '</script><script>window.taken=1</script><img src=x onerror="window.taken=1"><!-- \'"&amp; ]]>'
-LONG = "loooong" * 400
-WORKFLOW = Workflow.model_validate(
-    {
-        "name": f"made {NASTY}",
-        "inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-        "nodes": [
-            {"id": "start", "kind": "start"},
-            {"id": "more", "kind": "condition", "expr": "n > 0"},
-            {"id": "less", "kind": "tool", "tool": "subtract", "args": {"first": {"var": "n"}}, "output": "n"},
-            {"id": "end", "kind": "end", "output": {"value": NASTY}},
-        ],
-        "edges": [
-            {"from": "start", "to": "more"},
-            {"from": "more", "to": "less", "when": True},
-            {"from": "less", "to": "more", "bound": 9},
-            {"from": "more", "to": "end", "when": False},
-        ],
-    }
-)
-
-
-def task(id: str, category: str = "odd ones", difficulty: str = "medium") -> Task:
-    inputs = {"type": "object", "properties": {"n": {"type": "integer", "description": NASTY}}, "required": ["n"]}
-    examples = (Example(input={"n": 1}, output=NASTY),)
-    query = f"Read this: {NASTY} {LONG}"
-    return Task(id=id, category=category, difficulty=difficulty, query=query, inputs=inputs, tools=("add", "own_tool"),
-                examples=examples)  # fmt: skip
-
-
-def turn(text: str, parse: Any = "clean", said: int | None = 12) -> Turn:
-    return Turn(text=text, parse=parse, input_tokens=345 if said is not None else None, output_tokens=said, seconds=1.5)
-
-
-def solution() -> Solution:
-    """A plan, a reply that cannot be read, a call of a tool with an odd name, a failed call, an end."""
-    steps = (
-        Planned(analysis="First think.", steps=("Do one thing.", NASTY), turn=0),
-        Called(call=ToolCall(tool=NASTY, args={"a": LONG}), observation=Observation(value=NASTY), reasoning=NASTY,
-                 phase=1, turn=2, origins={"a": Origin(kind="unexplained")}),
-        Called(call=ToolCall(tool="add", args={}), observation=Observation.failed("tool_error", "it broke"), turn=3),
-    )  # fmt: skip
-    turns = (turn("{}"), turn(NASTY, "reprompted"), turn("two", "recovered"), turn("three"), turn("the end", said=None))
-    gave = Origin(kind="output", step=0)
-    execute = Trace(inputs={"n": 3}, events=steps, stop="finish", answer=NASTY, origin=gave, turns=turns)
-    built = Called(call=ToolCall(tool="add_end_node", args={"output": "n"}),
-                     observation=Observation(value="Added.\nGraph:\n- start"), turn=0)  # fmt: skip
-    summary = Trace(events=(built,), stop="failures", turns=(turn("build", "failed"),))
-    problem = Problem(code="missing_edge", where="less", message=f"nothing comes after {NASTY}")
-    return Solution(traces=(execute,), summary=summary, workflow=WORKFLOW, problems=(problem,))
-
-
-def record(id: str, **fields: Any) -> CaseRecord:
-    scores = (
-        Score(passed=True, input={"n": 1}, expected=[1], actual=[1.0]),
-        Score(passed=False, input={"n": 2}, expected={"total": 10, "who": "Ann", "on": [1, 2]},
-              actual={"total": 10, "who": "Anna", "on": [1]}),
-        Score(passed=False, input={"n": NASTY}, expected=NASTY, error=f"tool_error: {NASTY}"),
-    )  # fmt: skip
-    given: dict[str, Any] = {
-        "category": "odd ones", "difficulty": "medium", "task": TaskFacts(words=5, tools=2, examples=1),
-        "tests": scores, "failure_mode": "both_partial", "parse": ParseCounts(clean=3, reprompted=1, failed=1),
-        "execute": StageUsage(turns=5, input_tokens=None, output_tokens=None, seconds=7.5, stop=("finish",)),
-        "summarize": StageUsage(turns=1, input_tokens=345, output_tokens=12, seconds=1.5, stop=("failures",)),
-        "problems": (f"less: nothing comes after {NASTY} [missing_edge]",),
-        "derivation": Derivation(summarizer="guided", executions=3, built_from=2, examples=3, draft_right=1, right=2,
-                                 verified=1, rounds=1, mends=("execute", "question"), asked=1,
-                                 open=(f"when does {NASTY} follow?",), idle=("n", "m"), unsettled=("m",)),
-        "started_at": 1_700_000_000.0, "seconds": 9.0, "exec_complete": True,
-    }  # fmt: skip
-    return CaseRecord.model_validate({"id": id, **given, **fields})
-
-
-def begin(folder: Path, model: str, mode: str, **settings: Any) -> Run:
-    run = Run(folder)
-    servers = {"model": {"model": NASTY, "engine": "vLLM 0.33"}}
-    run.begin({"settings": {"model": model, "mode": mode, "seed": 0, **settings},
-               "benchmark": {"name": "made, seed 0"}, "servers": servers, "python": "3.11.7",
-               "packages": {"pydantic": "2.14.3"}, "git": "abc1234"})  # fmt: skip
-    return run
-
-
-def made_run(folder: Path, model: str = NASTY, mode: str = "es-pp") -> Path:
-    """A run with what is hard to show: every kind of step, texts that look like markup, an error."""
-    run = begin(folder, model, mode)
-    for id in ("odd_one", "odd_two"):
-        run.keep_case(task(id), solution())
-        run.keep_record(record(id))
-    run.keep_record(record(f"lost{NASTY}", error=f"no answer {NASTY}", failure_mode="empty", tests=()))
-    return folder
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two runs of the search model on the tiny benchmark, and one made by hand."""
-    base = tmp_path_factory.mktemp("runs")
-    bench = tiny_benchmark(base / "bench", UNSOLVABLE)
-    for mode in ("es-pe", "react"):
-        words = ("exp", "--model", "search", "--mode", mode, "--bench", bench, "--out", base / mode)
-        assert called(*words).returncode == 0
-    return [base / "es-pe", base / "react", made_run(base / "made")]
+    return make_folders(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
 def report(folders: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("report") / "report.html"
-    size = write_report(load(folders), out, title=f"A title {NASTY}")
-    assert size == out.stat().st_size
-    return out
+    return make_report(folders, tmp_path_factory.mktemp("report") / "report.html")
 
 
 # What stands in the file
@@ -177,7 +83,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
         self.texts.append("")
-        if tag not in ("meta", "link", "input", "img", "br"):
+        if tag not in ("meta", "link", "input", "img", "br", "wbr"):
             self._open.append(len(self.elements) - 1)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -213,19 +119,24 @@ def case_of(report: Path, id: str, run: int) -> dict[str, Any]:
     return found
 
 
+def spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_summary_and_tables_read_without_a_script(report: Path, folders: list[Path]) -> None:
     page = page_of(report)
     assert page.all("h1") == [f"A title {NASTY}"]
-    [summary] = page.all("section", id="summary")
-    assert "3 runs, 19 cases of 11 tasks of tiny, seed 0 and made, seed 0." in summary
+    [summary] = map(spaced, page.all("section", id="summary"))
+    assert "3 runs, 20 cases of 12 tasks of tiny, seed 0 and made, seed 0" in summary
     assert "search is not a language model" in summary
-    assert "search (no LLM) es-pe passes 75.0 % (6/8) [41, 93] of its cases" in " ".join(summary.split())
+    assert "6 /8 75.0 % [41, 93]" in summary.replace("6/8", "6 /8")
     assert "1 case ended with an error of the model's endpoint." in summary
-    assert "the difference is not significant" in summary
+    assert "search (no LLM) es-pe and search (no LLM) react pass the most cases, 6 of 8 each; " in summary
+    assert "ran on other cases and cannot be compared." in summary
     tables = analyse(load(folders))
     assert len(tables) > 12
     for table in tables:
-        [section] = page.all("section", id=f"table-{table.key}")
+        [section] = page.all("details", id=f"table-{table.key}")
         assert table.title in section and table.says.replace("`", "") in section
         for row in table.rows:
             assert all(cell.removeprefix("paper: ") in section for cell in row), row
@@ -236,14 +147,21 @@ def test_the_papers_rows_are_told_apart(report: Path, folders: list[Path]) -> No
     theirs = [row for row in table.rows if row[0].startswith("paper: ")]
     text = report.read_text(encoding="utf-8")
     section = text[text.index('id="table-table1"') : text.index('id="table-compared"')]
-    assert section.count('<tr class="paper">') == section.count('<span class="tag">paper</span>') == len(theirs) > 0
+    assert section.count('<tr class="paper" data-model="qwen3-') == 12
+    assert (
+        section.count('<tr class="paper"')
+        == section.count(" hidden>")
+        == section.count('<span class="tag">paper</span>')
+        == len(theirs)
+        > 0
+    )
     assert "paper: " not in section
 
 
 def test_only_the_analyses_asked_for_are_shown(folders: list[Path], tmp_path: Path) -> None:
     write_report(load(folders[:1]), tmp_path / "r.html", analyses=["table7", "table1"])
     page = page_of(tmp_path / "r.html")
-    shown = [about["id"] for tag, about in page.elements if tag == "section" and about.get("class") == "table"]
+    shown = [about["id"] for tag, about in page.elements if tag == "details" and about.get("class") == "table"]
     assert shown == ["table-table7", "table-table1"]
     assert page.all("h1") == ["FlowMind report"]
 
@@ -251,7 +169,7 @@ def test_only_the_analyses_asked_for_are_shown(folders: list[Path], tmp_path: Pa
 def test_the_runs_head_says_what_they_were_made_of(report: Path) -> None:
     [runs] = page_of(report).all("section", id="runs")
     words = " ".join(runs.split())
-    shown = "made, seed 0 · 3 cases, 1 of them failed by the endpoint · 2023-11-14 22:13 to 22:13 UTC"
+    shown = "made, seed 0 · 4 cases, 1 of them failed by the endpoint · 2023-11-14 22:13 to 22:13 UTC"
     for said in (shown, "folder made", "vLLM 0.33", '"pydantic": "2.14.3"', '"git": "abc1234"', '"mode": "es-pp"'):
         assert said in words
 
@@ -313,7 +231,7 @@ def test_a_case_has_its_task_and_all_that_both_stages_did(report: Path) -> None:
     assert tools[0].startswith("add(") and tools[1] == "own_tool"
     assert about["examples"] == [['{"n": 1}', json.dumps(NASTY)]]
     execute, summarize = found["stages"]
-    assert (execute["name"], execute["stop"], execute["input"]) == ("Execute", "finish", '{"n": 3}')
+    assert (execute["name"], execute["stop"], execute["input"]) == ("Execute", "finish", [["n", "3"]])
     assert execute["answer"] == json.dumps(NASTY)
     assert [one[0] for one in execute["turns"]] == ["clean", "reprompted", "recovered", "clean", "clean"]
     assert execute["turns"][1] == ["reprompted", 345, 12, 1.5, NASTY]
@@ -321,9 +239,10 @@ def test_a_case_has_its_task_and_all_that_both_stages_did(report: Path) -> None:
     plan, call, failed = execute["steps"]
     assert plan == {"turn": 0, "analysis": "First think.", "plan": ["Do one thing.", NASTY]}
     assert (call["tool"], call["reasoning"], call["value"], call["turn"]) == (NASTY, NASTY, json.dumps(NASTY), 2)
-    assert call["origins"] == [["a", "unexplained", 1]] and "origins" not in failed
+    assert call["origins"] == {"a": ["unexplained", 1]} and (call["call"], failed["call"]) == (0, 1)
+    assert call["args"] == [["a", json.dumps(LONG)]] and "origins" not in failed
     assert execute["origin"] == [f"step 1 ({NASTY})"] and "origin" not in summarize
-    assert (failed["tool"], failed["error"], failed["args"]) == ("add", "tool_error: it broke", "{}")
+    assert (failed["tool"], failed["error"], failed["args"]) == ("add", "tool_error: it broke", [])
     assert (summarize["name"], summarize["stop"]) == ("Summarize", "failures")
     assert summarize["steps"][0]["value"] == "Added.\nGraph:\n- start" and summarize["steps"][0]["graph"]
     assert found["problems"] == [f"less: nothing comes after {NASTY} [missing_edge]"]
@@ -360,8 +279,8 @@ def test_long_texts_are_cut_and_say_so(folders: list[Path], tmp_path: Path) -> N
 def test_tests_mark_what_differs(report: Path) -> None:
     passed, failed, broken = case_of(report, "odd_one", 2)["tests"]
     assert passed == {"passed": True, "actual": ["[1.0]"]}
-    assert failed["actual"] == ['{"total": 10, "who": "Ann', "a", '", "on": [1]}']
-    assert failed["expected"] == ['{"total": 10, "who": "Ann", "on": [1, ', "2", "]}"]
+    assert failed["actual"] == ['{"total": 10, "who": ', '"Anna"', ', "on": [1]}']
+    assert failed["expected"] == ['{"total": 10, "who": ', '"Ann"', ', "on": [1', ", 2", "]}"]
     assert broken == {"passed": False, "error": f"tool_error: {NASTY}"}
     book = book_of(report)
     about = book["tasks"][case_of(report, "odd_one", 2)["task"]]
@@ -374,12 +293,15 @@ def test_tests_mark_what_differs(report: Path) -> None:
         (1, 1.0, ["1"]),
         (1, 2, ["", "1"]),
         (True, 1, ["", "true"]),
-        ("abcd", "abXd", ['"ab', "c", 'd"']),
-        ("ab", "aab", ['"ab"']),
-        ("aab", "ab", ['"a', "a", 'b"']),
+        ("2118.1499", "2118.15", ["", '"2118.1499"']),
+        ("pay Ann 12.50 now", "pay Anna 12.50 now", ['"pay ', "Ann", ' 12.50 now"']),
+        ("one two three", "one three", ['"one ', "two ", 'three"']),
         ([1, 2, 3], [1, 5, 3], ["[1, ", "2", ", 3]"]),
-        ([1, 2], [1], ["[1, ", "2", "]"]),
-        ({"a": 1, "b": 2}, {"b": 2}, ["{", '"a": 1', ', "b": 2}']),
+        ([1, 2, 3], [2, 3], ["[", "1, ", "2, 3]"]),
+        ([1, 2], [1], ["[1", ", 2", "]"]),
+        ([1, 2], [7, 8], ["", "[1, 2]"]),
+        ({"a": 1, "b": 2}, {"b": 2}, ["{", '"a": 1, ', '"b": 2}']),
+        ({"a": 1, "b": 2}, {"b": 3, "a": 1}, ['{"a": 1, "b": ', "2", "}"]),
         ({"a": {"b": [None]}}, {"a": {"b": [0]}}, ['{"a": {"b": [', "null", "]}}"]),
         ([], {}, ["", "[]"]),
         (2**70, 2**70 + 1, ["", str(2**70)]),
@@ -429,7 +351,7 @@ def test_workflows_are_drawn_as_they_were_executed(report: Path, folders: list[P
 
 def test_the_same_task_of_several_runs_stands_once(report: Path) -> None:
     assert case_of(report, "task_1", 0)["task"] == case_of(report, "task_1", 1)["task"]
-    assert len(book_of(report)["tasks"]) == 8 + 3
+    assert len(book_of(report)["tasks"]) == 8 + 4
 
 
 def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> None:
@@ -460,11 +382,10 @@ def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> No
 # What the functions refuse
 
 
-@pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
 def test_without_the_extra_one_line_says_what_to_install(
-    name: str, folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InputError, match=r"^install the extra report: pip install 'flowmind-es\[report\]'$"):
         write_report(load(folders), tmp_path / "r.html")
 
@@ -501,503 +422,220 @@ def test_runs_are_told_apart_by_seed_then_folder(tmp_path: Path) -> None:
     assert twins == ["m react, seed 0, a, number 1", "m react, seed 0, a, number 2", "m pe"]
 
 
-# The figures
-
-
-def test_figures_say_in_words_what_they_show(folders: list[Path]) -> None:
-    drawn = {drawing.key: drawing for drawing in figures.draw(load(folders))}
-    assert set(drawn) == {"rates", "failures", "difficulty", "tokens"}
-    assert (
-        "search (no LLM) es-pe: cases passed 75.0 (6/8) [41, 93], tests passed 75.0 (18/24) [55, 88]"
-        in drawn["rates"].alt
-    )
-    assert "hard 75.0 (3/4)" in drawn["difficulty"].alt
-    assert "search (no LLM) react: passed 75.0, execution only, no graph" in drawn["failures"].alt
-    assert "summarize 12.0" in drawn["tokens"].alt
-
-
-def test_figures_without_tokens_leave_them_out(folders: list[Path]) -> None:
-    assert [drawing.key for drawing in figures.draw(load(folders[:1]))] == ["rates", "failures", "difficulty"]
-
-
-def test_the_papers_rates_stand_beside_the_same_model_and_mode(tmp_path: Path) -> None:
-    run = begin(tmp_path / "run", "qwen3-8b", "es-pe")
-    run.keep_record(record("one"))
-    [rates] = [drawing for drawing in figures.draw(load([run.folder])) if drawing.key == "rates"]
-    assert "paper, qwen3-8b es-pe: 21.3" in rates.alt and "Crosses are the paper's" in rates.says
-
-
-def test_figures_take_their_colours_from_the_page(folders: list[Path]) -> None:
-    for drawing in figures.draw(load(folders)):
-        root = ElementTree.fromstring(drawing.svg)
-        assert all("style" not in element.attrib for element in root.iter())
-        for element in root.iter():
-            for side in ("fill", "stroke"):
-                colour = element.get(side, "none")
-                assert colour == "none" or f'[{side}="{colour}"]' in figures.STYLE, (drawing.key, element.tag, colour)
-        texts = {"".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")}
-        assert "search (no LLM)" in " ".join(texts)
-
-
-@pytest.mark.parametrize("model", ["$x_1$ \\alpha", "<b>&amp;", "模型 😀", "m" * 90])
-def test_figures_take_any_name(model: str, tmp_path: Path) -> None:
-    run = begin(tmp_path / "run", model, "es-pe")
-    run.keep_record(record("one"))
-    for drawing in figures.draw(load([run.folder])):
-        texts = "".join(ElementTree.fromstring(drawing.svg).itertext())
-        assert model.split()[0][:15] in texts
-
-
-# In a browser
-
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-DESK, PHONE = (1280, 900), (390, 844)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[WebDriver]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no chromium with chromedriver here (Debian: apt-get install chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, Service(DRIVER))
-    yield driver
-    driver.quit()
-
-
-class Reader:
-    """Someone who reads the report."""
-
-    def __init__(self, driver: WebDriver, report: Path) -> None:
-        self.driver = driver
-        self.address = report.as_uri()
-
-    def open(self, hash: str = "", size: tuple[int, int] = DESK, scheme: str = "light") -> None:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        self.driver.get("about:blank")
-        self.driver.get(self.address + hash)
-        self.until(lambda: self.find("html[data-ready]"))
-
-    def until(self, condition: Any) -> None:
-        WebDriverWait(self.driver, 30).until(lambda _: condition())
-
-    def find(self, selector: str) -> list[WebElement]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def one(self, selector: str) -> WebElement:
-        [found] = self.find(selector)
-        return found
-
-    def run(self, script: str, *given: Any) -> Any:
-        return self.driver.execute_script(script, *given)
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.run("return document.activeElement").send_keys(key)
-
-    def choose(self, name: str, text: str) -> None:
-        Select(self.one(f"#{name}")).select_by_visible_text(text)
-
-    @property
-    def hash(self) -> str:
-        return self.run("return decodeURIComponent(location.hash)")
-
-    @property
-    def rows(self) -> list[str]:
-        """The ids of the cases in the list."""
-        return self.run("return [...document.querySelectorAll('#list .id')].map(one => one.textContent)")
-
-    @property
-    def focused(self) -> str:
-        return self.run("return document.activeElement.textContent")
-
-    @property
-    def shown(self) -> str:
-        """The id of the case that is open, or nothing."""
-        return self.run("const h = document.querySelector('#case h3'); return h ? h.lastChild.textContent : ''")
-
-    @property
-    def wide(self) -> bool:
-        """Whether the page is wider than the window."""
-        return self.run("return document.documentElement.scrollWidth > document.documentElement.clientWidth")
-
-
-@pytest.fixture
-def reader(chromium: WebDriver, report: Path) -> Iterator[Reader]:
-    chromium.get_log("browser")
-    yield Reader(chromium, report)
-    assert chromium.get_log("browser") == []
-
-
-def test_a_click_opens_a_case_and_the_way_back_closes_it(reader: Reader) -> None:
-    reader.open()
-    assert reader.one("#count").text == "19 of 19 cases, 12 of them passed"
-    assert reader.one("#cut").text.startswith("Texts of more than 4,000 characters are cut")
-    assert len(reader.rows) == 19 and not reader.one("#case").is_displayed()
-    reader.find("#list a")[2].click()
-    assert reader.shown == reader.rows[2]
-    assert reader.hash == f"#cases&case={reader.rows[2]}&at=0"
-    added, factor = NUMBERS[reader.rows[2]]
-    text = reader.one("#case").text
-    assert f"Add {added} to n, then multiply the sum by {factor}." in text
-    assert "Tests: 3 of 3 passed" in text and str(answer(reader.rows[2], 7_731_000)) in text
-    reader.driver.back()
-    reader.until(lambda: not reader.shown)
-    assert not reader.one("#case").is_displayed()
-    reader.driver.forward()
-    reader.until(lambda: reader.shown)
-    reader.one("#case .close").click()
-    assert reader.shown == "" and reader.hash == "#cases"
-
-
-def test_a_case_shows_all_that_happened(reader: Reader) -> None:
-    reader.open("#cases&case=odd_one&at=2")
-    text = reader.one("#case").text
-    stages = (
-        "Execute: 5 turns",
-        "Summarize: 1 turn",
-        "stopped: too many failed calls",
-        "First think.",
-        "Do one thing.",
-    )
-    turns = (
-        "step 2 of the plan",
-        "reprompted",
-        "345 in, 12 out · 1.5 s",
-        "tokens not reported",
-        "it broke",
-        "graph tool",
-        "a: unexplained ⚠ in the head",
-        f"answer from\nstep 1 ({NASTY})",
-        "first 1, in the end 2 of 3 solved, 1 of them not built from",
-        f"when does {NASTY} follow?",
-    )
-    for said in (*stages, *turns, "Tests: 1 of 3 passed", "✓ Test 1 passed", "✗ Test 2 failed", NASTY):
-        assert said in text, said
-    facts = reader.one("#case header .facts").text
-    for said in ("failed: both partial or failed", "medium · odd ones", "execution complete: yes", "graph sound: no",
-                 "execute: tokens not reported", "summarize: 12 tokens out", "9.0 s"):  # fmt: skip
-        assert said in facts, said
-    assert NASTY in reader.run("return document.querySelector('#case .turns li:nth-child(2) details pre').textContent")
-    assert not reader.find("#case .turns li:nth-child(3) details[open]")
-    reader.find("#case .turns li:nth-child(3) summary")[0].click()
-    assert reader.find("#case .turns li:nth-child(3) details[open] pre")[0].text == "two"
-    assert [mark.text for mark in reader.find("#case mark")] == ["2", "a"]
-    assert reader.find("#case mark")[0].value_of_css_property("text-decoration-line") == "underline"
-    [workflow] = [part for part in reader.find("#case section") if part.text.startswith("Workflow")]
-    workflow.find_element(By.TAG_NAME, "summary").click()
-    assert "- less: n = subtract(first=n) -> more" in workflow.text
-    assert reader.run("return window.taken") is None
-
-
-def test_the_drawing_on_the_screen_has_the_edges_of_the_workflow(reader: Reader, folders: list[Path]) -> None:
-    reader.open("#cases&case=odd_two&at=2")
-    ends = reader.run(
-        "return [...document.querySelectorAll('#case svg .edge')].map(e => ['from', 'to', 'when', 'bound']"
-        ".map(name => e.getAttribute('data-' + name)))"
-    )
-    workflow = Run(folders[2]).workflow("odd_two")
-    assert workflow is not None and Counter(map(tuple, ends)) == edges_of(workflow)
-    boxes = [element.rect for element in reader.find("#case svg .node .shape")]
-    assert len(boxes) == 4 and all(box["width"] > 40 and box["height"] > 20 for box in boxes)
-    inner = reader.run(
-        """return [...document.querySelectorAll("#case svg .node")].every((node) => {
-            const box = node.querySelector(".shape").getBoundingClientRect();
-            return [...node.querySelectorAll("text")].map((text) => text.getBoundingClientRect()).every((text) =>
-                text.left >= box.left - 1 && text.right <= box.right + 1
-                && text.top >= box.top - 1 && text.bottom <= box.bottom + 1);
-        })"""
-    )
-    assert inner, "texts stay in their boxes"
-
-
-def test_filters_and_search_narrow_the_list_and_stand_in_the_address(reader: Reader) -> None:
-    reader.open()
-    reader.choose("run", "search (no LLM) es-pe")
-    assert len(reader.rows) == 8 and reader.hash == "#cases&run=0"
-    reader.choose("category", "adding")
-    assert reader.rows == ["task_0", "task_1", "task_2", "task_3"]
-    reader.choose("difficulty", "hard")
-    assert reader.rows == ["task_0", "task_2"]
-    reader.choose("difficulty", "all")
-    reader.choose("outcome", "failed, in any way")
-    assert reader.rows == ["task_3"]
-    assert reader.one("#count").text == "1 of 19 cases, 0 of them passed"
-    reader.one("#clear").click()
-    assert (
-        len(reader.rows) == 19
-        and reader.hash == "#cases"
-        and Select(reader.one("#run")).first_selected_option.text == "all"
-    )
-    reader.choose("outcome", "error of the endpoint")
-    assert reader.rows == [f"lost{NASTY}"]
-    reader.choose("outcome", "all")
-    _, factor = NUMBERS["task_5"]
-    reader.one("#q").send_keys(f"multiply BY {factor}.")
-    assert set(reader.rows) == {"task_5"} and reader.hash == f"#cases&q=multiply+BY+{factor}."
-    reader.one("#q").clear()
-    reader.one("#q").send_keys("task_6")
-    assert reader.rows == ["task_6", "task_6"]
-    reader.driver.refresh()
-    reader.until(lambda: reader.find("html[data-ready]"))
-    assert reader.rows == ["task_6", "task_6"] and reader.one("#q").get_property("value") == "task_6"
-
-
-def test_a_link_opens_what_it_names(reader: Reader) -> None:
-    reader.open("#cases&q=task&run=1&outcome=none&sort=id&case=task_4&at=1")
-    assert reader.shown == "task_4" and "search (no LLM) react" in reader.one("#case header .facts").text
-    assert reader.rows == ["task_0", "task_1", "task_2", "task_4", "task_5", "task_7"]
-    assert reader.one("#list a[aria-current]").text.startswith("✓\ntask_4")
-    reader.open("#cases&case=nothing&at=7&outcome=nonsense")
-    assert reader.shown == "" and reader.rows == []
-
-
-LEVELS = {"easy": 0, "medium": 1, "hard": 2}
-FATES = [*figures.OUTCOMES, "error"]
-ORDERS: dict[str, Any] = {
-    "as run": lambda one, about: 0,
-    "by id": lambda one, about: (one["id"], one["run"]),
-    "by difficulty": lambda one, about: LEVELS[about["difficulty"]],
-    "by outcome": lambda one, about: FATES.index(one["outcome"]),
-    "by output tokens, most first": lambda one, about: 0 if one["tokens"][0][1] == 0 else 1,
-    "by time, longest first": lambda one, about: -one["seconds"],
-}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_sorting(reader: Reader, report: Path, order: str) -> None:
-    reader.open("#cases&sort=seconds" if order == "as run" else "")
-    reader.choose("sort", order)
-    book = book_of(report)
-    wanted = sorted(book["cases"], key=lambda one: ORDERS[order](one, book["tasks"][one["task"]]))
-    links = reader.run("return [...document.querySelectorAll('#list a')].map(a => a.hash)")
-    found = [(given["case"][0], int(given["at"][0])) for given in (parse_qs(link) for link in links)]
-    assert found == [(one["id"], one["run"]) for one in wanted]
-
-
-def test_all_of_it_by_keyboard(reader: Reader) -> None:
-    reader.open()
-    reader.press("/")
-    assert reader.run("return document.activeElement.id") == "q"
-    reader.press("task_1", Keys.ENTER)
-    assert reader.rows == ["task_1", "task_1"] and "task_1" in reader.focused and not reader.shown
-    reader.press("j")
-    assert "react" in reader.focused
-    reader.press("k", Keys.ARROW_DOWN, Keys.ARROW_UP)
-    assert "es-pe" in reader.focused
-    outline = reader.run("return getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"
-    reader.press(Keys.ENTER)
-    assert reader.shown == "task_1" and "task_1" in reader.focused
-    assert "es-pe" in reader.one("#case header .facts").text
-    reader.press("l")
-    assert "react" in reader.one("#case header .facts").text and "at=1" in reader.hash
-    reader.press(Keys.ARROW_LEFT)
-    assert "es-pe" in reader.one("#case header .facts").text
-    reader.press("j")
-    assert "react" in reader.one("#case header .facts").text
-    reader.press(Keys.ESCAPE)
-    assert reader.shown == "" and "react" in reader.focused and reader.rows == ["task_1", "task_1"]
-    reader.press("/")
-    reader.press(Keys.ESCAPE)
-    assert "es-pe" in reader.focused
-    reader.press("?")
-    assert reader.one("#help").is_displayed()
-    reader.press("j")
-    assert reader.one("#help").is_displayed() and not reader.shown
-    reader.press(Keys.ESCAPE)
-    reader.until(lambda: not reader.one("#help").is_displayed())
-
-
-def test_typing_in_the_search_moves_nothing(reader: Reader) -> None:
-    reader.open()
-    reader.press("/", "jk?l")
-    assert reader.one("#q").get_property("value") == "jk?l" and not reader.one("#help").is_displayed()
-
-
-def test_the_same_case_in_the_other_run_is_a_click_away(reader: Reader) -> None:
-    reader.open("#cases&q=task&case=task_2&at=0")
-    links = reader.find("#case .beside a")
-    assert [link.get_attribute("aria-current") for link in links] == ["true", None]
-    links[1].click()
-    reader.until(lambda: "at=1" in reader.hash)
-    assert reader.shown == "task_2" and "q=task" in reader.hash
-    assert reader.find("#case .beside a")[1].get_attribute("aria-current") == "true"
-    reader.open("#cases&case=odd_one&at=2")
-    assert reader.find("#case .beside a") == []
-
-
-def luminance(colour: str) -> float:
-    parts = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_are_readable_in_both_schemes(reader: Reader, scheme: str) -> None:
-    reader.open("#cases&case=odd_one&at=2", scheme=scheme)
-    ground = reader.one("body").value_of_css_property("background-color")
-    assert (luminance(ground) < 0.1) == (scheme == "dark")
-    grounds = [ground, reader.find("pre")[0].value_of_css_property("background-color")]
-    texts = ("body", "#summary a", ".note", ".paper td", "summary", "dt", "#count", "#case header .facts", "#case mark")
-    for selector in (*texts, ".mark.failed", ".tag.clean", ".tag.failed", ".tag.reprompted"):
-        colour = reader.find(selector)[0].value_of_css_property("color")
-        assert all(contrast(colour, ground) >= 4.5 for ground in grounds), selector
-    node = reader.find("#case svg .node")[1]
-    box, text = (node.find_element(By.CSS_SELECTOR, selector) for selector in (".shape", "text"))
-    assert contrast(text.value_of_css_property("fill"), box.value_of_css_property("fill")) >= 4.5
-    assert contrast(reader.find("#case svg .edge path")[0].value_of_css_property("stroke"), ground) >= 4.5
-    for figure in reader.find(".figure svg"):
-        colours = {text.value_of_css_property("fill") for text in figure.find_elements(By.CSS_SELECTOR, "text")}
-        assert any(contrast(colour, ground) >= 4.5 for colour in colours)
-        lines = figure.find_elements(By.CSS_SELECTOR, "path[stroke], use[fill], path[fill]")
-        assert any(contrast(line.value_of_css_property("stroke"), ground) >= 3 for line in lines if
-                   line.value_of_css_property("stroke") != "none")  # fmt: skip
-
-
-@pytest.mark.parametrize("hash", ["", "#cases&case=odd_one&at=2", "#cases&case=task_0&at=0", "#cases&q=task"])
-def test_on_a_phone_the_page_is_one_column_and_never_scrolls_sideways(reader: Reader, hash: str) -> None:
-    reader.open(hash, PHONE)
-    reader.run("for (const one of document.querySelectorAll('details')) one.open = true")
-    assert not reader.wide
-    outside = reader.run(
-        "return [...document.querySelectorAll('.scroll, pre, #case, figure, .row, #filter, input, select, button')]"
-        ".filter(one => one.checkVisibility()).map(one => [one.className, one.getBoundingClientRect()])"
-        ".filter(([, box]) => box.left < 0 || box.right > 390)"
-    )
-    assert outside == []
-    table = reader.find(".table .scroll")[0]
-    assert reader.run("return arguments[0].scrollWidth > arguments[0].clientWidth", table), "it scrolls in its box"
-    assert reader.one("#list").is_displayed() == (not reader.shown)
-
-
-@pytest.mark.parametrize("size", [DESK, (320, 600), (1000, 700), (2200, 1200)])
-def test_no_window_scrolls_sideways(reader: Reader, size: tuple[int, int]) -> None:
-    reader.open("#cases&case=odd_one&at=2", size)
-    assert not reader.wide
-    assert reader.one("#case").rect["width"] > 250
-
-
-def test_every_control_has_a_name_and_headings_follow_one_another(reader: Reader) -> None:
-    reader.open("#cases&case=odd_one&at=2")
-    for control in reader.find("main :is(input, select, button, a[href], summary, [role])"):
-        assert control.accessible_name or control.get_attribute("role") in ("alert", "status"), control.get_attribute(
-            "outerHTML"
-        )
-    levels = reader.run("return [...document.querySelectorAll('h1,h2,h3,h4,h5')].map(h => Number(h.tagName[1]))")
-    assert levels[0] == 1 and all(later <= level + 1 for level, later in pairwise(levels))
-    assert reader.one("#count").get_attribute("role") == "status"
-    figures_ = reader.find(".figure[role=img]")
-    assert len(figures_) == 4 and all(len(str(figure.get_attribute("aria-label"))) > 100 for figure in figures_)
-    assert reader.find("#list a .mark")[0].get_attribute("aria-hidden") == "true"
-
-
-def test_tab_goes_from_the_top_to_the_cases_and_through_them(reader: Reader) -> None:
-    reader.open()
-    reader.press(Keys.TAB)
-    assert reader.focused == "Skip to the cases"
-    reader.press(Keys.ENTER, Keys.TAB)
-    assert reader.run("return document.activeElement.id") == "q"
-    passed: list[str] = []
-    while "row" not in passed:
-        reader.press(Keys.TAB)
-        passed.append(reader.run("return document.activeElement.id || document.activeElement.className"))
-    assert passed == ["run", "category", "difficulty", "outcome", "sort", "clear", "keys", "row"]
-
-
-class Serving(ThreadingHTTPServer):
-    """Serves a folder and remembers what was asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self.asked: list[str] = []
-        asked = self.asked
-
-        class Handler(SimpleHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:
-                asked.append(self.path)
-
-        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-
-
-def test_nothing_is_asked_of_the_network(chromium: WebDriver, report: Path) -> None:
-    server = Serving(report.parent)
-    serving = threading.Thread(target=server.serve_forever)
-    serving.start()
-    try:
-        reader = Reader(chromium, report)
-        reader.address = f"http://127.0.0.1:{server.server_address[1]}/{report.name}"
-        reader.open("#cases&case=odd_one&at=2")
-        assert reader.shown == "odd_one"
-        assert server.asked == [f"/{report.name}"]
-        names = reader.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
-        assert names == []
-    finally:
-        server.shutdown()
-        serving.join()
-        server.server_close()
-
-
-def test_the_policy_holds_in_the_browser(chromium: WebDriver, report: Path) -> None:
-    reader = Reader(chromium, report)
-    reader.open()
-    reader.run(
-        "const s = document.createElement('script'); s.textContent = 'window.sneaked = 1'; document.body.append(s);"
-        "const d = document.createElement('div'); d.innerHTML = '<b onclick=\"window.sneaked = 2\">x</b>';"
-        "document.body.append(d); d.firstChild.click()"
-    )
-    assert reader.run("return window.sneaked") is None
-    told = chromium.execute_async_script(
-        "const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), () => done('refused'))"
-    )
-    assert told == "refused"
-    messages = " ".join(entry["message"] for entry in chromium.get_log("browser"))
-    assert messages.count("Content Security Policy") >= 3
-
-
-def test_without_scripts_the_rest_still_reads(chromium: WebDriver, report: Path) -> None:
-    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        chromium.get("about:blank")
-        chromium.get(report.as_uri())
-        text = chromium.find_element(By.TAG_NAME, "body").text
-        assert "Main results (table 1)" in text and "The case browser needs JavaScript" in text
-        assert "Add 2 to n" not in text
-        assert not chromium.find_element(By.ID, "browser").is_displayed()
-    finally:
-        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
-def test_a_browser_that_cannot_unpack_says_so(chromium: WebDriver, report: Path) -> None:
-    script = {"source": "delete window.DecompressionStream"}
-    added = chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
-    try:
-        reader = Reader(chromium, report)
-        chromium.get("about:blank")
-        chromium.get(report.as_uri())
-        reader.until(lambda: reader.one("#trouble").is_displayed())
-        assert "DecompressionStream is not defined" in reader.one("#trouble").text
-        assert "Main results (table 1)" in reader.one("body").text
-    finally:
-        chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
-
-
-def test_a_browser_that_refuses_so_many_addresses_is_followed_all_the_same(reader: Reader) -> None:
-    reader.open()
-    reader.run(
-        "history.replaceState = history.pushState = () => { throw new DOMException('too many', 'SecurityError') }"
-    )
-    reader.choose("run", "search (no LLM) es-pe")
-    assert len(reader.rows) == 8 and reader.hash == ""
-    reader.press(Keys.ESCAPE, "j")
-    assert reader.rows[1] in reader.focused
+# Outcomes in words
+
+
+def loaded(
+    name: str, passed: int, of: int, *, mode: str = "es-pe", model: str = "m", first: int = 0, **settings: Any
+) -> Loaded:
+    """A run whose first cases pass."""
+    records = [
+        record(f"case_{number}", tests=(), scores={"passed": Evaluation(value=float(number - first < passed))})
+        for number in range(first, first + of)
+    ]
+    return Loaded(Path(name), {"model": model, "mode": mode, "seed": 0, **settings}, tuple(records))
+
+
+@pytest.mark.parametrize(
+    ("runs", "sentence"),
+    [
+        ([loaded("a", 3, 8)], "es-pe passes 3 of 8 cases."),
+        ([loaded("a", 3, 8), loaded("b", 3, 8, mode="react")], "All 2 runs pass the same share of cases: 3 of 8 each."),
+        (
+            [loaded("a", 46, 141), loaded("b", 46, 141, mode="react"), loaded("c", 44, 141, mode="pe")],
+            "es-pe and react pass the most cases, 46 of 141 each; the difference to pe is not significant (p = 0.50).",
+        ),
+        (
+            [loaded("a", 46, 141), loaded("b", 20, 141, mode="react"), loaded("c", 45, 141, mode="pe")],
+            "es-pe passes the most cases, 46 of 141; significantly more than react (p < 0.001); the difference to pe "
+            "is not significant (p = 1).",
+        ),
+        (
+            [loaded("a", 6, 8), loaded("b", 30, 40, mode="react", model="n"), loaded("c", 1, 8, first=50, mode="pe")],
+            "m es-pe and n react pass the most cases, 6 of 8 and 30 of 40; m pe ran on other cases and cannot be "
+            "compared.",
+        ),
+        (
+            [loaded("a", 3, 8), loaded("b", 8, 8, mode="induction", traces="gold")],
+            "es-pe passes 3 of 8 cases.",
+        ),
+        ([loaded("b", 8, 8, traces="gold")], "No run that executed has a completed case."),
+    ],
+)  # fmt: skip
+def test_the_first_sentence_is_true(runs: list[Loaded], sentence: str) -> None:
+    assert best(runs) == sentence
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "sign"),
+    [
+        ({"scores": {"graph_valid": Evaluation(value=1.0)}, "problems": ()}, "wrong on held-out tests (2 of 3)", "1"),
+        ({"scores": {"graph_valid": Evaluation(value=1.0), "passed": Evaluation(value=1.0)}},
+         "passed all 3 held-out tests", "✓"),
+        ({}, "workflow not sound", "△"),
+        ({"problems": ()}, "no workflow", "–"),
+        ({"error": "no answer"}, "error of the endpoint", "!"),
+    ],
+)  # fmt: skip
+def test_an_outcome_contradicts_no_fact_of_the_case(fields: dict[str, Any], words: str, sign: str) -> None:
+    """The failure mode of the record is `both_partial` in all of them."""
+    found = verdict(record("a", **fields))
+    assert (found.words, found.sign) == (words, sign)
+
+
+def test_a_row_of_the_grid_has_a_cell_for_each_run(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    row = text[text.index('<tr data-id="task_3"') :]
+    row = row[: row.index("</tr>")]
+    assert 'data-difficulty="easy" data-outcomes="nobody none" data-passes="0"' in row
+    assert re.findall(r'class="cell ([^"]*)" aria-label="([^"]*)">(.)', row) == [
+        ("none", "A task_3: no workflow", "–"), ("none", "B task_3: no workflow", "–"),
+    ]  # fmt: skip
+    assert row.count("<td>") == 3
+    assert "Add 5 to n, then multiply the sum by 9." in row
+
+
+# The way of a test
+
+
+def test_the_way_of_a_test_has_its_nodes_edges_and_values() -> None:
+    twice, none, broken = runs_of_tests()
+    assert way_of(WORKFLOW, twice) == {
+        "nodes": {"start": 1, "more": 3, "less": 2, "end": 1},
+        "edges": [[0, 1, "n = 2"], [1, 2, ""], [2, 2, "n = 0"], [3, 1, ""]],
+    }
+    way = way_of(WORKFLOW, none)
+    assert way["nodes"] == {"start": 1, "more": 1, "end": 1}
+    assert [edge[:2] for edge in way["edges"]] == [[0, 1], [3, 1]] and way["edges"][0][2].startswith("n = 0, </scr")
+    assert len(way["edges"][0][2]) == 34
+    failed = way_of(WORKFLOW, broken)
+    assert failed == {
+        "nodes": {"start": 1, "more": 1, "less": 1}, "edges": [[0, 1, "n = 1"], [1, 1, ""]], "failed": "less",
+    }  # fmt: skip
+
+
+FORK = Workflow.model_validate(
+    {
+        "inputs": {"type": "object", "properties": {"l": {"type": "array"}}},
+        "nodes": [
+            {"id": "start", "kind": "start"},
+            {"id": "one", "kind": "assign", "value": {"value": 1}, "output": "a"},
+            {"id": "each", "kind": "map", "over": {"var": "l"}, "item": "x", "output": "b", "collect": {"var": "y"},
+             "body": [{"id": "t", "kind": "tool", "tool": "twist", "args": {"a": {"var": "x"}}, "output": "y"}]},
+            {"id": "end", "kind": "end", "output": {"var": "b"}},
+        ],
+        "edges": [{"from": "start", "to": "one"}, {"from": "start", "to": "each"}, {"from": "one", "to": "end"},
+                  {"from": "each", "to": "end"}],
+    }
+)  # fmt: skip
+
+
+def test_the_way_takes_every_branch_of_a_fork_and_counts_a_map_once() -> None:
+    step = Called(call=ToolCall(tool="twist", args={"a": 1}), observation=Observation(value=2), node="each.t")
+    events = (Assigned(node="one", output="a", value=1), step, step, Assigned(node="each", output="b", value=[2, 2]))
+    way = way_of(FORK, Trace(inputs={"l": [1, 1]}, events=events, stop="finish"))
+    assert way["nodes"] == {"start": 1, "one": 1, "each": 1, "end": 1}
+    assert [edge[0] for edge in way["edges"]] == [0, 1, 2, 3] and way["edges"][3][2] == "b = [2, 2]"
+    broke = Called(call=step.call, observation=Observation.failed("tool_error", "x"), node="each.t")
+    error = broke.observation.error
+    way = way_of(FORK, Trace(inputs={"l": [1]}, events=(events[0], broke), stop="error", error=error))
+    assert way["failed"] == "each" and "end" not in way["nodes"]
+
+
+def test_calls_are_linked_by_evidence_or_else_by_tool(report: Path) -> None:
+    assert case_of(report, "odd_three", 2)["links"] == [["less", "first", 0, 0, 1]]
+    assert case_of(report, "task_0", 0)["links"] == [["n1", "", 0, 0, 0], ["n2", "", 0, 1, 0]]
+    call = Called(call=ToolCall(tool="twist"), observation=Observation(value=1))
+    other = Called(call=ToolCall(tool="twist"), observation=Observation.failed("tool_error", "x"))
+    assert links_of(FORK, [Trace(events=(other, call, call), stop="finish")]) == [
+        ("each", "", 0, 1, 0), ("each", "", 0, 2, 0),
+    ]  # fmt: skip
+
+
+def test_a_run_keeps_the_way_of_each_test(report: Path, folders: list[Path], tmp_path: Path) -> None:
+    found = case_of(report, "task_0", 0)
+    assert [way["edges"][-1][0] for way in found["ways"]] == [len(found["ways"][0]["edges"]) - 1] * 3
+    [first, *_] = Run(folders[0]).stages("task_0").tests
+    assert first is not None and first.answer == found_answer(found, report)
+    run = begin(tmp_path / "long", "m", "es-pe")
+    long = Trace(inputs={"n": "x" * 200_000}, stop="finish")
+    run.keep_case(task("a"), solution(), [long, runs_of_tests()[1]])
+    kept = run.stages("a").tests
+    assert kept[0] is None and kept[1] == runs_of_tests()[1]
+
+
+def found_answer(case: dict[str, Any], report: Path) -> Any:
+    return json.loads(book_of(report)["tasks"][case["task"]]["tests"][0][1])
+
+
+# Cost
+
+
+def usage(given: int | None, written: int | None, rollouts: int = 1) -> StageUsage:
+    return StageUsage(turns=1, input_tokens=given, output_tokens=written, stop=("finish",) * rollouts)
+
+
+def test_the_cost_of_a_run_is_that_of_all_its_cases() -> None:
+    def run(mode: str = "es-pe", model: str = "m", **settings: Any) -> Loaded:
+        stages = {"execute": usage(300, 30, 3), "summarize": usage(50, 5)}
+        cases = [record("a", **stages), record("b", **stages, scores={"passed": Evaluation(value=1.0)})]
+        return Loaded(Path("r"), {"model": model, "mode": mode, "seed": 0, **settings}, tuple(cases))
+
+    made = cost(run())
+    assert (made.cases, made.passed, made.build, made.call) == (2, 1, (700, 70), (100, 10))
+    assert cost(run("react")).call is None and "single stage" in cost(run("react")).note
+    assert "not a language model" in cost(run(model="search")).note
+    assert "no agent was run" in cost(run(traces="gold")).note
+    unknown = Loaded(Path("r"), {"model": "m", "mode": "es-pe"}, (record("a", execute=usage(None, 3)),))
+    assert cost(unknown).build is None and cost(unknown).note == "tokens not recorded"
+
+
+def worfbench_run(folder: Path) -> Path:
+    graph = StepGraph(nodes=("START", "END"))
+    run = RunFolder(folder, RowRecord)
+    run.begin({"settings": {"model": "m<b>", "mode": "worfbench"}, "benchmark": {"name": "rows"}})
+    part = Part(precision=1.0, recall=0.5, f1=2 / 3)
+    rows = [
+        RowRecord(id=f"r{number}", source="lumos", gold_graph=graph, chain=part, graph=part, started_at=0, seconds=1)
+        for number in range(3)
+    ]
+    for row in rows:
+        run.keep_record(row)
+    facts = Facts(model="m<b>", data="rows", gold_chain=False, definition="paper", encoder="bow", temperature=0)
+    run.write_summary(summarize(rows, facts), "")
+    return folder
+
+
+def test_runs_on_worfbench_have_a_table(folders: list[Path], tmp_path: Path) -> None:
+    worf = worfbench_run(tmp_path / "runs" / "worf")
+    alone = called("report", worf, "--out", tmp_path / "alone.html")
+    assert alone.returncode == 0 and "| problem solving: lumos | 3 |" in alone.stdout
+    page = page_of(tmp_path / "alone.html")
+    [table] = page.all("section", **{"class": "worfbench"})
+    assert "WorFBench: m<b> on rows" in table and "problem solving: lumos" in table
+    assert page.all("section", id="cases") == [] and page.all("script") == []
+    shutil.copytree(folders[2], tmp_path / "runs" / "made")
+    assert called("report", tmp_path / "runs").returncode == 0
+    both = page_of(tmp_path / "runs" / "report.html")
+    assert len(both.all("section", **{"class": "worfbench"})) == len(both.all("section", id="cases")) == 1
+    (worf / "summary.json").unlink()
+    done = called("report", worf)
+    assert done.returncode == 2 and "the run is not finished" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--limit", "3"), "--limit: this flag needs --config"),
+        (("--pick", "first"), "--pick: this flag needs --config"),
+        (("--seed", "1"), "--seed: this flag needs --config"),
+        (("--root", "x"), "--root: this flag needs --config"),
+        (("--out", "."), "--out .: this is a folder"),
+        (("--tables", "--out", "x.html"), "--out: --tables writes no file"),
+        (("--config", "x.toml"), "--config: give either a grid file or the folders of runs"),
+    ],
+)
+def test_flags_without_effect_are_refused(words: tuple[str, ...], says: str, folders: list[Path]) -> None:
+    done = called("report", folders[2], *words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"flowmind: {says}") and done.stderr.count("\n") == 1

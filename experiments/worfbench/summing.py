@@ -13,16 +13,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.tables import markdown
+from experiments.tables import Table, markdown
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import GROUPS, HELD_OUT
-from flowmind.base.files import parse_json, read_text
+from flowmind.base.errors import InputError
+from flowmind.base.files import parse_json, read_model, read_text
 from flowmind.evaluation.encoder import DEFAULT
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, rate
 from flowmind.evaluation.worfeval import Definition, Part
 from tools_registry.specs.spec import Record
 
 _BOW = "bow"
+_AVERAGE = "average of the groups"
 
 
 class Cell(Record):
@@ -163,37 +165,57 @@ def tables(summary: Summary) -> str:
     return "\n".join((_own(summary), "", _beside(summary), "", *_notes(summary))) + "\n"
 
 
-def _own(summary: Summary) -> str:
+def read_summary(folder: Path) -> Summary:
+    """The summary of a run.
+
+    Raises:
+        InputError: If there is none, or it cannot be read.
+    """
+    path = folder / "summary.json"
+    if not path.exists():
+        raise InputError(f"{path}: the run is not finished; the command that started it continues it")
+    return read_model(path, Summary)
+
+
+def own_table(summary: Summary, key: str = "worfbench") -> Table:
+    """The metrics of a run by source and group, beside the paper's of the same model."""
     scores = ("F1 graph",) if summary.gold_chain else ("F1 chain", "F1 graph")
-    name = known_as(summary.model)
-    paper = _published_of(name, summary.gold_chain) if name else {}
+    known = known_as(summary.model)
+    paper = _published_of(known, summary.gold_chain) if known else {}
     head = (
-        f"{summary.model}",
+        summary.model,
         "rows",
         *scores,
-        *([f"paper: {name}"] if paper else []),
+        *([f"paper: {known}"] if paper else []),
         "malformed",
         "output tokens",
         "seconds",
     )
     cells = [
         *((f"{_words(group)}: {source}", source, cell) for source, cell, group in _with_group(summary)),
-        *((f"**{_words(group)}**", group, cell) for group, cell in summary.groups.items()),
-        *([("**average of the groups**", "average", summary.average)] if summary.average else []),
+        *((_words(group), group, cell) for group, cell in summary.groups.items()),
+        *([(_AVERAGE, "average", summary.average)] if summary.average else []),
     ]
     rows = [
         (
             label,
             str(cell.rows),
             *(_interval(mean) for mean in ((cell.f1_graph,) if summary.gold_chain else (cell.f1_chain, cell.f1_graph))),
-            *([paper.get(key, "")] if paper else []),
+            *([paper.get(name, "")] if paper else []),
             f"{cell.malformed.percent:.1f} % ({cell.malformed.count})",
             "not reported" if cell.output_tokens is None else f"{cell.output_tokens:.0f}",
             "–" if cell.seconds is None else f"{cell.seconds:.1f}",
         )
-        for label, key, cell in cells
+        for label, name, cell in cells
     ]
-    return markdown(head, rows)
+    says = " ".join(note.removeprefix("- ") for note in _notes(summary))
+    return Table(key, f"WorFBench: {summary.model} on {summary.data}", head, tuple(rows), says)
+
+
+def _own(summary: Summary) -> str:
+    """The table in Markdown, groups and average in bold."""
+    table, bold = own_table(summary), {*map(_words, summary.groups), _AVERAGE}
+    return markdown(table.head, [(f"**{name}**" if name in bold else name, *row) for name, *row in table.rows])
 
 
 def _with_group(summary: Summary) -> Iterable[tuple[str, Cell, str]]:

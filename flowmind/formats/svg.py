@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -20,24 +19,46 @@ _ADVANCE = 7.23
 _LINE = 16.0
 _PAD = 10.0
 _COLUMNS = 38
+_LONGEST = 44
+"""The most columns of one identifier or number; a longer one is cut, and never broken into two lines."""
 _MOST_LINES = 7
 _CORNER = 6.0
 _TIP = 7.0
+_SLANT = 12.0
+_CORNERS: dict[str, list[tuple[float, float, float, float]]] = {
+    "condition": [(0, 0, 0.5, 0), (0, 12, 0, 0), (1, -12, 0, 0), (1, 0, 0.5, 0), (1, -12, 1, 0), (0, 12, 1, 0)],
+    "assign": [(0, 10, 0, 0), (1, 0, 0, 0), (1, -10, 1, 0), (0, 0, 1, 0)],
+    "llm": [
+        (0, 9, 0, 0), (1, -9, 0, 0), (1, 0, 0, 9), (1, 0, 1, -9), (1, -9, 1, 0), (0, 9, 1, 0), (0, 0, 1, -9),
+        (0, 0, 0, 9),
+    ],
+}  # fmt: skip
+"""The corners of the kinds that are no rectangle: share of the width, offset, share of the height, offset."""
 _NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow."""
+_PIECE = re.compile(r"[^,(\[{=.:]+[,(\[{=.:]*|.", re.DOTALL)
+"""A part of a long word that ends after punctuation."""
 _NAMES = {"condition": "if", "assign": "set", "llm": "model"}
 """The kinds of nodes that a drawing gives another name."""
+
+_KINDS = {
+    "start": ("#4a4f55", "#b9bec4"), "end": ("#4a4f55", "#b9bec4"), "tool": ("#1d5c8f", "#86b9e6"),
+    "condition": ("#8f5410", "#e0a868"), "assign": ("#6a4f9c", "#bba6e8"), "map": ("#1a6f63", "#74c7b8"),
+    "llm": ("#9c2f72", "#e893c4"), "missing": ("#a3352b", "#f0938a"),
+}  # fmt: skip
+"""The colours of the kinds of nodes, on light and on dark grounds."""
 
 STYLE = (
     ".flow{color:CanvasText;color:var(--flow-ink,CanvasText);font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"
     "'DejaVu Sans Mono',monospace;fill:none;stroke:currentColor}"
-    ".flow text{fill:currentColor;stroke:none;white-space:pre}"
-    ".flow .head{font-size:10.5px;opacity:.75}"
-    ".flow .shape{fill:Canvas;fill:var(--flow-node,Canvas);stroke-width:1.2}"
-    ".flow .start .shape,.flow .end .shape,.flow .back path{stroke:currentColor;"
-    "stroke:var(--flow-accent,currentColor)}"
-    ".flow .condition .shape{stroke-width:1.6}"
-    ".flow .assign .shape{stroke-dasharray:5 3}"
+    + "".join(f".flow .{kind}{{--kind:light-dark({light},{dark})}}" for kind, (light, dark) in _KINDS.items())
+    + ".flow text{fill:currentColor;stroke:none;white-space:pre}"
+    ".flow .head{font-size:10.5px;font-weight:600;fill:currentColor;fill:var(--kind)}"
+    ".flow .shape{fill:Canvas;fill:color-mix(in srgb,var(--kind) 9%,var(--flow-node,Canvas));stroke:currentColor;"
+    "stroke:var(--kind);stroke-width:1.3}"
+    ".flow .trim{stroke:currentColor;stroke:var(--kind);stroke-width:1.3}"
+    ".flow .tool .trim{stroke-width:4}"
+    ".flow .back path{stroke:currentColor;stroke:var(--flow-accent,currentColor)}"
     ".flow .missing .shape{stroke-dasharray:2 3}"
     ".flow .edge path{stroke-width:1.2}"
     ".flow .back path{stroke-width:1.6}"
@@ -46,7 +67,7 @@ STYLE = (
     ".flow .step rect{stroke-width:.8;opacity:.7}"
 )
 """The style of a drawing: a page that shows many of them gives it once, and may set the variables --flow-ink,
---flow-node, --flow-accent and --flow-ground."""
+--flow-node, --flow-accent and --flow-ground. Kinds of nodes differ in shape and in colour (--kind)."""
 
 
 def to_drawing(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
@@ -135,7 +156,7 @@ class _Card:
         """Width and height that the text needs."""
         own = max(_columns(line) for line in [self.head, *self.lines, *self.last])
         inner = max((_columns(line) for _, lines in self.steps for line in lines), default=0)
-        slant = 12.0 if self.kind == "condition" else 0.0
+        slant = _SLANT if self.kind in _CORNERS else 0.0
         width = max(own * _ADVANCE, inner * _ADVANCE + 2 * _PAD, 44.0) + 2 * (_PAD + slant)
         high = _LINE * (1 + len(self.lines) + len(self.last)) + sum(_LINE * len(t) + 14.0 for _, t in self.steps)
         return round(width, 1), round(high + _PAD, 1)
@@ -143,7 +164,7 @@ class _Card:
     def drawn(self, box: Box) -> str:
         """The node as a group."""
         parts = [f"<title>{_text(self.full)}</title>", self._shape(box)]
-        left = box.x + _PAD + (12.0 if self.kind == "condition" else 0.0)
+        left = box.x + _PAD + (_SLANT if self.kind in _CORNERS else 0.0)
         y = box.y + _PAD / 2 + 11.0
         parts.append(_lines([self.head], left, y, "head"))
         y += _LINE
@@ -163,16 +184,17 @@ class _Card:
 
     def _shape(self, box: Box) -> str:
         x, y, right, low = box.x, box.y, box.x + box.width, box.y + box.height
-        if self.kind == "condition":
-            middle = (y + low) / 2
-            corners = [(x, middle), (x + 12, y), (right - 12, y), (right, middle), (right - 12, low), (x + 12, low)]
+        if self.kind in _CORNERS:
+            corners = [(x + dx * box.width + ox, y + dy * box.height + oy) for dx, ox, dy, oy in _CORNERS[self.kind]]
             return f'<path class="shape" d="M{" ".join(map(_at, corners))}Z"/>'
-        radius = {"start": 18, "end": 18, "llm": 12}.get(self.kind, 4)
-        under = f'<path d="M{_at((x + 5, low + 4))}H{_n(right + 4)}V{_n(y + 5)}"/>' if self.kind == "map" else ""
-        return (
-            f'{under}<rect class="shape" x="{_n(x)}" y="{_n(y)}" width="{_n(box.width)}" height="{_n(box.height)}" '
-            f'rx="{radius}"/>'
+        radius = min(18.0, box.height / 2) if self.kind in ("start", "end") else 4
+        under = f'<path class="trim" d="M{_at((x + 5, low + 4))}H{_n(right + 4)}V{_n(y + 5)}"/>'
+        bar = f'<path class="trim" d="M{_at((x + 2, y + 2))}V{_n(low - 2)}"/>'
+        shape = (
+            f'<rect class="shape" x="{_n(x)}" y="{_n(y)}" width="{_n(box.width)}" height="{_n(box.height)}" '
+            f'rx="{_n(radius)}"/>'
         )
+        return f"{under if self.kind == 'map' else ''}{shape}{bar if self.kind == 'tool' else ''}"
 
 
 def _edge(edge: Edge, route: Route, source: Box) -> str:
@@ -238,9 +260,24 @@ def _lines(lines: Sequence[str], x: float, y: float, kind: str = "") -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Wraps a text into a few lines; a longer text is cut here, and complete in the node's title."""
-    lines = textwrap.wrap(text, _COLUMNS, break_on_hyphens=False) or [""]
+    """Wraps a text into a few lines, at spaces or after punctuation; a longer text is cut here, and complete in the
+    node's title."""
+    lines = [""]
+    for word in text.split():
+        gap = " "
+        for piece in map(_cut, [word] if _columns(word) <= _COLUMNS else _PIECE.findall(word)):
+            joined = f"{lines[-1]}{gap}{piece}" if lines[-1] else piece
+            if lines[-1] and _columns(joined) > _COLUMNS:
+                lines.append(piece)
+            else:
+                lines[-1] = joined
+            gap = ""
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1]} …"]
+
+
+def _cut(word: str) -> str:
+    columns = _columns(word)
+    return word if columns <= _LONGEST else f"{word[: _LONGEST * len(word) // columns - 1]}…"
 
 
 def _columns(text: str) -> int:
