@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ import pytest
 from tiny import called
 
 from flowmind import (
+    CaseFailed,
     ExecuteSummarize,
     InputError,
     InvalidWorkflow,
@@ -565,6 +567,7 @@ def test_traces_are_dropped_by_their_numbers() -> None:
     broken = decided(40, 4, "review")
     result = summarize([*DECIDED, broken], drop=[5])
     assert result.reproduced == (1, 2, 3, 4) and "trace 5 is left out, as asked" in result.notes
+    assert "4 of 4 traces" in result.report() and "of 5 traces" not in result.report()
     wrong = summarize([*PRICED, priced(3, 33)], [priced_at])
     assert (wrong.solved, [str(check) for check in wrong.failures]) == (
         False,
@@ -574,7 +577,7 @@ def test_traces_are_dropped_by_their_numbers() -> None:
     assert summarize([*PRICED, priced(3, 33)], [priced_at], drop=[4]).solved
     with pytest.raises(InputError, match="drop: there is no trace 6; the traces are 1 to 5"):
         summarize([*DECIDED, broken], drop=[6])
-    with pytest.raises(InputError, match="none of the 0 other traces has an answer"):
+    with pytest.raises(InputError, match="drop: all 4 traces would be left out; keep one at least"):
         summarize(DECIDED, drop=[1, 2, 3, 4])
 
 
@@ -591,6 +594,34 @@ def test_examples_are_pairs_or_dicts_and_tools_lists_or_dicts() -> None:
         for given in ([({"name": "eve"}, "Hello Eve")], [{"input": {"name": "eve"}, "output": "Hello Eve"}])
     ]
     assert [result.solved for result in results] == [True, True]
+
+
+@tool(effect="read")
+def later(day: datetime.date, days: int) -> datetime.date:
+    """Add days to a day."""
+    return day + datetime.timedelta(days)
+
+
+def test_examples_and_inputs_have_the_json_form_of_results() -> None:
+    days = [datetime.date(2024, 2, 26), datetime.date(2024, 3, 4)]
+    examples = [({"day": day}, day + datetime.timedelta(days=7)) for day in days]
+    result = ExecuteSummarize([later]).run("The day 7 days later.", examples)
+    assert result.solved
+    given = {"day": datetime.date(2024, 5, 5)}
+    answers = [result.workflow(given), result.workflow(**given), *result.workflow.batch([given])]
+    assert answers == ["2024-05-12"] * 3
+    assert result.workflow.trace(given).answer == "2024-05-12"
+    with pytest.raises(CaseFailed, match="a value of type object is not JSON"):
+        result.workflow(day=object())
+
+
+def test_a_question_about_two_values_names_them() -> None:
+    def answered(order: str, amount: float, days: int, answer: str) -> Trace:
+        return trace({"order": order}, answer, ("find", {"order": order}, {"amount": amount, "days": days}))
+
+    rows = [("a", 10.0, 3, "small"), ("b", 99.0, 60, "large"), ("c", 20.0, 10, "small"), ("d", 80.0, 45, "large")]
+    result = summarize([answered(*row) for row in rows], query="Say how the order is.")
+    assert result.questions[0].text.startswith('when does the value "small" follow, rather than the value "large"?')
 
 
 # The commands
@@ -655,7 +686,7 @@ def test_what_cannot_be_asked_answered_or_dropped_is_one_line(tmp_path: Path) ->
         (["--ask"], "--ask: standard input is no terminal; give the answers in a file with --answers"),
         (["--drop", "7"], "drop: there is no trace 7; the traces are 1 to 4"),
         (["--drop", "1,x"], "--drop: '1,x' is no list of trace numbers; give one, or several such as 2,5"),
-        (["--drop", "1,2,3,4"], "none of the 0 other traces has an answer"),
+        (["--drop", "1,2,3,4"], "drop: all 4 traces would be left out"),
         (["--answers", tmp_path / "none.json"], "no such file"),
         (["--answers", tmp_path / "list.json"], "an object of answers by question is needed"),
         (["--answers", tmp_path / "torn.json"], "torn.json: "),

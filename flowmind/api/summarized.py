@@ -163,7 +163,7 @@ class Summarized:
         lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
         lines += several("note", self.notes)
         if self._parts is not None:
-            lines += evidence_lines(self._parts[0], self.total)
+            lines += evidence_lines(self._parts[0], sum(check.kind == "trace" for check in self.checks))
         return "\n".join(lines)
 
 

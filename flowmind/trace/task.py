@@ -12,8 +12,10 @@ from pydantic import Field, field_validator, model_validator
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_lines, read_numbered, validate
 from tools_registry import catalog
+from tools_registry.sandbox.functions import to_json
 from tools_registry.specs.schema import JSONSchema, check_schema, type_label, type_name, validator
 from tools_registry.specs.spec import Record, ToolSource, ToolSpec, strict_json
+from tools_registry.specs.values import CaseError
 
 
 class Example(Record):
@@ -123,7 +125,7 @@ def examples_of(examples: Any) -> list[Example]:
 
 
 def example_of(example: ExampleLike, number: int = 1) -> Example:
-    """An example from any of its forms.
+    """An example from any of its forms. Its values become JSON as the results of functions do: a date becomes text.
 
     Raises:
         InputError: If it has none of them.
@@ -134,7 +136,9 @@ def example_of(example: ExampleLike, number: int = 1) -> Example:
     if isinstance(example, tuple | list) and len(cast(Sequence[Any], example)) == 2:
         fields = {"input": example[0], "output": example[1]}
     try:
-        return validate(Example, fields)
+        return validate(Example, to_json(fields))
+    except CaseError as error:
+        raise InputError(f"example {number}: {error}") from None
     except ValueError as error:
         raise InputError(
             f'example {number}: {error}; give a pair (input, output) or {{"input": ..., "output": ...}}'

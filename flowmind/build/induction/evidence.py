@@ -17,6 +17,7 @@ from flowmind.build.induction.wording import NAMED, Reading
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.trace.origins import UNSOURCED, has_holes, short
 from flowmind.workflow.document import (
+    Assign,
     Binding,
     Condition,
     End,
@@ -163,6 +164,9 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
             continue
         decision = plan.decisions[place]
         candidates, way = decision.ways[number]
+        ways = [tell(way), tell(decision.last)]
+        if ways[0] == ways[1]:
+            ways = [_value_on(workflow, node, branch) or told for branch, told in zip((True, False), ways, strict=True)]
         rivals = _rivals(plan, place, number) if candidates else []
         if len(rivals) == 1 and not _unseen(plan, place, number):
             continue
@@ -170,7 +174,7 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
             id=node,
             kind="condition",
             node=node,
-            text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
+            text=f"when does {ways[0]} follow, rather than {ways[1]}?",
             candidates=tuple(candidate.expr for candidate in candidates),
         )
     calls = [node for node in workflow.nodes if isinstance(node, ToolNode)]
@@ -185,6 +189,16 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
                 sources = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
                 text = f"what is {name} of {call.tool}?"
                 yield Question(id=f"{call.id}.{name}", kind="value", node=call.id, text=text, candidates=sources)
+
+
+def _value_on(workflow: Workflow, node: str, branch: bool) -> str:
+    """The value that a branch of a condition sets first; empty if it starts with another node."""
+    target = next(edge.target for edge in workflow.leaving[node] if edge.when == branch)
+    match workflow.by_id[target]:
+        case Assign(value=value, expr=expr):
+            return f"the value {expr if value is None else show_binding(value)}"
+        case _:
+            return ""
 
 
 def tell(key: Key) -> str:
