@@ -780,6 +780,16 @@ def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) 
     assert "not tried: get_order (not marked), policy_amount (not marked), issue_refund (not marked)" in done.stderr
 
 
+def test_the_examples_of_a_task_file_are_pairs_or_objects(tmp_path: Path) -> None:
+    source = "from flowmind import tool\n\n@tool(effect='read')\ndef double(n: int) -> int:\n    return 2 * n\n"
+    (tmp_path / "tools.py").write_text(source)
+    (tmp_path / "task.json").write_text(
+        '{"query": "Double.", "examples": [[{"n": 2}, 4], {"input": {"n": 5}, "output": 10}]}'
+    )
+    done = called("solve", "--task", tmp_path / "task.json", "--tools", tmp_path / "tools.py")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "solved: 2 of 2 examples")
+
+
 @pytest.mark.parametrize("verify", [False, True])
 def test_functions_without_a_mark_are_never_called_while_search_thinks(verify: bool) -> None:
     def double(n: int) -> int:

@@ -133,7 +133,7 @@ def example_of(example: ExampleLike, number: int = 1) -> Example:
     if isinstance(example, Example):
         return example
     fields: Any = example
-    if isinstance(example, tuple | list) and len(cast(Sequence[Any], example)) == 2:
+    if _is_pair(fields):
         fields = {"input": example[0], "output": example[1]}
     try:
         return validate(Example, to_json(fields))
@@ -186,6 +186,18 @@ class TaskFile(Record):
     inputs: JSONSchema | None = None
     """JSON Schema of the inputs; by default it is inferred from the examples."""
     examples: tuple[Example, ...]
+    """In the file, pairs `[input, output]` or objects."""
+
+    @field_validator("examples", mode="before")
+    @classmethod
+    def _of_pairs(cls, examples: Any) -> Any:
+        rows = cast(Sequence[Any], examples) if isinstance(examples, list | tuple) else ()
+        pairs = [dict(zip(("input", "output"), row, strict=True)) if _is_pair(row) else row for row in rows]
+        return pairs or examples
+
+
+def _is_pair(row: Any) -> bool:
+    return isinstance(row, list | tuple) and len(cast(Sequence[Any], row)) == 2
 
 
 class HeldOut(Record):
