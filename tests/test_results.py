@@ -98,6 +98,7 @@ def test_a_workflow_that_is_wrong_on_an_example_is_sound_and_not_solved() -> Non
         "NOT solved: 1 of 2 examples",
         'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
     ]
+    assert "next: repair the workflow on the examples, with verify=True (--mode es-pe+verify)" in result.report()
     assert str(result) == result.report()
     assert repr(result) == (
         f"<Result: workflow 'refund_order_policy', {len(result.workflow.workflow.nodes)} nodes, "
