@@ -738,9 +738,10 @@ def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) 
     tools.write_text(SHOP)
     done = called("solve", "--task", task, "--tools", tools, "--out", out)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[:3] == [
+    assert done.stderr.splitlines()[:4] == [
         "NOT solved: 1 of 2 examples",
         'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
+        "next: repair the workflow on the examples, with verify=True (--mode es-pe+verify)",
         'not tried: issue_refund (not marked); mark a tool that changes nothing with @tool(effect="read")',
     ]
     assert out.read_text() == done.stdout, "the workflow is sound, and is not lost"
