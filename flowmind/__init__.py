@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flowmind.workflow.checking import Problem, check
     from flowmind.workflow.document import Workflow
     from tools_registry.sandbox.callables import tool
+    from tools_registry.sandbox.mcp import mcp_tools
     from tools_registry.specs.spec import ToolSource
 
 _HOMES = {
@@ -41,6 +42,7 @@ _HOMES = {
     "flowmind.llm.openai_chat": ("OpenAIChat",),
     "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
     "tools_registry.sandbox.callables": ("tool",),
+    "tools_registry.sandbox.mcp": ("mcp_tools",),
     "tools_registry.specs.spec": ("ToolSource",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -48,8 +50,8 @@ __version__ = "0.1.0"
 __all__ = [
     "CaseFailed", "ChatModel", "ChatRequest", "Example", "ExecuteSummarize", "FlowMindError", "InputError",
     "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply", "Result",
-    "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check", "summarize",
-    "tool",
+    "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check", "mcp_tools",
+    "summarize", "tool",
 ]  # fmt: skip
 
 

@@ -207,6 +207,15 @@ def test_init_lists_proposals_and_writes_nothing_without_a_terminal(
     assert path.read_text() == f"{DOUBLE}\n\n{SEND}"
 
 
+def test_the_page_on_tools_shows_what_init_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tools.md").read_text(encoding="utf-8")
+    path = tmp_path / "tools.py"
+    orders = "ORDERS: dict[str, dict] = {}\n\n\ndef get_order(order_id: str) -> dict:\n    return ORDERS[order_id]\n"
+    path.write_text(f"{orders}\n\ndef issue_refund(order_id: str, amount: float) -> dict:\n    return {{}}\n")
+    main(["init", str(path)])
+    assert f"$ flowmind init tools.py\n{capsys.readouterr().out}```" in page
+
+
 def test_init_accepts_every_proposal_with_yes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     real, path = tmp_path / "real.py", tmp_path / "tools.py"
     real.write_text(f"{DOUBLE}\n\n{SEND}")
@@ -283,6 +292,21 @@ def test_init_refuses_a_file_in_one_line(
     assert capsys.readouterr().err == f"flowmind: {tmp_path}: Is a directory\n"
 
 
+def test_a_file_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tools.py"
+    path.write_text(DOUBLE)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copymode", full)
+    assert main(["init", str(path), "--yes"]) == 2
+    assert capsys.readouterr().err == f"flowmind: {path}: it cannot be written: No space left on device\n"
+    assert path.read_text() == DOUBLE and [file.name for file in tmp_path.iterdir()] == ["tools.py"]
+
+
 # Marks in a tools file, and the rules of the sandbox
 
 MARKED = '''
@@ -321,6 +345,38 @@ def test_a_tools_file_marks_effects_and_names() -> None:
         ]
 
 
+def test_a_helper_of_a_tools_file_is_no_tool() -> None:
+    source = "def _each(*values):\n    return sum(values)\n\ndef three(n: int) -> int:\n    return _each(n, n, n)\n"
+    tools = tools_of_file(source)
+    assert [tool.spec.name for tool in tools] == ["three"]
+    assert [made.node.name for made in proposals(ast.parse(source))] == ["three"]
+    with LocalSandbox(tools) as sandbox:
+        assert sandbox.values([("three", {"n": 5})]) == [(15, None)]
+    with pytest.raises(SpecError, match="defines helpers only"):
+        tools_of_file("def _each(n: int) -> int:\n    return n\n")
+
+
+def test_what_a_file_evaluates_when_it_is_defined_is_accepted() -> None:
+    source = (
+        "from dataclasses import dataclass\n"
+        "NAMES = [name.upper() for name in ('a', 'b')]\n"
+        "PLACES: dict[str, later] = {name: place for place, name in enumerate(NAMES)}\n"
+        "FIRST = (least := min(PLACES.values())) + least\n"
+        "@dataclass\nclass Row:\n    size: int = FIRST\n    def area(self):\n        return other(self.size)\n"
+        "double = lambda value: undefined(value)\n"
+        "def other(n: int) -> int:\n    return missing(n)\n"
+        "if __name__ == '__main__':\n    print(nothing)\n"
+    )
+    tools = tools_of_file(
+        source.replace("missing(n)", "n + len(NAMES) + Row().area() - Row().area()").replace(
+            "return other(self.size)", "return self.size"
+        )
+    )
+    with LocalSandbox(tools) as sandbox:
+        assert sandbox.values([("other", {"n": 1})]) == [(3, None)]
+    assert tools_of_file(source)
+
+
 def test_the_lines_of_a_file_keep_their_numbers() -> None:
     source = MARKED.replace("return n\n", "return n.__class__\n")
     number = source.splitlines().index("    return n.__class__") + 1
@@ -345,6 +401,8 @@ REFUSED = {
     + DOUBLE: "line 2: \"tool(effect='reads')\" is no mark; write ",
     "from flowmind import tool\n@tool(effect='read')\n@tool()\n" + DOUBLE: "line 3: 'double' is marked twice",
     "async def wait(n: int) -> int:\n    return n\n": "line 1: 'wait' is async, and the sandbox runs sync",
+    "ROWS = open('rows.json').read()\n" + DOUBLE: "line 1: the name 'open' is not defined in the sandbox",
+    f"LATER: int = double(2)\n{DOUBLE}": "line 1: the name 'double' is not defined in the sandbox",
     "for n in [1]:\n    pass\n" + DOUBLE: "line 1: For at top level; only imports, constants, functions and classes",
     DOUBLE + "\n\ndef leak() -> str:\n    return ().__class__\n": 'Line 6: "__class__" is an invalid attribute',
 }

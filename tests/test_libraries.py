@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime
+import enum
 import functools
 import importlib
 import json
+import os
+import subprocess
+import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
+from pydantic import BaseModel
 
-from flowmind import ExecuteSummarize, RunnableWorkflow, check, tool
-from tools_registry.sandbox.functions import spec_of, specs_of
-from tools_registry.specs.spec import untried
+from flowmind import ExecuteSummarize, InputError, RunnableWorkflow, check, mcp_tools, summarize, tool
+from flowmind.trace.events import Called, Trace
+from tools_registry.sandbox.functions import FunctionEnvironment, spec_of, specs_of
+from tools_registry.specs.schema import validator
+from tools_registry.specs.spec import Observation, SpecError, ToolCall, untried
 
 QUERY = "Add up the prices, add 19 percent of tax, and write the amount in 'EUR'."
 EXAMPLES: list[tuple[dict[str, Any], str]] = [
@@ -192,7 +203,7 @@ def openai_agents() -> Sequence[Any]:
 
 def mcp_server() -> Sequence[Any]:
     """The tools of an MCP server, which are marked by their annotations."""
-    needed("mcp")
+    needed("mcp_types")
     hint = importlib.import_module("mcp_types").ToolAnnotations(read_only_hint=True)
     tools = importlib.import_module("mcp.server.mcpserver.tools.base")
     return [tools.Tool.from_function(renamed(function), annotations=hint) for function in FUNCTIONS]
@@ -221,3 +232,366 @@ def test_the_same_task_is_solved_with_the_tools_of_each_library(library: str) ->
     again = RunnableWorkflow(workflow.workflow, {spec_of(each).name: each for each in tools})
     assert again(prices=[200]) == "238.00 EUR"
     assert check(workflow.workflow, tools) == []
+
+
+# A session with an MCP server
+
+
+def server(hints: bool) -> Any:
+    needed("mcp_types")
+    made = importlib.import_module("mcp.server.mcpserver").MCPServer("shop")
+    hint = importlib.import_module("mcp_types").ToolAnnotations(read_only_hint=True) if hints else None
+    for function in FUNCTIONS:
+        made.tool(annotations=hint)(renamed(function))
+
+    @made.tool(name="orders.find-all")
+    def find_all(text: str) -> dict[str, int]:
+        """Find orders."""
+        if text == "none":
+            raise ValueError("there are no orders")
+        return {text: 1}
+
+    @made.tool(structured_output=False)
+    def said(text: str) -> Any:
+        """Say something."""
+        return text
+
+    return made
+
+
+@pytest.mark.parametrize(("low", "hints"), [(False, True), (True, False)], ids=["Client", "ClientSession"])
+def test_the_tools_of_an_mcp_session_solve_the_task(low: bool, hints: bool) -> None:
+    shop = server(hints)
+    client_of = importlib.import_module("mcp").Client
+
+    async def solve() -> None:
+        async with client_of(shop) as client:
+            reads = () if hints else ("total", "with_tax", "as_price")
+            tools = await mcp_tools(client.session if low else client, reads)
+            assert untried(tools.specs) == {"orders_find_all": "not marked", "said": "not marked"}
+            assert tools.specs["total"].parameters["required"] == ["numbers"]
+            result = await ExecuteSummarize(tools).arun(QUERY, EXAMPLES)
+            assert await result.workflow.acall(prices=[10, 30]) == "47.60 EUR"
+            assert check(result.workflow.workflow, tools) == []
+
+    asyncio.run(solve())
+
+
+def test_results_of_an_mcp_session_are_values_or_errors() -> None:
+    shop = server(False)
+    client_of = importlib.import_module("mcp").Client
+    calls = [
+        ("orders_find_all", {"text": "A"}, {"A": 1}),
+        ("orders_find_all", {"text": "none"}, "tool_error"),
+        ("orders_find_all", {"n": 1}, "invalid_arguments"),
+        ("lost", {}, "unknown_tool"),
+        ("said", {"text": "plain words"}, "plain words"),
+        ("said", {"text": "[1, 2]"}, [1, 2]),
+        ("total", {"numbers": [1, 2]}, 3.0),
+    ]
+
+    async def observed() -> list[Any]:
+        async with client_of(shop) as client:
+            tools = await mcp_tools(client)
+            with pytest.raises(InputError, match="reads: the server has no tool 'nope'; it has total, with_tax"):
+                await mcp_tools(client, reads=["nope"])
+            made = [await tools.call(ToolCall(tool=name, args=args)) for name, args, _ in calls]
+            return [step.value if step.error is None else step.error.type for step in made]
+
+    assert asyncio.run(observed()) == [wanted for _, _, wanted in calls]
+
+
+# What is taken, and what is refused
+
+
+@reading
+def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+@reading
+def half(n: int) -> float:
+    """Halve a number."""
+    return n / 2
+
+
+def doubled(n: int) -> Trace:
+    made = Called(call=ToolCall(tool="double", args={"n": n}), observation=Observation(value=2 * n))
+    return Trace(inputs={"n": n}, events=(made,), stop="finish", answer=2 * n)
+
+
+TRACES = [doubled(n) for n in (1, 2, 5)]
+WORKFLOW = summarize(TRACES, double, query="Double the number.").document
+FORMS: dict[str, Any] = {
+    "one": double,
+    "a list": [double, half],
+    "a tuple": (double, half),
+    "a dict": {"double": double, "half": half},
+    "an environment": FunctionEnvironment([double, half]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_door_takes_one_tool_a_list_or_a_dict(form: str, tmp_path: Any) -> None:
+    tools = FORMS[form]
+    path = tmp_path / "double.json"
+    RunnableWorkflow(WORKFLOW, tools).save(path)
+    assert RunnableWorkflow.load(path, tools)(n=4) == 8
+    assert check(WORKFLOW, tools) == []
+    given = {"environment": tools} if form == "an environment" else {"tools": tools}
+    solver = ExecuteSummarize(**given)
+    assert solver.run("Double the number.", [({"n": 1}, 2), ({"n": 4}, 8)]).workflow(n=5) == 10
+    assert summarize(TRACES, **given, query="Double the number.").workflow(n=3) == 6
+    if form != "an environment":
+        assert RunnableWorkflow(WORKFLOW, double).to_langgraph(tools).invoke({"n": 6})["answer"] == 12
+
+
+class Silent:
+    name = "silent"
+    description = ""
+
+
+def many(*numbers: int) -> int:
+    return sum(numbers)
+
+
+def packed(n: int) -> bytes:
+    return bytes([n])
+
+
+def missing(n: Missing) -> int:  # noqa: F821  # pyright: ignore
+    return 0
+
+
+def injected(n: int, context: RunContextWrapper[int]) -> int:  # noqa: F821  # pyright: ignore
+    return n
+
+
+NO_TOOLS: dict[str, tuple[Any, str]] = {
+    "a number": (
+        3,
+        "3 cannot be a tool; give a function, or a tool of LangChain, pydantic-ai, ",
+    ),
+    "a text": ("double", "'double' cannot be a tool"),
+    "a set": ({"double"}, "{'double'} cannot be a tool"),
+    "None": (None, "None cannot be a tool"),
+    "a lambda": (lambda n: n, "a lambda has no name; define the tool with def"),
+    "an object with a name": (Silent(), "tool 'silent' has no function to call"),
+    "spread arguments": (many, "tool 'many': parameter 'numbers' must be passed by its name"),
+    "bytes": (packed, "tool 'packed': it returns bytes, which are no JSON value; return text, such as base64"),
+    "an unknown annotation": (missing, "tool 'missing': its annotations cannot be read: name 'Missing' is not defined"),
+    "a context": (
+        types.SimpleNamespace(name="injected", description="", func=injected),
+        "tool 'injected': 'context' is passed by its library; give a function without it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_TOOLS)
+def test_what_cannot_be_a_tool_is_one_line_at_every_door(name: str) -> None:
+    thing, message = NO_TOOLS[name]
+    doors: list[Callable[[Any], Any]] = [
+        ExecuteSummarize,
+        lambda tools: RunnableWorkflow(WORKFLOW, tools),
+        lambda tools: RunnableWorkflow(WORKFLOW, double).to_langgraph(tools),
+        lambda tools: summarize(TRACES, tools),
+        functools.partial(check, WORKFLOW),
+        FunctionEnvironment,
+    ]
+    for door in doors:
+        with pytest.raises(InputError) as caught:
+            door([thing])
+        assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+    with pytest.raises(SpecError):
+        spec_of(thing)
+
+
+def with_context(library: str) -> Any:
+    """A tool whose function takes what its library passes."""
+    if library == "LangChain":
+        tools = needed("langchain_core.tools")
+
+        def kept(n: int, user: str) -> int:
+            """Keep a number."""
+            return n
+
+        kept.__annotations__["user"] = Annotated[str, tools.InjectedToolArg]
+        return tools.tool(kept)
+
+    def noted(context: Any, n: int) -> int:
+        """Note a number."""
+        return n
+
+    if library == "pydantic-ai":
+        noted.__annotations__["context"] = needed("pydantic_ai").RunContext[int]
+        return importlib.import_module("pydantic_ai").Tool(noted)
+    if library == "OpenAI Agents SDK":
+        noted.__annotations__["context"] = needed("agents").RunContextWrapper[int]
+        return importlib.import_module("agents").function_tool(noted)
+    needed("mcp_types")
+    noted.__annotations__["context"] = importlib.import_module("mcp.server.mcpserver").Context
+    return importlib.import_module("mcp.server.mcpserver.tools.base").Tool.from_function(noted)
+
+
+@pytest.mark.parametrize("library", ["LangChain", "pydantic-ai", "OpenAI Agents SDK", "MCP server"])
+def test_a_tool_that_takes_the_context_of_its_library_is_refused(library: str) -> None:
+    with pytest.raises(InputError, match=r"is passed by its library|takes the context of a run"):
+        ExecuteSummarize(with_context(library))
+
+
+@pytest.mark.parametrize(
+    ("form", "hints", "effect"),
+    [
+        ("server", {"read_only_hint": True}, "read"),
+        ("server", {"read_only_hint": False}, "write"),
+        ("server", {"destructive_hint": True}, "write"),
+        ("server", {"read_only_hint": True, "destructive_hint": True}, "write"),
+        ("server", {"idempotent_hint": True}, "unknown"),
+        ("server", None, "unknown"),
+        ("definition", {"readOnlyHint": True}, "read"),
+        ("definition", {"destructiveHint": True}, "write"),
+        ("definition", None, "unknown"),
+    ],
+)
+def test_annotations_of_mcp_are_marks(form: Literal["server", "definition"], hints: Any, effect: str) -> None:
+    from flowmind.formats.tool_schema import specs_of_openai_tools
+
+    if form == "definition":
+        definition = {"name": "double", "inputSchema": {"type": "object"}, "annotations": hints}
+        assert specs_of_openai_tools([definition])["double"].effect == effect
+        return
+    needed("mcp_types")
+    annotations = hints and importlib.import_module("mcp_types").ToolAnnotations(**hints)
+    made = importlib.import_module("mcp.server.mcpserver.tools.base").Tool.from_function(
+        renamed(half), annotations=annotations
+    )
+    assert spec_of(made).effect == effect
+    assert spec_of(reading(made)).effect == "read", "a mark of one's own counts more"
+
+
+def test_a_mark_of_an_object_counts_more_than_that_of_its_function() -> None:
+    inner = tool(effect="write", name="inner")(renamed(double))
+    outer = tool(effect="read")(functools.partial(inner))
+    assert (spec_of(outer).name, spec_of(outer).effect) == ("inner", "read")
+    assert spec_of(functools.partial(inner)).effect == "write"
+
+
+def test_a_marked_method_belongs_to_its_object() -> None:
+    shop, other = Shop(), Shop()
+    marked = reading(shop.as_price)
+    assert spec_of(marked).effect == "read"
+    assert spec_of(other.as_price).effect == "unknown"
+
+
+# Results
+
+
+def test_sets_are_sorted_lists_wherever_they_are() -> None:
+    script = """
+import asyncio, dataclasses, json
+from pydantic import BaseModel
+from tools_registry.sandbox.functions import FunctionEnvironment
+from tools_registry.specs.spec import ToolCall
+
+class Tags(BaseModel):
+    names: set[str]
+    inner: list[frozenset[int]]
+
+@dataclasses.dataclass
+class Box:
+    tags: Tags
+    more: dict[str, set[str]]
+
+WORDS = {"pear", "fig", "apple", "kiwi", "plum"}
+
+def boxed(n: int) -> Box:
+    return Box(Tags(names=WORDS, inner=[frozenset({30, 4, 100})]), {"a": WORDS})
+
+def mixed(n: int) -> set:
+    return {"b", 2, ("c", 1)}
+
+environment = FunctionEnvironment([boxed, mixed])
+calls = [ToolCall(tool=name, args={"n": 1}) for name in environment.specs]
+print(json.dumps([asyncio.run(environment.call(call)).value for call in calls]))
+"""
+    words = ["apple", "fig", "kiwi", "pear", "plum"]
+    wanted = [{"tags": {"names": words, "inner": [[4, 30, 100]]}, "more": {"a": words}}, ["b", 2, ["c", 1]]]
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        assert json.loads(done.stdout) == wanted, done.stderr
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Line(BaseModel):
+    at: datetime.date
+    price: Decimal
+
+
+@dataclasses.dataclass
+class Order:
+    id: UUID
+    lines: list[Line]
+    size: tuple[int, str]
+
+
+DAY = datetime.date(2024, 2, 29)
+ID = UUID("12345678-1234-5678-1234-567812345678")
+RESULTS: dict[str, tuple[Any, Any, Any, Any]] = {
+    "date": (datetime.date, DAY, "2024-02-29", {"type": "string", "format": "date"}),
+    "datetime": (
+        datetime.datetime, datetime.datetime(2024, 2, 29, 12, 30), "2024-02-29T12:30:00",
+        {"type": "string", "format": "date-time"},
+    ),
+    "decimal": (Decimal, Decimal("1.50"), "1.50", {"type": "string"}),
+    "uuid": (UUID, ID, str(ID), {"type": "string", "format": "uuid"}),
+    "enum": (Colour, Colour.RED, "red", {"enum": ["red"], "type": "string"}),
+    "set": (set[int], {3, 1}, [1, 3], {"type": "array", "items": {"type": "integer"}}),
+    "frozenset": (frozenset[str], frozenset("ba"), ["a", "b"], {"type": "array", "items": {"type": "string"}}),
+    "tuple": (tuple[int, str], (1, "a"), [1, "a"], {"type": "array", "minItems": 2, "maxItems": 2}),
+    "model": (Line, Line(at=DAY, price=Decimal("2.10")), {"at": "2024-02-29", "price": "2.10"}, None),
+    "dataclass": (
+        Order, Order(ID, [Line(at=DAY, price=Decimal(1))], (2, "b")),
+        {"id": str(ID), "lines": [{"at": "2024-02-29", "price": "1"}], "size": [2, "b"]}, None,
+    ),
+    "any": (Any, {"when": DAY, "tags": {"b", "a"}}, {"when": "2024-02-29", "tags": ["a", "b"]}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_have_a_json_form_and_a_schema(name: str) -> None:
+    annotation, result, value, schema = RESULTS[name]
+
+    def give(n: int) -> Any:
+        return result
+
+    give.__annotations__["return"] = annotation
+    environment = FunctionEnvironment([give])
+    assert asyncio.run(environment.call(ToolCall(tool="give", args={"n": 1}))) == Observation(value=value)
+    returns = environment.specs["give"].returns
+    assert schema is None or returns == schema
+    assert validator(returns)(value) is None
+
+
+def test_numbers_and_arrays_of_numpy_are_json() -> None:
+    numpy = needed("numpy")
+
+    def stats(n: int) -> Any:
+        return {"sum": numpy.int64(n), "mean": numpy.float64(n), "all": numpy.arange(n), "odd": {numpy.int64(3), 1}}
+
+    observation = asyncio.run(FunctionEnvironment([stats]).call(ToolCall(tool="stats", args={"n": 3})))
+    assert observation == Observation(value={"sum": 3, "mean": 3.0, "all": [0, 1, 2], "odd": [1, 3]})
+
+
+@pytest.mark.parametrize("result", [b"x", {"a": [b"x"]}, (bytearray(b"x"),), {"a": {b"x"}}])
+def test_bytes_in_a_result_are_refused_with_what_would_be_right(result: Any) -> None:
+    def give(n: int) -> Any:
+        return result
+
+    observation = asyncio.run(FunctionEnvironment([give]).call(ToolCall(tool="give", args={"n": 1})))
+    assert observation == Observation.failed("not_json", "bytes are no JSON value; return text, such as base64")

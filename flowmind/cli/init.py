@@ -107,13 +107,19 @@ def _ask(proposal: Proposal) -> Effect | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Writes the file atomically; its mode stays the same, and a link stays a link."""
+    """Writes the file atomically; its mode stays the same, and a link stays a link.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
     target = path.resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         part.write_bytes(data)
         shutil.copymode(target, part)
         part.replace(target)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be written: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -8,10 +8,13 @@ from flowmind.base.errors import InputError
 from flowmind.llm.models import reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.search.model import SearchModel
-from flowmind.llm.search.thinking import Thinker
+from flowmind.llm.search.thinking import BUDGET, Thinker
 from flowmind.llm.search.trials import Prober, Trials
 from flowmind.protocols import ChatModel
 from tools_registry.sandbox.environment import Environment
+
+AWAITED_BUDGET = 6_000
+"""The budget of `search` if some tools are async: their calls often are requests to a server."""
 
 
 def model_named(name: str, sandbox: Environment, base_url: str | None = None, **options: Any) -> ChatModel:
@@ -31,7 +34,8 @@ def model_named(name: str, sandbox: Environment, base_url: str | None = None, **
         return OpenAIChat.at(reach(name, base_url), **options)
     if not isinstance(sandbox, Prober):
         raise InputError("the search model needs a sandbox that it can try tools in")
-    return SearchModel(Thinker(Trials(sandbox)))
+    waits = any(sandbox.specs[name].effect == "read" for name in sandbox.awaited)
+    return SearchModel(Thinker(Trials(sandbox), AWAITED_BUDGET if waits else BUDGET))
 
 
 def chosen_model(model: Any, sandbox: Environment) -> ChatModel:

@@ -259,7 +259,7 @@ def to_json(result: Any) -> Any:
     """The result of a function as strict JSON.
 
     Pydantic models, dataclasses and named tuples become objects or lists; dates, UUIDs and decimals text; an enum its
-    value; a set a sorted list.
+    value; a set a sorted list; numbers and arrays of numpy numbers and lists.
 
     Raises:
         CaseError: `not_json` or `too_large`.
@@ -269,9 +269,20 @@ def to_json(result: Any) -> Any:
     except CaseError:
         pass
     try:
-        return clean(to_jsonable_python(_without_sets(result)))
+        return clean(to_jsonable_python(_without_sets(result), fallback=_of_numpy))
     except ValueError as error:
         raise CaseError("not_json", describe(error)) from None
+
+
+def _of_numpy(value: Any) -> Any:
+    """A number or an array of numpy, or of a library with the same method, as numbers and lists.
+
+    Raises:
+        ValueError: If it has no such method.
+    """
+    if not hasattr(value, "tolist"):
+        raise ValueError(f"a value of type {type(value).__name__} is not JSON")
+    return value.tolist()
 
 
 def _without_sets(value: Any) -> Any:

@@ -83,7 +83,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(tree: ast.Module) -> list[Proposal]:
-    """A proposal for each function at top level.
+    """A proposal for each function at top level but helpers: names that begin with `_`, without a mark.
 
     Raises:
         SpecError: If a mark of the file cannot be read.
@@ -92,7 +92,7 @@ def proposals(tree: ast.Module) -> list[Proposal]:
     module = _Module(tree)
     made: list[Proposal] = []
     for node in tree.body:
-        if isinstance(node, Function):
+        if isinstance(node, Function) and (node in marks or not node.name.startswith("_")):
             why = _verb(node.name) or module.change(node.name)
             effect: Effect = "write" if why else "read"
             made.append(Proposal(node, marks.get(node), effect, why or "it changes nothing outside of it"))

@@ -221,6 +221,8 @@ class ToolSource(Record):
     def parse_all(cls, source: str) -> list[ToolSource]:
         """A tool for each function at the top level of a file; each keeps the whole file as its source.
 
+        A function whose name begins with `_` is a helper, unless it is marked.
+
         Raises:
             SpecError: If the file defines no function, a function is async, a mark cannot be read, or a parameter has
                 no JSON type.
@@ -238,7 +240,7 @@ class _File:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise SpecError(f"tool source does not parse: {error}") from None
         markings = Markings(tree)
-        self.functions: list[tuple[ast.FunctionDef, Mark]] = []
+        self.functions: list[tuple[ast.FunctionDef, Mark | None]] = []
         for node in tree.body:
             if isinstance(node, ast.AsyncFunctionDef):
                 raise SpecError(
@@ -246,19 +248,23 @@ class _File:
                     "`def`, or pass the function itself to the library"
                 )
             if isinstance(node, ast.FunctionDef):
-                self.functions.append((node, markings.marks.get(node, Mark())))
+                self.functions.append((node, markings.marks.get(node)))
         if not self.functions:
             raise SpecError("tool source defines no function")
         self.source = without_marks(source, markings)
 
     def specs(self) -> list[ToolSpec]:
-        return [spec_from_ast(node, mark) for node, mark in self.functions]
+        tools = [(node, mark) for node, mark in self.functions if mark or not node.name.startswith("_")]
+        if not tools:
+            raise SpecError("tool source defines helpers only: the name of each function begins with `_`")
+        return [spec_from_ast(node, mark or Mark()) for node, mark in tools]
 
     def spec(self, name: str | None) -> ToolSpec:
         chosen = [(node, mark) for node, mark in self.functions if name in (None, node.name)]
         if not chosen:
             raise SpecError(f"tool source defines no function {name!r}")
-        return spec_from_ast(*chosen[-1])
+        node, mark = chosen[-1]
+        return spec_from_ast(node, mark or Mark())
 
 
 def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
