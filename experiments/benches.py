@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from flowmind.base.errors import InputError
@@ -44,15 +47,16 @@ def ensure_benchmark(folder: Path) -> None:
     require_benchmark(folder)
     if not _is_missing(folder):
         return
-    building = folder.with_name(f".{folder.name}.building")
-    with (folder.with_name(f".{folder.name}.lock")).open("w") as lock:
+    building, locked = (folder.with_name(f".{folder.name}.{word}") for word in ("building", "lock"))
+    with locked.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may build it now
-        if _is_missing(folder):
-            shutil.rmtree(building, ignore_errors=True)  # what an interrupted process left
-            print(f"flowmind: {folder}: building the benchmark, once (about a minute)", file=sys.stderr)
-            _build(building)
-            building.rename(folder)
-    Path(lock.name).unlink(missing_ok=True)
+        try:
+            if _is_missing(folder):
+                shutil.rmtree(building, ignore_errors=True)  # what a killed process left
+                _build(building, f"flowmind: {folder}: building the benchmark, once (about a minute)")
+                building.rename(folder)
+        finally:
+            locked.unlink(missing_ok=True)
 
 
 def _is_missing(folder: Path) -> bool:
@@ -60,11 +64,16 @@ def _is_missing(folder: Path) -> bool:
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, line: str) -> None:
     # -P: a folder of the same name in the working directory is not the package
     command = [sys.executable, "-P", *BUILD, "--out", str(folder)]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode == 130:
-        raise KeyboardInterrupt
-    if done.returncode != 0:
-        raise InputError(f"the benchmark cannot be built: `{shlex.join(command)}` ended with {done.returncode}")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            print(line, file=sys.stderr, flush=True)
+            code = process.wait()
+        except BaseException:  # such as Ctrl-C: it has workers, and its folder is not used
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if code != 0:
+        raise InputError(f"the benchmark cannot be built: `{shlex.join(command)}` ended with {code}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -82,8 +83,7 @@ async def drive(
         model: The name of the model, for the error.
 
     Raises:
-        ModelUnavailable: If the model cannot serve at all, or has failed `LOST` consecutive items. The kept results
-            stay, and the same command continues the run.
+        ModelUnavailable: If the model cannot serve at all, or has failed `LOST` consecutive items.
     """
     lost = 0
 
@@ -95,10 +95,7 @@ async def drive(
             result = await evaluate(item)
             lost = lost + 1 if result.error is not None else 0
             if lost >= LOST:
-                raise ModelUnavailable(
-                    f"{model} failed {lost} cases in a row, last with: {result.error}; when the server answers "
-                    "again, the same command goes on from there"
-                )
+                raise ModelUnavailable(f"{model} failed {lost} cases in a row, last with: {result.error}")
             if result.error is not None and not last:
                 again.append(item)
             else:
@@ -110,22 +107,41 @@ async def drive(
     await once(await once(items, last=False), last=True)
 
 
-def no_answer(model: str, count: int, last: str | None, urls: Iterable[str], folder: Path) -> str:
-    """The line about a run in which the infrastructure failed every item.
+def require_answers(model: str, answered: int, errors: Iterable[str | None], unit: str) -> None:
+    """Requires that the infrastructure has not failed every item.
 
     Args:
-        model: The name of the model.
-        count: The number of items.
-        last: The last error.
-        urls: The addresses of the servers.
-        folder: The folder of the run.
+        model: The name of the model, for the error.
+        answered: The number of items that were answered.
+        errors: The errors of all items.
+        unit: The name of an item.
+
+    Raises:
+        ModelUnavailable: If it failed all of them; with the last error.
     """
+    failures = [error for error in errors if error is not None]
+    if failures and not answered:
+        raise ModelUnavailable(f"{model}: no answer in any of {len(failures)} {unit}s, last with: {failures[-1]}")
+
+
+@contextmanager
+def kept_in(folder: Path) -> Generator[None]:
+    """Adds to the errors of a model that the folder of the run keeps what is complete.
+
+    Raises:
+        ModelUnavailable: If the block raised it.
+    """
+    try:
+        yield
+    except ModelUnavailable as error:
+        text = f"{folder} keeps what is complete, and the same command goes on from there"
+        raise ModelUnavailable(f"{error}; {text}") from None
+
+
+def at(model: str, urls: Iterable[str]) -> str:
+    """The name of a model with the addresses of its servers, for errors."""
     servers = ", ".join(dict.fromkeys(urls))
-    advice = f"; check the server at {servers}" if servers else ""
-    return (
-        f"{model}: no answer in any of {count} cases, last with: {last}{advice}; {folder} keeps the replies so far, "
-        "and the same command goes on from there"
-    )
+    return f"{model} at {servers}" if servers else model
 
 
 async def work_through(items: Sequence[T], at_once: Count, process: Callable[[T, Count], Awaitable[None]]) -> None:

@@ -196,7 +196,7 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
                         options = cell.options.model_copy(update={"base_url": started or cell.options.base_url})
                         summaries.append(run_experiment(options, cell.settings, root / cell.name, bar))
             except ModelUnavailable as error:
-                problems.append(f"{model}: {error}")
+                problems.append(str(error) if model in str(error) else f"{model}: {error}")
     return summaries, problems
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tqdm
 
-from experiments.driver import Count, drive, no_answer, run_to_end, work_through
+from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
 from experiments.evaluating import Case, CaseResult, evaluate, failed, report_of
 from experiments.folder import Run
 from experiments.golds import read_golds
@@ -26,7 +26,7 @@ from experiments.provenance import manifest
 from experiments.record import CaseRecord
 from experiments.services import Services
 from experiments.tables import group_table, summary_table
-from flowmind.base.errors import FlowMindError, InputError, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import write_text
 from flowmind.base.processes import HelperEnded
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
@@ -68,7 +68,8 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
             cases = _Cases(run, benchmark, settings, services, golds, lenders)
             with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
                 try:
-                    run_to_end(cases.work(tasks, case_map, progress))
+                    with kept_in(out):
+                        run_to_end(cases.work(tasks, case_map, progress))
                 except BaseException:
                     with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                         settle(run, tasks)
@@ -76,7 +77,9 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
                     raise
                 summary = settle(run, tasks)
                 _report_differences(services, run)
-    _require_answers(run, summary, services)
+    with kept_in(out):
+        errors = [record.error for record in run.records().values()]
+        require_answers(services.where, summary.cases, errors, "case")
     return summary
 
 
@@ -96,18 +99,6 @@ def _begin(run: Run, options: RunOptions, settings: Settings, benchmark: Benchma
         document["price"] = price.model_dump()
     run.begin(document)
     return tasks
-
-
-def _require_answers(run: Run, summary: Summary, services: Services) -> None:
-    """Requires that not every case ended with an error of the infrastructure.
-
-    Raises:
-        ModelUnavailable: With the last error.
-    """
-    if summary.errors and not summary.cases:
-        last = [record.error for record in run.records().values()][-1]
-        urls = [endpoint.base_url for endpoint in services.endpoints.values()]
-        raise ModelUnavailable(no_answer(summary.model, summary.errors, last, urls, run.folder))
 
 
 def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
@@ -228,9 +219,7 @@ class _Cases:
             self._advance(bar, result, running)
 
         try:
-            await drive(
-                todo, lambda: case_map.at_once, partial(self._case, case_map), keep, self.services.options.model
-            )
+            await drive(todo, lambda: case_map.at_once, partial(self._case, case_map), keep, self.services.where)
         finally:
             await self.services.disconnect()
 

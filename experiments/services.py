@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from experiments.driver import at
 from experiments.options import RunOptions
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json
@@ -102,6 +103,11 @@ class Services(Closing):
         urls = self.options.urls
         reached = {url: reach(self.options.model, url) for url in dict.fromkeys(urls.values())}
         return {stage: reached[url] for stage, url in urls.items()}
+
+    @property
+    def where(self) -> str:
+        """The name of the model with the addresses of its servers."""
+        return at(self.options.model, (endpoint.base_url for endpoint in self.endpoints.values()))
 
     @cached_property
     def servers(self) -> dict[str, Any]:

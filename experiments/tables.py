@@ -251,9 +251,10 @@ def _notes(summaries: Sequence[Summary]) -> list[str]:
             means = ", ".join(f"{score} {shown(mean, 2)}" for score, mean in item.scores.items())
             lines.append(f"{name}: means of further scores with 95 % intervals: {means}.")
         if item.errors:
+            count = "1 more case" if item.errors == 1 else f"{item.errors} more cases"
             lines.append(
-                f"{name}: {item.errors} more cases ended with an error of the model's endpoint. The rates do not count "
-                "them. The same command runs them again."
+                f"{name}: {count} ended with an error of the model's endpoint. No rate counts such a case. The same "
+                "command runs it again."
             )
     return lines
 

@@ -243,8 +243,8 @@ def test_a_plain_run_of_a_grid_has_the_folder_of_the_command() -> None:
         "org_m-es-pe-seed2",
     ]
     assert [cell.name for cell in cells(grid.part(["search"], limit=8), BASE)] == [
-        "search-es-pe-first8",
-        "search-es-pe-seed2-first8",
+        "search-es-pe-spread8",
+        "search-es-pe-seed2-spread8",
     ]
 
 

@@ -389,7 +389,8 @@ def test_a_model_that_stops_serving_ends_the_run_in_one_line_and_keeps_its_recor
     with FaultyServer(answers) as server:
         done = called(*with_server(server, bench, run))
     assert (done.returncode, done.stdout) == (2, "")
-    assert told_last(done) == "flowmind: m: the server refuses the API key (HTTP 401); set OPENAI_API_KEY"
+    line = "flowmind: m: the server refuses the API key (HTTP 401); set OPENAI_API_KEY"
+    assert told_last(done) == f"{line}; {run} keeps what is complete, and the same command goes on from there"
     assert [row["id"] for row in records(run)] == ORDER[:2]
     assert summary(run)["cases"] == 2
 

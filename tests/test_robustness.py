@@ -193,7 +193,9 @@ def test_a_server_that_is_gone_ends_the_run_and_the_same_command_goes_on(
         words = with_server(server, bench, run)
         done = called(*words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "failed 2 cases in a row" in told_last(done) and "the same command goes on from there" in told_last(done)
+        assert f"m at {server.url} failed 2 cases in a row" in told_last(
+            done
+        ) and "the same command goes on from there" in told_last(done)
         assert [row["id"] for row in records(run) if row["error"] is None] == [ORDER[0]]
         healthy.set()
         assert called(*words).returncode == 0

@@ -428,7 +428,7 @@ def test_an_endpoint_that_is_gone_ends_the_run_in_one_line(data: Path, tmp_path:
     with FaultyServer(answers) as server:
         done = called(*words(server, data, run))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "m failed 5 cases in a row, last with: " in told_last(done)
+    assert " failed 5 cases in a row, last with: " in told_last(done)
     assert [row["id"] for row in records(run)] == IN_TURN[:3]
     assert summary(run)["rows"] == 3
 

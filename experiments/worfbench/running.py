@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from experiments.driver import drive, no_answer, run_to_end
+from experiments.driver import at, drive, kept_in, require_answers, run_to_end
 from experiments.folder import RunFolder
 from experiments.maps import LocalMap
 from experiments.progress import CaseBar, shown
@@ -21,7 +21,7 @@ from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
 from experiments.worfbench.summing import Facts, Summary, summarize, tables
-from flowmind.base.errors import FlowMindError, InputError, ModelFailure, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError, ModelFailure
 from flowmind.evaluation.encoder import DEFAULT, SentenceEncoder, sentence_encoder
 from flowmind.evaluation.worfeval import Definition, Similarity, bag_of_words
 from flowmind.llm.fingerprints import fingerprint
@@ -166,15 +166,16 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
         services = RowServices(model, options.asking, options.definition, materials.similar)
         with shown(CaseBar(unit="row")) as bar:
             try:
-                run_to_end(_work(folder, options, materials, services, limit, bar))
+                with kept_in(out):
+                    run_to_end(_work(folder, options, materials, services, limit, bar, endpoint.base_url))
             except BaseException:
                 with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                     _settle(folder, options, materials)
                 raise
         summary = _settle(folder, options, materials)
-    if summary.lost and not summary.rows:
-        last = [record.error for record in folder.records().values()][-1]
-        raise ModelUnavailable(no_answer(options.model, summary.lost, last, [endpoint.base_url], out))
+    with kept_in(out):
+        errors = [record.error for record in folder.records().values()]
+        require_answers(at(options.model, [endpoint.base_url]), summary.rows, errors, "row")
     return summary
 
 
@@ -185,6 +186,7 @@ async def _work(
     services: RowServices,
     limit: Limit,
     bar: CaseBar,
+    url: str,
 ) -> None:
     """Asks for the rows that have no record yet."""
     rows, records = materials.rows, folder.records()
@@ -211,7 +213,7 @@ async def _work(
         bar.step(_progress(scored, lost, running))
 
     try:
-        await drive(todo, lambda: local.at_once, ask, keep, options.model)
+        await drive(todo, lambda: local.at_once, ask, keep, at(options.model, [url]))
     finally:
         await services.model.aclose()
 
