@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tqdm
 from pydantic import Field
@@ -32,7 +32,7 @@ from flowmind.base.processes import collect_seldom
 from flowmind.build.settings import Settings
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
-from flowmind.run.compiler import compile_workflow
+from flowmind.run.compiler import program_of
 from flowmind.run.running import run_batch
 from flowmind.trace.constants import read_text
 from flowmind.trace.events import Trace
@@ -74,6 +74,13 @@ class TaskAudit(Record):
         return tuple(name for name, passed in self.trivial.items() if passed == 100.0)
 
 
+class Kills(NamedTuple):
+    """What the tests of a task do to the mutants of its gold workflow."""
+
+    mutants: int
+    survivors: tuple[str, ...]
+
+
 def audit_task(
     task: Task,
     tests: Sequence[Example],
@@ -81,6 +88,7 @@ def audit_task(
     tools: Mapping[str, ToolSource],
     pools: tuple[WorkerPool, WorkerPool],
     sized: bool = True,
+    kills: Kills | None = None,
 ) -> TaskAudit:
     """Audits one task.
 
@@ -91,6 +99,7 @@ def audit_task(
         tools: The tools by name.
         pools: Two sets of workers.
         sized: Whether the number of offered tools must fit the difficulty.
+        kills: What the tests do to the mutants, if that is known; otherwise the mutants are run.
     """
     fields: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
     missing = [name for name in task.tools if name not in tools]
@@ -108,15 +117,15 @@ def audit_task(
         problems.append("gold gives different traces in two workers")
     problems += _golden(tests, task.examples, runs[0])
     problems += _arms(workflow, runs[0][: len(tests)])
-    killed, survivors = _mutants(workflow, specs, tests, runs[0][: len(tests)], boxes[0])
-    total = killed + len(survivors)
+    total, survivors = kills or _kills(workflow, specs, tests, runs[0][: len(tests)], boxes[0])
+    killed = total - len(survivors)
     if total and 100 * killed < KILLED * total:
         problems.append(f"tests kill {killed} of {total} mutants, at least {KILLED:g} % are wanted")
     result = TaskAudit(
         **fields,
         mutants=total,
         killed=killed,
-        survivors=tuple(survivors),
+        survivors=survivors,
         trivial=dict(_trivial(task, tests, boxes[0])),
     )
     problems += [f"an agent that knows nothing solves it ({name})" for name in result.solved_by]
@@ -180,22 +189,21 @@ def mutant_budget(traces: Sequence[Trace]) -> int:
     return min(MUTANT_BUDGET, 100 + 4 * max((len(trace.events) for trace in traces), default=0))
 
 
-def _mutants(
+def _kills(
     workflow: Workflow,
     specs: Mapping[str, Any],
     tests: Sequence[Example],
     traces: Sequence[Trace],
     box: LocalSandbox,
-) -> tuple[int, list[str]]:
-    """The number of mutants that the tests kill, and the survivors."""
+) -> Kills:
     every, budget = mutants(workflow, specs, specs), mutant_budget(traces)
     survivors = [mutant.what for mutant in every if not killing(mutant.workflow, tests, box, budget)]
-    return len(every) - len(survivors), survivors
+    return Kills(len(every), tuple(survivors))
 
 
 def killing(mutant: Workflow, cases: Sequence[Example], box: LocalSandbox, budget: int) -> list[int]:
     """The indexes of the cases on which a mutant fails or gives another answer than the gold workflow."""
-    outcomes = box.run(compile_workflow(mutant, brief=True), [case.input for case in cases], budget)
+    outcomes = box.run(program_of(mutant, brief=True), [case.input for case in cases], budget)
     return [
         index
         for index, (outcome, case) in enumerate(zip(outcomes, cases, strict=True))
@@ -277,9 +285,14 @@ def solved_by_search(
 # A built benchmark
 
 
-@cache
 def own_pools() -> tuple[WorkerPool, WorkerPool]:
     """Two pools of one worker each, for the life of this process."""
+    return _pools_of(os.getpid())
+
+
+@cache
+def _pools_of(process: int) -> tuple[WorkerPool, WorkerPool]:
+    """The pools of a process. A forked process must not use the workers of its parent."""
     return WorkerPool(1), WorkerPool(1)
 
 

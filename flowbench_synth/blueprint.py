@@ -17,11 +17,23 @@ Params = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Story:
+    """What differs in the story that a text tells. Inputs are referred to by their names in the blueprint."""
+
+    id: str = ""
+    """The id of the task in this story; empty if that of the blueprint fits."""
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Descriptions of inputs."""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Names of inputs."""
+
+
+@dataclass(frozen=True)
 class Blueprint:
     """A task with its wordings, inputs, gold workflow and parameters."""
 
     id: str
-    """`<math|data|string|logic>_<what>`; unique."""
+    """`<math|data|string|logic>_<what>`; unique. Its tasks have this id or that of their story."""
     category: Category
     difficulty: Difficulty
     """easy: linear, 2 to 4 calls. medium: a branch or an iteration. hard: both."""
@@ -29,7 +41,7 @@ class Blueprint:
     texts: Sequence[str]
     """Two or more wordings of the same task, with `{param}` for parameters. They name no tools and list no steps."""
     inputs: Mapping[str, JSONSchema]
-    """The input variables with their schemas; each has a `description`."""
+    """The input variables with their schemas; each has a `description`, here or in every story."""
     sample: Callable[[Random, Params], dict[str, Any]]
     """Draws inputs, including edge cases."""
     steps: Callable[[Params], Sequence[Step]]
@@ -40,44 +52,51 @@ class Blueprint:
     """The possible values of each parameter."""
     neighbours: Sequence[str] = ()
     """Offered tools that are similar to those of the gold workflow, which does not use them."""
+    stories: Sequence[Story] = ()
+    """For each text, in order, what differs in its story; empty if nothing does."""
+
+    @property
+    def wordings(self) -> tuple[tuple[str, Story], ...]:
+        """The texts with their stories."""
+        return tuple(zip(self.texts, self.stories or [Story()] * len(self.texts), strict=True))
 
 
-def integer(description: str) -> JSONSchema:
+def integer(description: str = "") -> JSONSchema:
     """An integer input."""
     return {"type": "integer", "description": description}
 
 
-def number(description: str) -> JSONSchema:
+def number(description: str = "") -> JSONSchema:
     """A number input."""
     return {"type": "number", "description": description}
 
 
-def text(description: str) -> JSONSchema:
+def text(description: str = "") -> JSONSchema:
     """A text input."""
     return {"type": "string", "description": description}
 
 
-def boolean(description: str) -> JSONSchema:
+def boolean(description: str = "") -> JSONSchema:
     """A boolean input."""
     return {"type": "boolean", "description": description}
 
 
-def integers(description: str) -> JSONSchema:
+def integers(description: str = "") -> JSONSchema:
     """A list of integers as input."""
     return {"type": "array", "items": {"type": "integer"}, "description": description}
 
 
-def numbers(description: str) -> JSONSchema:
+def numbers(description: str = "") -> JSONSchema:
     """A list of numbers as input."""
     return {"type": "array", "items": {"type": "number"}, "description": description}
 
 
-def texts(description: str) -> JSONSchema:
+def texts(description: str = "") -> JSONSchema:
     """A list of texts as input."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
-def booleans(description: str) -> JSONSchema:
+def booleans(description: str = "") -> JSONSchema:
     """A list of booleans as input."""
     return {"type": "array", "items": {"type": "boolean"}, "description": description}
 

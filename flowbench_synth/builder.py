@@ -19,9 +19,9 @@ import tqdm
 from flowbench_synth.audit import TaskAudit, audit_task, own_pools, solved_by_search
 from flowbench_synth.card import card, figures
 from flowbench_synth.composition import SIZE, Slot, plan
-from flowbench_synth.instance import NAME, TOOLS, BuildError, Instance, Stage, stage
+from flowbench_synth.instance import NAME, REVISION, TOOLS, BuildError, Instance, Stage, stage
 from flowbench_synth.quality import check_tools
-from flowbench_synth.tasks import ATTEMPTS, all_blueprints, make_instance
+from flowbench_synth.tasks import ATTEMPTS, FewInputs, all_blueprints, make_instance
 from flowmind import __version__
 from flowmind.base.files import dump_json, write_text
 from flowmind.base.processes import collect_seldom
@@ -36,13 +36,13 @@ SOURCES = "tool_sources.jsonl"
 
 
 class Constructed(NamedTuple):
-    """The result of constructing an instance; without an instance no attempt passed its audit."""
+    """An instance that passed its audit."""
 
-    instance: Instance | None
-    audit: TaskAudit | None
-    rejected: tuple[str, ...]
+    instance: Instance
+    audit: TaskAudit
+    rejected: tuple[str, ...] = ()
     """The reason why each earlier attempt was dropped."""
-    solved: bool
+    solved: bool = False
     """Whether the `search` model solves the instance."""
 
 
@@ -63,9 +63,6 @@ def build(
         raise BuildError(f"tool {lost[0][0]!r}: {lost[0][1]}")
     results = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
     rejected = [(slot.id, reason) for slot, result in zip(slots, results, strict=True) for reason in result.rejected]
-    for slot, result in zip(slots, results, strict=True):
-        if result.instance is None:
-            raise BuildError(f"{slot.id}: {result.rejected[-1]}")
     stages = [
         stage("tool synthesis", "tools", len(candidates)),
         stage("tool quality checks", "tools", len(tools), lost),
@@ -76,19 +73,37 @@ def build(
 
 
 def construct(slot: Slot, seed: int) -> Constructed:
-    """The instance of a slot; if its audit finds a problem, it is drawn again, at most `ATTEMPTS` times in all."""
+    """The instance of a slot, with its audit and whether `search` solves it.
+
+    Raises:
+        BuildError: If no attempt passes its audit.
+    """
+    audited = drawn(slot, seed)
+    solved = solved_by_search(audited.instance.task, audited.instance.tests, catalog.load(), own_pools()[0])
+    return audited._replace(solved=solved)
+
+
+def drawn(slot: Slot, seed: int) -> Constructed:
+    """The instance of a slot; it is drawn again until its audit finds no problem.
+
+    Raises:
+        BuildError: If no attempt passes its audit.
+    """
     blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
     rejected: list[str] = []
     first, second = own_pools()
     for attempt in range(ATTEMPTS):
-        instance = make_instance(blueprint, seed, first, slot, attempt)
+        try:
+            instance, kills = make_instance(blueprint, seed, first, slot, attempt)
+        except FewInputs as error:
+            rejected.append(str(error))
+            continue
         workflow = Workflow.model_validate(instance.gold.workflow)
-        audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second))
+        audit = audit_task(instance.task, instance.tests, workflow, catalog.load(), (first, second), kills=kills)
         if not audit.problems:
-            solved = solved_by_search(instance.task, instance.tests, catalog.load(), first)
-            return Constructed(instance, audit, tuple(rejected), solved)
+            return Constructed(instance, audit, tuple(rejected))
         rejected.append("; ".join([audit.problems[0], *audit.survivors]))
-    return Constructed(None, None, tuple(rejected), False)
+    raise BuildError(f"{slot.id}: none of {ATTEMPTS} attempts passes the audit; the last one: {rejected[-1]}")
 
 
 def _in_parallel(work: Callable[[Slot], Constructed], slots: Sequence[Slot], quiet: bool) -> Iterator[Constructed]:
@@ -105,8 +120,7 @@ def write(
     stages: Sequence[Stage],
 ) -> dict[str, Any]:
     """Writes the files of a benchmark and returns its manifest."""
-    accepted = [(r.instance, r.audit, r.solved) for r in results if r.instance is not None and r.audit is not None]
-    instances = [instance for instance, _, _ in accepted]
+    instances = [result.instance for result in results]
     known = {tool.spec.name: tool for tool in tools}
     named = sorted({name for instance in instances for name in instance.task.tools})
     lines: dict[str, list[Any]] = {
@@ -130,11 +144,12 @@ def write(
         "seed": seed,
         "backend": backend,
         "version": __version__,
+        "revision": REVISION,
         "sha256": hashes,
         "statistics": statistics([instance.task for instance in instances], [i.tests for i in instances]),
         "stages": [report.model_dump(mode="json") for report in stages],
-        "search_floor": _floor([(instance.task.difficulty, solved) for instance, _, solved in accepted]),
-        "audit": [audit.model_dump(mode="json") for _, audit, _ in accepted],
+        "search_floor": _floor([(result.instance.task.difficulty, result.solved) for result in results]),
+        "audit": [result.audit.model_dump(mode="json") for result in results],
     }
     write_text(out / "manifest.json", dump_json(manifest, indent=1) + "\n")
     for name, drawing in figures([instance.task for instance in instances]).items():

@@ -16,9 +16,9 @@ _TEXT = """\
 # flowbench_synth, seed {seed}
 
 A benchmark for agents that call tools, and for workflows built from the traces of these agents. It was built by
-`flowbench_synth build --seed {seed}` (version {version}, backend {backend}). The same seed gives the same files.
-Another seed gives other constants, inputs, offered tools and wordings.
-
+`flowbench_synth build --seed {seed}` (version {version}, revision {revision} of the tasks, backend {backend}). The same
+seed and revision give the same files. Another seed gives other constants, inputs, offered tools and wordings.
+{revisions}
 ## Composition
 
 {composition}
@@ -42,7 +42,7 @@ gold workflow in the sandbox{oracle}.
 | `tests.jsonl` | held-out tests |
 | `gold.jsonl` | gold workflow, and its trace on the first example |
 | `tools.jsonl` | tool specs |
-| `manifest.json` | seed, version, sha256 of each file, statistics, yields of the stages, audit of each task |
+| `manifest.json` | seed, version, revision, sha256 of each file, statistics, yields of the stages, audit of each task |
 
 ## Construction
 
@@ -76,10 +76,15 @@ language model.
 
 ## Licence and citation
 
-Apache-2.0. No record describes a real person or company. Cite it as: flowbench_synth, seed {seed}, version {version},
+Apache-2.0. No record describes a real person or company. Cite it as: flowbench_synth, seed {seed}, revision {revision},
 of the FlowMind project, after the benchmark of the FlowMind paper ("Execute-Summarize").
 
 Do not train on this benchmark. The following string identifies it in training data: {canary}
+"""
+
+_REVISIONS = """
+Revision 2: the id of a task, and the names and descriptions of its inputs, fit the story that its text tells. Ids of
+tasks differ from those of revision 1; constants, values of inputs, answers and offered tools do not.
 """
 
 
@@ -88,6 +93,8 @@ def card(manifest: dict[str, Any]) -> str:
     return _TEXT.format(
         seed=manifest["seed"],
         version=manifest["version"],
+        revision=manifest["revision"],
+        revisions=_REVISIONS if manifest["backend"] == "blueprints" else "",
         backend=manifest["backend"],
         composition=composition_table(manifest["statistics"]),
         tools=manifest["statistics"]["tools"],

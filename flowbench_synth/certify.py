@@ -1,16 +1,18 @@
 """Certifies the formats: runs every gold workflow in each format, and compares the answers with the executor's.
 
-Formats that can be read are read back, checked and run by the executor. Python and LangGraph are run themselves, with
-tools that call the sandbox. Serverless Workflow is run by a separate interpreter with the real jq, if the package `jq`
-is installed. An answer agrees if it equals the executor's. If the executor fails, the format must fail, too. The clean
-form of Python checks nothing, so it is not run on such inputs.
+Before that, comments and metadata are removed from the text (`flowbench_synth.bare`): they may hold a copy of the
+workflow. Formats that can be read are read back, checked and run by the executor. Python and LangGraph are executed as
+they are written, with tools that call the sandbox. Serverless Workflow is run by a separate interpreter with the real
+jq, if the package `jq` is installed. An answer agrees if it equals the executor's. If the executor fails, the format
+must fail, too. The clean form of Python checks nothing, so it is not run on such inputs.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,14 +20,13 @@ from typing import Any, NamedTuple
 import tqdm
 from pydantic import Field
 
+from flowbench_synth.bare import BARE
 from flowbench_synth.instance import Gold
 from flowbench_synth.serverless import run_document
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
-from flowmind.formats.langgraph import to_langgraph
-from flowmind.formats.python import to_function
 from flowmind.run.running import Ran, run_many
 from flowmind.trace.task import Benchmark, benchmark_tools
 from flowmind.workflow.checking import check
@@ -42,6 +43,8 @@ class Certificate(Record):
     """The result for one format."""
 
     format: str
+    read: str = ""
+    """What of the text was read or run."""
     workflows: int = 0
     """The number of workflows that were written; one that the format refuses is a difference."""
     tests: int = 0
@@ -93,7 +96,7 @@ def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Cer
         raise InputError(f"--formats: {min(unknown)!r} is none of {', '.join(certified_formats())}")
     benchmark, sources = Benchmark.load(folder), benchmark_tools(folder)
     golds = {row.id: Workflow.model_validate(row.workflow) for row in read_lines(folder / "gold.jsonl", Gold)}
-    certificates = {name: Certificate(format=name) for name in names}
+    certificates = {name: Certificate(format=name, read=BARE[name].read) for name in names}
     with WorkerPool(1) as pool, tqdm.tqdm(total=len(golds) * len(names), disable=quiet or None, unit="workflow") as bar:
         for task, workflow in golds.items():
             tools = workflow.tool_names
@@ -138,6 +141,7 @@ def _with(
         notes[note.note] = notes.get(note.note, 0) + 1
     return Certificate(
         format=so_far.format,
+        read=so_far.read,
         workflows=so_far.workflows + 1,
         tests=so_far.tests + len(pairs),
         agree=so_far.agree + len(pairs) - len(differing),
@@ -154,20 +158,41 @@ def _runnable(name: str, workflow: Workflow, box: LocalSandbox) -> _Runnable:
     form = FORMATS[name.removesuffix(" --strict")]
     strict = name.endswith("--strict")
     export = form.exporter(workflow, specs, strict=True) if strict else form.exporter(workflow, specs)
+    text = BARE[name].bare(export.text)
+    tools = _callables(box)
     if name.startswith("python"):
-        function = to_function(workflow, _callables(box), specs=specs, strict=strict)
-        return _Runnable(_each(lambda inputs: function(**inputs)), export.fidelity)
+        return _Runnable(_each(_function(text, workflow.input_names, tools, strict)), export.fidelity)
     if name == "langgraph":
-        graph = to_langgraph(workflow, _callables(box), specs=specs)
+        graph = _executed(text)["build_graph"](**_given(tools))
         return _Runnable(_each(lambda inputs: graph.invoke(inputs)["answer"]), export.fidelity)
     if name == "serverless":
-        document = json.loads(export.text)
-        return _Runnable(_each(partial(run_document, document, _callables(box))), export.fidelity)
+        return _Runnable(_each(partial(run_document, json.loads(text), tools)), export.fidelity)
     assert form.importer is not None
-    back = form.importer(export.text)
+    back = form.importer(text)
     if problems := check(back, specs):
         raise ValueError(f"read back, it is not sound: {problems[0]}")
     return _Runnable(partial(_run_back, back, box), export.fidelity)
+
+
+def _function(text: str, names: Sequence[str], tools: Mapping[str, Callable[..., Any]], strict: bool) -> Runner:
+    """The first function of a module, with tools in place of its stubs, or as its argument (`strict`)."""
+    scope = _executed(text)
+    first = next(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    if strict:
+        return lambda inputs: scope[first](*(inputs[name] for name in names), **_given(tools))
+    scope.update(tools)
+    return lambda inputs: scope[first](*(inputs[name] for name in names))
+
+
+def _given(tools: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """The argument with the tools; code without tools has none."""
+    return {"tools": tools} if tools else {}
+
+
+def _executed(text: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {"__name__": "certified"}
+    exec(compile(text, "<certified>", "exec", dont_inherit=True), scope)
+    return scope
 
 
 def _run_back(workflow: Workflow, box: LocalSandbox, cases: Sequence[dict[str, Any]]) -> list[Any]:
@@ -201,8 +226,17 @@ def _call(box: LocalSandbox, tool: str, /, **args: Any) -> Any:
 
 def table(certificates: Sequence[Certificate]) -> str:
     """The certificates as a Markdown table."""
-    columns = ["format", "workflows", "tests", "agree", "kept whole", "parts approximated", "parts lost"]
-    rows = [(c.format, c.workflows, c.tests, c.agree, c.exact, c.approximated, c.lost) for c in certificates]
+    columns = [
+        "format",
+        "what is read or run",
+        "workflows",
+        "tests",
+        "agree",
+        "kept whole",
+        "parts approximated",
+        "parts lost",
+    ]
+    rows = [(c.format, c.read, c.workflows, c.tests, c.agree, c.exact, c.approximated, c.lost) for c in certificates]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [columns, ["---"] * len(columns), *rows])
 
 

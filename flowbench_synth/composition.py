@@ -49,8 +49,13 @@ class Slot(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The instance's id."""
-        return self.blueprint if self.number == 1 else f"{self.blueprint}_{self.number}"
+        """Identifies the slot; seeds the draws of its instance."""
+        return self.named("")
+
+    def named(self, story: str) -> str:
+        """The id of the instance, if it tells the story of this id; empty for that of the blueprint."""
+        name = story or self.blueprint
+        return name if self.number == 1 else f"{name}_{self.number}"
 
 
 def slots_for(size: int, categories: Sequence[Category] = CATEGORIES) -> list[Category]:

@@ -12,6 +12,8 @@ from flowmind.trace.task import Example, Task
 from tools_registry.specs.spec import Record
 
 NAME = "flowbench_synth"
+REVISION = 2
+"""Grows when a seed gives other files. Revision 2: each wording has its own id, names and descriptions of inputs."""
 FILES = ("instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl")
 """The files of a benchmark that its manifest has hashes of."""
 TOOLS = {"easy": (7, 9), "medium": (18, 20), "hard": (28, 30)}

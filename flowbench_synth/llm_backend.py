@@ -22,7 +22,7 @@ from flowbench_synth.composition import slots_for
 from flowbench_synth.features import control_flow, tool_calls
 from flowbench_synth.instance import NAME, BuildError, Gold, Instance, Stage, stage, stage_table
 from flowbench_synth.quality import check_tools
-from flowbench_synth.tasks import answer_schema, cover, parts_of
+from flowbench_synth.tasks import answer_schema, cover, covered
 from flowmind.agents.replies import Unreadable, read_object
 from flowmind.api.solving import solve
 from flowmind.base.errors import ModelFailure
@@ -256,13 +256,13 @@ class _Writer:
         if len(good) < LEAST:
             raise Dropped(f"the workflow answers fewer than {LEAST} inputs")
         cases, traces = [case for case, _ in good], [trace for _, trace in good]
-        parts, _ = parts_of(workflow, (cases, traces), box)
-        example_indexes = cover(range(len(cases)), traces, parts, 2)
+        coverage = covered(workflow, (cases, traces), box)
+        example_indexes = cover(range(len(cases)), traces, coverage.parts, 2)
         others = [index for index in range(len(cases)) if index not in example_indexes]
         shape = control_flow(workflow)
         examples, tests = (
             tuple(Example(input=cases[index], output=traces[index].answer) for index in chosen)
-            for chosen in (example_indexes, cover(others, traces, parts, 5))
+            for chosen in (example_indexes, cover(others, traces, coverage.parts, 5))
         )
         task = task.model_copy(
             update={

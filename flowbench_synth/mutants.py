@@ -49,18 +49,14 @@ def mutants(workflow: Workflow, specs: Mapping[str, ToolSpec], offered: Collecti
     for index, node in enumerate(workflow.nodes):
         for what, changed in _changes(node, specs, offered):
             nodes = (*workflow.nodes[:index], changed, *workflow.nodes[index + 1 :])
-            candidates.append(Mutant(f"{node.id}: {what}", _rebuilt(workflow, {"nodes": nodes})))
+            candidates.append(Mutant(f"{node.id}: {what}", workflow.model_copy(update={"nodes": nodes})))
         if isinstance(node, Condition):
             edges = tuple(
                 edge.model_copy(update={"when": not edge.when}) if edge.source == node.id else edge
                 for edge in workflow.edges
             )
-            candidates.append(Mutant(f"{node.id}: arms exchanged", _rebuilt(workflow, {"edges": edges})))
+            candidates.append(Mutant(f"{node.id}: arms exchanged", workflow.model_copy(update={"edges": edges})))
     return [mutant for mutant in candidates if not check(mutant.workflow, specs)]
-
-
-def _rebuilt(workflow: Workflow, update: dict[str, Any]) -> Workflow:
-    return Workflow.model_validate(workflow.model_copy(update=update).dump())
 
 
 def _changes(node: Node, specs: Mapping[str, ToolSpec], offered: Collection[str]) -> Iterator[tuple[str, Node]]:

@@ -7,16 +7,17 @@ import pkgutil
 from collections.abc import Iterable, Sequence
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbench_synth import blueprints
-from flowbench_synth.audit import killing, mutant_budget
-from flowbench_synth.blueprint import Blueprint, Params
+from flowbench_synth.audit import Kills, killing, mutant_budget
+from flowbench_synth.blueprint import Blueprint, Params, Story
 from flowbench_synth.composition import Slot
 from flowbench_synth.features import Part, signature, tool_calls
 from flowbench_synth.flow import flow
 from flowbench_synth.instance import NAME, TOOLS, BuildError, Gold, Instance
 from flowbench_synth.mutants import mutants
+from flowbench_synth.renaming import renamed
 from flowmind.base.files import dump_json
 from flowmind.run.running import run_batch
 from flowmind.trace.events import Trace
@@ -27,8 +28,8 @@ from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.specs.schema import JSONSchema, json_equal, type_name
 
-ATTEMPTS = 4
-"""The most attempts at an instance."""
+ATTEMPTS = 100
+"""The most attempts at an instance. Of 200 seeds none needed more than 8 for an instance."""
 CANDIDATES = 80
 """Inputs drawn for each instance; examples and tests are chosen from them."""
 
@@ -44,7 +45,18 @@ def all_blueprints() -> tuple[Blueprint, ...]:
     return tuple(sorted(items, key=lambda item: (order[item.category], levels[item.difficulty], item.id)))
 
 
-def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot, attempt: int = 0) -> Instance:
+class FewInputs(Exception):
+    """Too few of the inputs that an attempt drew differ."""
+
+
+class Drawn(NamedTuple):
+    """An instance, and what its tests do to the mutants of its gold workflow."""
+
+    instance: Instance
+    kills: Kills
+
+
+def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot, attempt: int = 0) -> Drawn:
     """An instance of a blueprint.
 
     Args:
@@ -55,50 +67,58 @@ def make_instance(blueprint: Blueprint, seed: int, pool: WorkerPool, slot: Slot,
         attempt: The number of the attempt; each draws other inputs.
 
     Raises:
-        BuildError: If the gold workflow is not sound, disagrees with the oracle, or too few inputs differ.
+        BuildError: If the gold workflow is not sound or disagrees with the oracle.
+        FewInputs: If too few of the drawn inputs differ.
     """
     rng = Random(f"{NAME}/{seed}/{slot.id}/{attempt}")
     params: Params = {name: rng.choice(list(values)) for name, values in blueprint.params.items()}
-    query = rng.choice(list(blueprint.texts)).format(**params)
-    workflow = gold_workflow(blueprint, params)
+    text, story = rng.choice(blueprint.wordings)
+    workflow = gold_workflow(blueprint, params, story)
     used = sorted({node.tool for node in tool_calls(workflow)})
     sandbox = LocalSandbox([catalog.load()[name] for name in used], pool)
-    cases = _draw(blueprint, params, rng)
+    inputs = _draw(blueprint, params, rng)
+    cases = [{story.names.get(name, name): value for name, value in case.items()} for case in inputs]
     traces = run_batch(workflow, cases, sandbox)
-    for case, trace in zip(cases, traces, strict=True):
+    for case, trace in zip(inputs, traces, strict=True):
         expected = blueprint.oracle(case, params)
         if not trace.ok or not json_equal(trace.answer, expected):
             got = trace.answer if trace.ok else trace.error
             raise BuildError(f"{slot.id}: on {dump_json(case)} gold gives {got!r}, the oracle {expected!r}")
-    offered, parts = _offered(blueprint, workflow, (cases, traces), slot.tools, rng, pool)
+    offered, coverage = _offered(blueprint, workflow, (cases, traces), slot.tools, rng, pool)
+    parts = coverage.parts
     order = list(range(len(cases)))
     rng.shuffle(order)
     first, second, *more = cover(sorted(order, key=lambda i: idle_steps(traces[i])), traces, parts, slot.examples)
     example_indexes = [second, first, *more]  # the agent executes the first example and sees the others
     test_indexes = cover([index for index in order if index not in example_indexes], traces, parts, slot.tests)
     task = Task(
-        id=slot.id,
+        id=slot.named(story.id),
         category=blueprint.category,
         difficulty=blueprint.difficulty,
         control_flow=blueprint.control_flow,
-        query=query,
+        query=text.format(**params),
         inputs=workflow.inputs,
         output=answer_schema([trace.answer for trace in traces]),
         tools=offered,
         examples=tuple(Example(input=cases[index], output=traces[index].answer) for index in example_indexes),
     )
     tests = tuple(Example(input=cases[index], output=traces[index].answer) for index in test_indexes)
-    gold = Gold(id=slot.id, workflow=workflow.dump(), trace=traces[second].dump())
-    return Instance(task=task, tests=tests, gold=gold)
+    gold = Gold(id=task.id, workflow=workflow.dump(), trace=traces[second].dump())
+    return Drawn(Instance(task=task, tests=tests, gold=gold), coverage.kills(test_indexes))
 
 
-def gold_workflow(blueprint: Blueprint, params: Params) -> Workflow:
-    """The gold workflow of a blueprint for values of its parameters.
+def gold_workflow(blueprint: Blueprint, params: Params, story: Story | None = None) -> Workflow:
+    """The gold workflow of a blueprint for values of its parameters, with the inputs of a story.
 
     Raises:
         BuildError: If it does not pass `check`.
     """
-    workflow = flow(blueprint.id, dict(blueprint.inputs), blueprint.steps(params))
+    story = story or Story()
+    inputs = {
+        name: {**schema, "description": story.inputs[name]} if name in story.inputs else schema
+        for name, schema in blueprint.inputs.items()
+    }
+    workflow = renamed(flow(story.id or blueprint.id, inputs, blueprint.steps(params)), story.names)
     if problems := check(workflow, catalog.specs()):
         raise BuildError(f"{blueprint.id}: {'; '.join(map(str, problems))}")
     return workflow
@@ -113,17 +133,35 @@ def _draw(blueprint: Blueprint, params: Params, rng: Random) -> list[dict[str, A
         if len(cases) == CANDIDATES:
             break
     if len(cases) < CANDIDATES // 4:
-        raise BuildError(f"{blueprint.id}: only {len(cases)} of the drawn inputs differ")
+        raise FewInputs(f"only {len(cases)} of the drawn inputs differ")
     return list(cases.values())
 
 
 Runs = tuple[Sequence[dict[str, Any]], Sequence[Trace]]
 
 
+class Coverage(NamedTuple):
+    """The mutants of a gold workflow, and what some inputs cover."""
+
+    mutants: tuple[str, ...]
+    """Their descriptions."""
+    parts: list[frozenset[Part]]
+    """For each input the parts of the gold workflow's run on it, and `("kills", what, number)` for each mutant that
+    gives another answer to it."""
+    twins: set[str]
+    """The tools that can replace one of the gold workflow without another answer to any of the inputs."""
+
+    def kills(self, chosen: Sequence[int]) -> Kills:
+        """What some of the inputs do to the mutants, as tests."""
+        covered = frozenset[Part]().union(*(self.parts[index] for index in chosen))
+        survivors = [what for number, what in enumerate(self.mutants) if ("kills", what, number) not in covered]
+        return Kills(len(self.mutants), tuple(survivors))
+
+
 def _offered(
     blueprint: Blueprint, workflow: Workflow, runs: Runs, size: int, rng: Random, pool: WorkerPool
-) -> tuple[tuple[str, ...], list[frozenset[Part]]]:
-    """The tools that the agent sees, shuffled, and the parts that each input covers.
+) -> tuple[tuple[str, ...], Coverage]:
+    """The tools that the agent sees, shuffled, and what each input covers.
 
     The tools are those of the gold workflow, the near misses that the author named, and others of the category. A tool
     is not offered if it can replace one of the gold workflow without another answer to any of the drawn inputs.
@@ -142,22 +180,20 @@ def _offered(
     del waiting[: max(0, size - len(used))]
     known: dict[str, list[int]] = {}
     while True:
-        parts, twins = parts_of(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool), known)
-        if not twins or not waiting:
+        coverage = covered(workflow, runs, LocalSandbox([catalog.load()[name] for name in names], pool), known)
+        if not (twins := coverage.twins) or not waiting:
             break
         names = [name for name in names if name not in twins]
         names += waiting[: size - len(names)]
         del waiting[: len(twins)]
     rng.shuffle(names)
-    return tuple(names), parts
+    return tuple(names), coverage
 
 
-def parts_of(
+def covered(
     workflow: Workflow, runs: Runs, sandbox: LocalSandbox, known: dict[str, list[int]] | None = None
-) -> tuple[list[frozenset[Part]], set[str]]:
-    """The parts that each input covers, and the tools that can replace another one without a difference.
-
-    An input covers the parts of the gold workflow's run on it, and the mutants that give another answer to it.
+) -> Coverage:
+    """What each of some inputs covers.
 
     Args:
         workflow: The gold workflow.
@@ -169,18 +205,19 @@ def parts_of(
     known = {} if known is None else known
     answered = [Example(input=case, output=trace.answer) for case, trace in zip(cases, traces, strict=True)]
     budget = mutant_budget(traces)
-    covered = [set(signature(trace)) for trace in traces]
+    parts = [set(signature(trace)) for trace in traces]
     used = {node.tool for node in tool_calls(workflow)}
     twins: set[str] = set()
-    for number, mutant in enumerate(mutants(workflow, sandbox.specs, sandbox.specs)):
+    every = mutants(workflow, sandbox.specs, sandbox.specs)
+    for number, mutant in enumerate(every):
         document = mutant.workflow.document
         if document not in known:
             known[document] = killing(mutant.workflow, answered, sandbox, budget)
         for index in known[document]:
-            covered[index].add(("kills", mutant.what, number))
+            parts[index].add(("kills", mutant.what, number))
         if not known[document]:
             twins |= {node.tool for node in tool_calls(mutant.workflow)} - used
-    return [frozenset(parts) for parts in covered], twins
+    return Coverage(tuple(mutant.what for mutant in every), [frozenset(part) for part in parts], twins)
 
 
 def idle_steps(trace: Trace) -> int:

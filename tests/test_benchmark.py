@@ -22,10 +22,11 @@ import pytest
 from reference_interpreter import compute as node
 from reference_interpreter import condition, end, sketch
 
-from flowbench_synth import blueprints, cli, composition
-from flowbench_synth.audit import TaskAudit, audit_task, mutant_budget
+from flowbench_synth import blueprints, builder, cli, composition
+from flowbench_synth.audit import Kills, TaskAudit, audit_task, mutant_budget, own_pools
+from flowbench_synth.builder import drawn
 from flowbench_synth.cli import main
-from flowbench_synth.composition import plan, tool_counts
+from flowbench_synth.composition import Slot, plan, tool_counts
 from flowbench_synth.features import control_flow, signature, tool_calls
 from flowbench_synth.flow import (
     answer,
@@ -41,9 +42,9 @@ from flowbench_synth.flow import (
     var,
     when,
 )  # fmt: skip
-from flowbench_synth.instance import FILES
+from flowbench_synth.instance import FILES, BuildError
 from flowbench_synth.quality import check_tools
-from flowbench_synth.tasks import all_blueprints, gold_workflow, make_instance, parts_of
+from flowbench_synth.tasks import ATTEMPTS, FewInputs, all_blueprints, covered, gold_workflow, make_instance
 from flowmind.run.running import run, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Benchmark, Example, Task
@@ -174,13 +175,11 @@ def test_the_benchmark_is_read_as_tasks_with_tests(built: Path) -> None:
 
 BLUEPRINTS = {blueprint.id: blueprint for blueprint in all_blueprints()}
 SMALL = plan(all_blueprints(), 0, 24)
-CHOSEN = {slot.id: BLUEPRINTS[slot.blueprint] for slot in SMALL}
-
-
-def quick() -> list[str]:
-    """A task of each category."""
-    easy = [slot.id for slot in SMALL if CHOSEN[slot.id].difficulty == "easy"]
-    return [next(name for name in easy if CHOSEN[name].category == category) for category in CATEGORIES]
+EASY = [slot for slot in SMALL if BLUEPRINTS[slot.blueprint].difficulty == "easy"]
+QUICK = [next(slot for slot in EASY if BLUEPRINTS[slot.blueprint].category == category) for category in CATEGORIES]
+"""A slot of each category."""
+QUICK_IDS = {slot.named(story.id) for slot in QUICK for _, story in BLUEPRINTS[slot.blueprint].wordings}
+"""The ids that their tasks may have."""
 
 
 AGAIN = """
@@ -198,26 +197,79 @@ for slot in plan(all_blueprints(), 0, 24):
 
 def test_another_process_makes_the_same_instances(built: Path) -> None:
     again = subprocess.run(
-        [sys.executable, "-c", AGAIN, *quick()],
+        [sys.executable, "-c", AGAIN, *(slot.id for slot in QUICK)],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         check=True,
         encoding="utf-8",
     )
     made = [json.loads(line) for line in again.stdout.split("\n") if line]
-    tasks = [task for task in rows(built, "instances") if task["id"] in quick()]
-    gold = [row for row in rows(built, "gold") if row["id"] in quick()]
+    tasks = [task for task in rows(built, "instances") if task["id"] in QUICK_IDS]
+    gold = [row for row in rows(built, "gold") if row["id"] in QUICK_IDS]
     assert json.dumps(made) == json.dumps([list(pair) for pair in zip(tasks, gold, strict=True)])
 
 
 def test_another_seed_makes_other_instances(built: Path) -> None:
     tasks = {task["id"]: task for task in rows(built, "instances")}
     with WorkerPool(1) as pool:
-        for slot in SMALL:
-            if slot.id in quick():
-                other = make_instance(CHOSEN[slot.id], 1, pool, slot).task.model_dump(mode="json")
-                assert other["examples"] != tasks[slot.id]["examples"]
-                assert other["tools"] != tasks[slot.id]["tools"]
+        for slot in QUICK:
+            other = make_instance(BLUEPRINTS[slot.blueprint], 1, pool, slot).instance.task.model_dump(mode="json")
+            (ours,) = [tasks[name] for name in QUICK_IDS & tasks.keys() if tasks[name]["category"] == other["category"]]
+            assert other["examples"] != ours["examples"]
+            assert other["tools"] != ours["tools"]
+
+
+# Drawn until the audit passes
+
+
+def slot_of(blueprint: str, seed: int) -> Slot:
+    return next(slot for slot in plan(all_blueprints(), seed) if slot.blueprint == blueprint)
+
+
+UNLUCKY = [("data_club_election", 709662268, 7), ("logic_motion_vote", 539057722, 7), ("math_club_loan", 367372701, 5)]
+"""Blueprints with seeds, and the number of attempts that their audits reject."""
+
+
+@pytest.mark.parametrize(("blueprint", "seed", "count"), UNLUCKY)
+def test_an_instance_is_drawn_again_until_its_tests_kill_enough_mutants(blueprint: str, seed: int, count: int) -> None:
+    made = drawn(slot_of(blueprint, seed), seed)
+    assert len(made.rejected) == count
+    assert all(" mutants, at least 95 % are wanted; " in reason for reason in made.rejected)
+    assert made.audit.problems == ()
+    assert 100 * made.audit.killed >= 95 * made.audit.mutants
+
+
+def test_what_the_drawing_knows_of_the_mutants_is_what_the_audit_finds(built: Path) -> None:
+    pools = own_pools()
+    for slot in QUICK:
+        instance, kills = make_instance(BLUEPRINTS[slot.blueprint], 0, pools[0], slot)
+        workflow = Workflow.model_validate(instance.gold.workflow)
+        found = audit_task(instance.task, instance.tests, workflow, catalog.load(), pools)
+        assert kills == Kills(found.mutants, found.survivors)
+        assert audit_task(instance.task, instance.tests, workflow, catalog.load(), pools, kills=kills) == found
+
+
+def test_an_instance_that_no_attempt_saves_is_named_with_the_last_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def poor(blueprint: object, seed: int, pool: object, slot: Slot, attempt: int) -> Any:
+        seen.append(attempt)
+        raise FewInputs(f"only {attempt} of the drawn inputs differ")
+
+    monkeypatch.setattr(builder, "make_instance", poor)
+    with pytest.raises(BuildError) as caught:
+        drawn(QUICK[0], 0)
+    assert seen == list(range(ATTEMPTS))
+    said = f"none of {ATTEMPTS} attempts passes the audit; the last one: only {ATTEMPTS - 1} of the drawn inputs differ"
+    assert str(caught.value) == f"{QUICK[0].id}: {said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [810510691, 618182296])
+def test_every_instance_of_any_seed_can_be_drawn(seed: int) -> None:
+    made = [drawn(slot, seed) for slot in plan(all_blueprints(), seed)]
+    assert len({one.instance.task.id for one in made}) == 141
+    assert max(len(one.rejected) for one in made) < 20
 
 
 # Nothing goes unnoticed
@@ -229,7 +281,7 @@ def small(built: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "bench"
     folder.mkdir()
     for name in FILES:
-        kept = [row for row in rows(built, name.removesuffix(".jsonl")) if row.get("id", quick()[0]) in quick()]
+        kept = [row for row in rows(built, name.removesuffix(".jsonl")) if row.get("id") in {None, *QUICK_IDS}]
         (folder / name).write_text(
             "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8"
         )
@@ -546,13 +598,15 @@ def test_every_blueprint_agrees_with_its_oracle(name: str) -> None:
         for blueprint in module.BLUEPRINTS:
             rng = Random(blueprint.id)
             params = {key: rng.choice(list(values)) for key, values in blueprint.params.items()}
-            workflow = gold_workflow(blueprint, params)
-            assert control_flow(workflow) == blueprint.control_flow
             cases = [blueprint.sample(rng, params) for _ in range(25)]
-            tools = [catalog.load()[node.tool] for node in {node.tool: node for node in tool_calls(workflow)}.values()]
-            for case, trace in zip(cases, run_batch(workflow, cases, LocalSandbox(tools, pool)), strict=True):
-                assert trace.ok, (blueprint.id, case, trace.error)
-                assert json_equal(trace.answer, blueprint.oracle(case, params)), (blueprint.id, params, case)
+            for _, story in blueprint.wordings:
+                workflow = gold_workflow(blueprint, params, story)
+                assert control_flow(workflow) == blueprint.control_flow
+                sandbox = LocalSandbox([catalog.load()[name] for name in sorted(workflow.tool_names)], pool)
+                named = [{story.names.get(name, name): value for name, value in case.items()} for case in cases]
+                for case, trace in zip(cases, run_batch(workflow, named, sandbox), strict=True):
+                    assert trace.ok, (blueprint.id, case, trace.error)
+                    assert json_equal(trace.answer, blueprint.oracle(case, params)), (blueprint.id, params, case)
 
 
 def test_two_seeds_have_few_texts_in_common() -> None:
@@ -632,8 +686,8 @@ def test_a_mutant_that_never_ends_is_killed_and_a_long_gold_gives_its_mutants_ti
         few, many = run_batch(workflow, [{"n": 3}, {"n": 400}], sandbox)
         for trace, n in ((few, 3), (many, 400)):
             assert len(trace.events) < mutant_budget([trace]) <= 2_000
-            parts, _ = parts_of(workflow, ([{"n": n}], [trace]), sandbox)
-            killed = [str(part[1]) for part in parts[0] if part[0] == "kills"]
+            coverage = covered(workflow, ([{"n": n}], [trace]), sandbox)
+            killed = [str(part[1]) for part in coverage.parts[0] if part[0] == "kills"]
             assert "i: add dropped for first" in killed
             assert "set_i: 1 becomes 0" not in killed  # a round more than the gold, and the same answer
 

@@ -428,7 +428,7 @@ def test_instances_of_the_builder_are_worked(tmp_path: Path) -> None:
     slots = [slot for slot in plan(all_blueprints(), 3) if slot.blueprint in easy and slot.tests == 5]
     chosen = {easy[slot.blueprint].category: slot for slot in reversed(slots)}
     with WorkerPool(1) as pool:
-        made = [make_instance(easy[slot.blueprint], 3, pool, slot) for slot in chosen.values()]
+        made = [make_instance(easy[slot.blueprint], 3, pool, slot).instance for slot in chosen.values()]
     bench.mkdir()
     tasks = [instance.task.model_dump(mode="json") for instance in made]
     tests = [HeldOut(id=one.task.id, tests=one.tests).model_dump(mode="json") for one in made]

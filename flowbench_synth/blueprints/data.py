@@ -7,7 +7,7 @@ import datetime
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, obj, records, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, obj, records, text, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -608,6 +608,7 @@ BLUEPRINTS: list[Blueprint] = [
             "calendar days there are to go from today (1 if it must be back tomorrow, 0 if today, and below "
             "zero by as many days as the borrower is late).",
         ),
+        stories=[Story(), Story("data_tool_due")],
         inputs={
             "borrowed": text("The date of borrowing, YYYY-MM-DD; any day of the week."),
             "today": text("Today's date, YYYY-MM-DD; not before the date of borrowing."),
@@ -661,6 +662,15 @@ BLUEPRINTS: list[Blueprint] = [
             "a reading of 0 is a good one. The result is an object of objects: room, then month, then the "
             "sum. Rooms and months that have no good reading do not appear in it.",
         ),
+        stories=[
+            Story(
+                inputs={"readings": "The meter readings: room, month and the kWh used, null where the meter failed."}
+            ),
+            Story(
+                "data_grant_energy",
+                inputs={"readings": "The readings: room, month and the kWh used, null where the reading failed."},
+            ),
+        ],
         inputs={"readings": METERED},
         params={"first": ("gallery", "archive"), "second": ("workshop", "cafe")},
         sample=sample_energy,
@@ -713,6 +723,7 @@ BLUEPRINTS: list[Blueprint] = [
             "{gap} or more days later than the old one, and action is 'replaced'; in every other case "
             "nothing changes and action is 'kept'. Give me action and the resulting register.",
         ),
+        stories=[Story(), Story("data_jar_register")],
         inputs={
             "register": records(
                 "The entries: code of the jar, amount in grams, date of the count (YYYY-MM-DD). All codes differ.",
@@ -797,9 +808,25 @@ BLUEPRINTS: list[Blueprint] = [
             "all. Tell me out (who dropped out, first to last) and remaining (who is still in, round the "
             "circle from the player on whom the next rhyme would start).",
         ),
-        inputs={
-            "players": texts("The names, all different, in the order of the circle; the last is next to the first.")
-        },
+        stories=[
+            Story(
+                inputs={
+                    "players": (
+                        "The names of the children, all different, in the order of the circle; the last is next "
+                        "to the first."
+                    )
+                }
+            ),
+            Story(
+                inputs={
+                    "players": (
+                        "The names of the players, all different, in the order of the circle; the last is next to "
+                        "the first."
+                    )
+                }
+            ),
+        ],
+        inputs={"players": texts()},
         params={"step": (2, 3, 4, 5), "keep": (2, 3)},
         sample=sample_counting,
         steps=steps_counting,
@@ -835,16 +862,37 @@ BLUEPRINTS: list[Blueprint] = [
             "to them, and reorder: those items of our stock of which no more than {low} remain after "
             "everyone was served, in alphabetical order.",
         ),
+        stories=[
+            Story(
+                inputs={
+                    "stock": (
+                        "The store's list: how many of each item are there, 0 or more; item names in small letters."
+                    ),
+                    "requests": (
+                        "The requests, one for each household; partial says whether less than the quantity (1 or "
+                        "more) is accepted. All names differ."
+                    ),
+                }
+            ),
+            Story(
+                "data_pantry_day",
+                inputs={
+                    "stock": ("Our stock: how many of each item are there, 0 or more; item names in small letters."),
+                    "requests": (
+                        "The requests, one for each person; partial says whether less than the quantity (1 or "
+                        "more) is fine. All names differ."
+                    ),
+                },
+            ),
+        ],
         inputs={
             "stock": {
                 "type": "object",
                 "additionalProperties": {"type": "integer"},
-                "description": "The store's list: how many of each item are there, 0 or more; item names in "
-                "small letters.",
+                "description": "",
             },
             "requests": records(
-                "The requests, one for each household; partial says whether less than the quantity (1 or "
-                "more) is accepted. All names differ.",
+                "",
                 name="string",
                 item="string",
                 quantity="integer",
@@ -887,6 +935,7 @@ BLUEPRINTS: list[Blueprint] = [
             "comes earliest in the list. Then I look at all the ballots afresh. Report the winner, and as "
             "struck the list of those crossed out, earliest first (empty if there was no need).",
         ),
+        stories=[Story(), Story("data_choir_election")],
         inputs={"ballots": BALLOTS},
         params={"percent": (50, 55, 60, 65)},
         sample=sample_election,

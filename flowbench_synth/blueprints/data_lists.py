@@ -7,7 +7,7 @@ import datetime
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers, mapping, records, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, integer, integers, mapping, records, text, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -752,7 +752,11 @@ BLUEPRINTS: list[Blueprint] = [
             "on the first Monday after it instead. For the letter to the staff I need day, the date of the next "
             "visit as YYYY-MM-DD, and weekday, what day of the week that is (for example 'Thursday').",
         ),
-        inputs={"last": text("The date of the last inspection, YYYY-MM-DD.")},
+        stories=[
+            Story(inputs={"last": "The date of the last inspection, YYYY-MM-DD."}),
+            Story(inputs={"last": "The date of the previous visit, YYYY-MM-DD."}),
+        ],
+        inputs={"last": text()},
         params={"months": (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 18)},
         sample=sample_lift,
         steps=steps_lift,
@@ -776,6 +780,7 @@ BLUEPRINTS: list[Blueprint] = [
             "euros for the rest of the month to which that first day belongs: the first day counts, and so does the "
             "last day of the month if there is work on it.",
         ),
+        stories=[Story(), Story("data_restorer_pay")],
         inputs={"signed": text("The date on which the contract is signed, YYYY-MM-DD; any day of the week.")},
         params={"rate": (120, 135, 150, 160, 175, 180, 200, 220, 240, 250, 275, 300)},
         sample=sample_conservator,
@@ -882,6 +887,7 @@ BLUEPRINTS: list[Blueprint] = [
             "instrument and number as the keys and values of an object; leave out instruments that no experienced "
             "member plays.",
         ),
+        stories=[Story(), Story("data_band_sheet")],
         inputs={"columns": texts("The names of the three columns, in the order of the sheet."), "rows": CELLS},
         params={"years": (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15)},
         sample=sample_orchestra,
@@ -1028,12 +1034,31 @@ BLUEPRINTS: list[Blueprint] = [
             "that the therapist works until I have had them all. She works Mondays to Fridays apart from the days "
             "listed as closed. On which dates (YYYY-MM-DD, earliest first) do I have to go?",
         ),
-        inputs={
-            "referral": text("The date of the referral or prescription, YYYY-MM-DD."),
-            "closed": texts(
-                "The dates, YYYY-MM-DD and in no particular order, on which there is no treatment; some may be weekend "
-                "days."
+        stories=[
+            Story(
+                inputs={
+                    "referral": "The date of the referral, YYYY-MM-DD.",
+                    "closed": (
+                        "The dates, YYYY-MM-DD and in no particular order, on which the practice is closed; some "
+                        "may be weekend days."
+                    ),
+                }
             ),
+            Story(
+                "data_therapy_days",
+                inputs={
+                    "referral": "The date of the prescription, YYYY-MM-DD.",
+                    "closed": (
+                        "The dates, YYYY-MM-DD and in no particular order, on which the therapist does not work; "
+                        "some may be weekend days."
+                    ),
+                },
+                names={"referral": "prescription"},
+            ),
+        ],
+        inputs={
+            "referral": text(),
+            "closed": texts(),
         },
         params={"count": (2, 3, 4, 5), "wait": (2, 4, 5, 7, 10)},
         sample=sample_physio,
@@ -1064,8 +1089,31 @@ BLUEPRINTS: list[Blueprint] = [
             "such people are of no further interest. I want a list of records with name and missed (how many "
             "rehearsals that took place went by without that person), in alphabetical order of the names.",
         ),
+        stories=[
+            Story(
+                inputs={
+                    "roster": "The names of the members, all different, each with one capital at the start.",
+                    "rehearsals": (
+                        "For each rehearsal the list of the names signed in, each at most once; guests may be "
+                        "among them."
+                    ),
+                }
+            ),
+            Story(
+                "data_ensemble_absence",
+                inputs={
+                    "roster": (
+                        "The names of the people of the roster, all different, each with one capital at the start."
+                    ),
+                    "rehearsals": (
+                        "For each rehearsal the list of the names signed in, each at most once; people from "
+                        "outside the roster may be among them."
+                    ),
+                },
+            ),
+        ],
         inputs={
-            "roster": texts("The names of the members, all different, each with one capital at the start."),
+            "roster": texts(),
             "rehearsals": EVENINGS,
         },
         params={"missed": (2, 3, 4), "least": (2, 3, 4, 5)},
@@ -1099,9 +1147,16 @@ BLUEPRINTS: list[Blueprint] = [
             "I need two things: barns, how many bales each barn finally holds, and sold, the bales of each wagon "
             "that goes to the market, in the order of the wagons.",
         ),
+        stories=[
+            Story(inputs={"loads": "The bales of each load, in the order in which the loads come."}),
+            Story(
+                inputs={"loads": "The bales of each wagon, in the order in which the wagons are unloaded."},
+                names={"loads": "wagons"},
+            ),
+        ],
         inputs={
             "barns": mapping("The barns in order, each with the bales that are in it already.", "integer"),
-            "loads": integers("The bales of each load, in the order in which the loads come."),
+            "loads": integers(),
         },
         params={"barn": CLOSED_BARNS, "goal": (30, 40, 50, 60)},
         sample=sample_barns,
@@ -1138,6 +1193,19 @@ BLUEPRINTS: list[Blueprint] = [
             "end of the log, who is on which machine (busy: machine to person, with no entry for free machines), and "
             "who left without a turn (sent: their names, earliest first, with repeats)?",
         ),
+        stories=[
+            Story(),
+            Story(
+                "data_workshop_log",
+                inputs={
+                    "events": (
+                        "The log, earliest entry first. kind is 'start' or 'finish'. With 'start', person is "
+                        "somebody who comes for the machine and is neither on it nor in its queue; with 'finish', "
+                        "person is the one who is on the machine at that moment."
+                    )
+                },
+            ),
+        ],
         inputs={
             "events": records(
                 "The log, earliest event first. kind is 'start' or 'finish'. With 'start', person is somebody who "

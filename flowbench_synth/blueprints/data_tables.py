@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, records, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, records, text, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -1094,6 +1094,7 @@ BLUEPRINTS: list[Blueprint] = [
             "the object has in my loan list, and some crates are none of this loan at all. The titles "
             "are enough, in the order of the loan list; if there are none, an empty list.",
         ),
+        stories=[Story(), Story("data_loan_arrivals")],
         inputs={
             "lent": records(
                 "The loan list: number, title and insured value in euros. All numbers and titles differ.",
@@ -1254,6 +1255,17 @@ BLUEPRINTS: list[Blueprint] = [
             "is 0. For a highest or lowest level that came more than once, I put the earliest time. Failed "
             "measurements do not count for anything.",
         ),
+        stories=[
+            Story(),
+            Story(
+                inputs={
+                    "readings": (
+                        "The day's readings from the earliest to the latest: time (HH:MM) and level of the water "
+                        "in cm, null where the measurement failed. At least one reading has a level."
+                    )
+                }
+            ),
+        ],
         inputs={"readings": GAUGE},
         params={"flood": (220, 230, 240, 250), "watch": (150, 160, 170, 180)},
         sample=sample_river,
@@ -1496,6 +1508,7 @@ BLUEPRINTS: list[Blueprint] = [
             "beginning with the top, and refused, the challengers I have written down, in that order; somebody "
             "with two void cards is there twice.",
         ),
+        stories=[Story(), Story("data_table_tennis_ladder")],
         inputs={
             "ladder": records(
                 "The ladder at the beginning, in no particular order: player and rung. All names differ, and with "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, booleans, mapping, records, text
+from flowbench_synth.blueprint import Blueprint, Params, Story, booleans, mapping, records, text
 from flowbench_synth.flow import answer, call, compute, each, let, loop_while, record, var, when
 from tools_registry.specs.schema import JSONSchema
 
@@ -51,7 +51,7 @@ LANES = ["belt A", "belt B", "belt C", "cage"]
 BANDS = ["Moss", "Neon Pike", "Ochre", "Pale Fox", "Quiver", "Rook", "Sable", "Tin Roof", "Umber"]
 
 
-def _lists_by_name(description: str) -> JSONSchema:
+def _lists_by_name(description: str = "") -> JSONSchema:
     """An object as input whose values are lists of texts."""
     values: JSONSchema = {"type": "array", "items": {"type": "string"}}
     return {"type": "object", "additionalProperties": values, "description": description}
@@ -388,11 +388,18 @@ BLUEPRINTS: list[Blueprint] = [
             "people came. From the votes of one evening, report how many approved (as 'in_favour') and "
             "whether the proposal got through (as 'carried', true or false).",
         ],
-        inputs={
-            "votes": booleans(
-                "One entry for each vote cast: true is in favour, false is against; empty if nobody came."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "votes": "One entry for each vote cast: true is in favour, false is against; empty if nobody came."
+                }
+            ),
+            Story(
+                "logic_proposal_vote",
+                inputs={"votes": "One entry for each vote: true approves, false rejects; empty if nobody came."},
+            ),
+        ],
+        inputs={"votes": booleans()},
         sample=sample_votes,
         params={"minimum": [2, 3, 4, 5, 6]},
         steps=lambda params: [
@@ -465,6 +472,13 @@ BLUEPRINTS: list[Blueprint] = [
             "the statements that are affirmed and denied at the same time in the end, a denial being the "
             "same words after 'not '. Name them in their affirmed form, alphabetically and without "
             "repeats; perhaps there are none.",
+        ],
+        stories=[
+            Story(),
+            Story(
+                "logic_plot_conflicts",
+                inputs={"statements": "What the reader has been told, in lower case; denials begin with 'not '."},
+            ),
         ],
         inputs={
             "statements": {
@@ -582,13 +596,17 @@ BLUEPRINTS: list[Blueprint] = [
             "no way, I name every room they can reach from here, through however many doors, and the "
             "'{entrance}' as well: a list from a to z.",
         ],
+        stories=[
+            Story(inputs={"goal": "The room that the visitor wants to see; it may have no door at all."}),
+            Story("logic_house_route", inputs={"goal": "The room that somebody asks for; it may have no door at all."}),
+        ],
         inputs={
             "doors": {
                 "type": "array",
                 "items": {"type": "array", "items": {"type": "string"}},
                 "description": "The doors, each as [room it leads from, room it leads to], in lower case.",
             },
-            "goal": text("The room that the visitor wants to see; it may have no door at all."),
+            "goal": text(),
         },
         sample=sample_doors,
         params={"entrance": ["foyer", "porch", "gatehouse"]},
@@ -633,12 +651,27 @@ BLUEPRINTS: list[Blueprint] = [
             "0 evenings. Report 'evenings' and the final 'board' in the same form as I gave it to you, "
             "without changing the order within a list.",
         ],
-        inputs={
-            "wishes": _lists_by_name(
-                "For each friend, the shifts that are possible at first: at least one, without repeats. "
-                "Going on long enough would always leave everybody a shift of their own."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "wishes": (
+                        "For each friend, the shifts that are on the list at first: at least one, without "
+                        "repeats. Going on long enough would always leave everybody a shift of their own."
+                    )
+                }
+            ),
+            Story(
+                "logic_volunteer_board",
+                inputs={
+                    "wishes": (
+                        "For each name, the shifts that are possible at first: at least one, without repeats. "
+                        "Going on long enough would always leave every name a shift of its own."
+                    )
+                },
+                names={"wishes": "board"},
+            ),
+        ],
+        inputs={"wishes": _lists_by_name()},
         sample=sample_shifts,
         params={"limit": [2, 3, 4, 5]},
         steps=lambda params: [
@@ -674,6 +707,17 @@ BLUEPRINTS: list[Blueprint] = [
             "uppermost table entry that fits it in every respect that the entry mentions, or '{default}' "
             "if no entry fits. I need the number of parcels for each lane that gets at least one, keyed "
             "by the lane's name.",
+        ],
+        stories=[
+            Story(),
+            Story(
+                inputs={
+                    "table": (
+                        "The entries of the table from the uppermost down: 'when' gives the required values of "
+                        "some fields, 'then' the lane."
+                    )
+                }
+            ),
         ],
         inputs={
             "parcels": records(
@@ -736,11 +780,15 @@ BLUEPRINTS: list[Blueprint] = [
             "three things: 'left', the remaining players in seating order as listed; 'points', the totals "
             "by name, without players who never scored; and 'turn', the player who would throw next.",
         ],
+        stories=[
+            Story(inputs={"players": "The children in the order of the list, all different, at least two."}),
+            Story(inputs={"players": "The players in seating order, all different, at least two."}),
+        ],
         inputs={
             "players": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "The players in seating order, all different, at least two.",
+                "description": "",
             },
             "throws": {
                 "type": "array",
@@ -802,10 +850,29 @@ BLUEPRINTS: list[Blueprint] = [
             "decisions. Sort the band names into 'granted' and 'refused', and keep them in the order of "
             "the queue in both lists.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "requests": (
+                        "The requests in order of arrival, perhaps none; 'start' and 'end' are minutes after "
+                        "midnight, start before end, and no band asks twice."
+                    )
+                }
+            ),
+            Story(
+                "logic_studio_wishes",
+                inputs={
+                    "requests": (
+                        "The wishes in the order of the queue, perhaps none; 'start' and 'end' are minutes after "
+                        "midnight, start before end, and no band has two wishes."
+                    )
+                },
+                names={"requests": "wishes"},
+            ),
+        ],
         inputs={
             "requests": records(
-                "The requests in order of arrival, perhaps none; 'start' and 'end' are minutes after "
-                "midnight, start before end, and no band asks twice.",
+                "",
                 band="string",
                 start="integer",
                 end="integer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers, mapping, obj, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, integer, integers, mapping, obj, texts
 from flowbench_synth.flow import answer, call, compute, each, let, listing, lit, loop_while, record, var, when
 from tools_registry.specs.schema import JSONSchema
 
@@ -653,11 +653,25 @@ BLUEPRINTS: list[Blueprint] = [
             "along. Which truck lengths are 'aboard' (as they stood in the queue), and how many metres of "
             "deck are left 'free'?",
         ],
-        inputs={
-            "queue": integers(
-                "The lengths of the waiting vehicles in whole metres, the head of the queue first; perhaps none."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "queue": (
+                        "The lengths of the waiting vehicles in whole metres, the head of the queue first; "
+                        "perhaps none."
+                    )
+                }
+            ),
+            Story(
+                "logic_barge_queue",
+                inputs={
+                    "queue": (
+                        "The lengths of the waiting trucks in whole metres, the head of the queue first; perhaps none."
+                    )
+                },
+            ),
+        ],
+        inputs={"queue": integers()},
         sample=sample_ferry,
         params={"deck": list(range(24, 50, 2))},
         steps=lambda params: [
@@ -686,10 +700,28 @@ BLUEPRINTS: list[Blueprint] = [
             "names, from A to Z, of all who will know the two stories when nothing new is heard any more; the "
             "two who started count like everybody else, and an empty list is possible.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "tells": (
+                        "Who talks to whom, each as [who speaks, who listens]; a pair may occur twice, and the "
+                        "list may be empty."
+                    )
+                }
+            ),
+            Story(
+                "logic_two_stories",
+                inputs={
+                    "tells": (
+                        "Who tells whom, each as [who tells, who listens]; a pair may occur twice, and the list "
+                        "may be empty."
+                    )
+                },
+            ),
+        ],
         inputs={
             "tells": _pairs(
-                "Who talks to whom, each as [who speaks, who listens]; a pair may occur twice, and the list may be "
-                "empty.",
+                "",
                 "string",
             )
         },
@@ -722,13 +754,35 @@ BLUEPRINTS: list[Blueprint] = [
             "a number from 0 to 1 under 'likeness', rounded to 2 decimals with exact halves going up, and under "
             "'joint' whether the share, before it is rounded, reaches at least {limit}.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "first_list": (
+                        "The plants that the first beekeeper noted, in lower case; repeats are possible, and so "
+                        "is no plant."
+                    ),
+                    "second_list": (
+                        "The plants that the second beekeeper wrote down, in lower case; repeats are possible, "
+                        "and so is no plant."
+                    ),
+                }
+            ),
+            Story(
+                inputs={
+                    "first_list": (
+                        "The plants on the list of the first apiary, in lower case; repeats are possible, and so "
+                        "is no plant."
+                    ),
+                    "second_list": (
+                        "The plants on the list of the second apiary, in lower case; repeats are possible, and so "
+                        "is no plant."
+                    ),
+                },
+            ),
+        ],
         inputs={
-            "first_list": texts(
-                "The plants of the first one, in lower case; repeats are possible, and so is no plant."
-            ),
-            "second_list": texts(
-                "The plants that the second one wrote down, in lower case; repeats are possible, and so is no plant."
-            ),
+            "first_list": texts(),
+            "second_list": texts(),
         },
         sample=sample_plants,
         params={"plant": FORGOTTEN, "limit": [0.2, 0.25, 0.4, 0.5, 0.6, 0.75]},
@@ -795,6 +849,17 @@ BLUEPRINTS: list[Blueprint] = [
             "recipes that yield it on that day are (where several yield the same, the first of these decides); "
             "maybe there is nothing.",
         ],
+        stories=[
+            Story(),
+            Story(
+                inputs={
+                    "recipes": (
+                        "The recipes in their order: 'if' lists the ingredients (at least one) and 'then' is the "
+                        "result. All in lower case."
+                    )
+                },
+            ),
+        ],
         inputs={
             "shelf": texts("The things on the shelf, in lower case; perhaps nothing."),
             "recipes": _rules(
@@ -830,6 +895,7 @@ BLUEPRINTS: list[Blueprint] = [
             "points and every defeat costs one point, also where the same two people fought twice. Work out the "
             "total for {fencer} from the list of all bouts, starting at 0 and allowing totals below 0.",
         ],
+        stories=[Story(), Story("logic_tournament_score")],
         inputs={"bouts": _pairs("The bouts, each as [winner, loser]; perhaps none.", "string")},
         sample=sample_bouts,
         params={"fencer": FENCERS, "win": [2, 3, 4, 5]},
@@ -860,9 +926,24 @@ BLUEPRINTS: list[Blueprint] = [
             "cm: normally, that is when both or neither see high water, that of the upper sensor, but in a "
             "dispute that of the lower sensor.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "upper": "The reading of the upper gauge in cm.",
+                    "lower": "The reading of the lower gauge in cm.",
+                }
+            ),
+            Story(
+                "logic_water_sensors",
+                inputs={
+                    "upper": "The reading of the upper sensor in cm.",
+                    "lower": "The reading of the lower sensor in cm.",
+                },
+            ),
+        ],
         inputs={
-            "upper": integer("The reading of the upper one in cm."),
-            "lower": integer("The reading of the lower one in cm."),
+            "upper": integer(),
+            "lower": integer(),
         },
         sample=sample_gauges,
         params={"upper_mark": [310, 325, 340, 355, 370], "lower_mark": [180, 195, 210, 225, 240]},
@@ -894,12 +975,27 @@ BLUEPRINTS: list[Blueprint] = [
             "Report the row as 'shelf' after both moves, from left to right, and under 'pairs' how disordered "
             "it still is: count every two boxes, at whatever distance, where the greater number is on the left.",
         ],
-        inputs={
-            "shelf": integers(
-                "The numbers from left to right before the last one is put there; numbers may occur twice, and the "
-                "list may be empty."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "shelf": (
+                        "The numbers of the volumes from left to right before the last one is put there; numbers "
+                        "may occur twice, and the list may be empty."
+                    )
+                }
+            ),
+            Story(
+                "logic_box_swaps",
+                inputs={
+                    "shelf": (
+                        "The numbers of the boxes from left to right before the last one is added; numbers may "
+                        "occur twice, and the list may be empty."
+                    )
+                },
+                names={"shelf": "row"},
+            ),
+        ],
+        inputs={"shelf": integers()},
         sample=sample_shelf,
         params={"volume": [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25]},
         steps=lambda params: [
@@ -929,10 +1025,29 @@ BLUEPRINTS: list[Blueprint] = [
             "overlap in time collide with each other. Tell me the number of the wish that collides with the "
             "largest count of other wishes; where that count is equal, I mean the wish that comes first.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "slots": (
+                        "The slots asked for, each as [start, end] in full hours counted from noon, start before "
+                        "end. With the added one, at least two slots have some time in common."
+                    )
+                }
+            ),
+            Story(
+                "logic_worst_wish",
+                inputs={
+                    "slots": (
+                        "The wishes, each as [start, end] in full hours counted from noon, start before end. With "
+                        "the one to imagine, at least two wishes overlap in time."
+                    )
+                },
+                names={"slots": "wishes"},
+            ),
+        ],
         inputs={
             "slots": _pairs(
-                "The slots asked for, each as [start, end] in full hours counted from noon, start before end. With the "
-                "added one, at least two slots have some time in common.",
+                "",
                 "integer",
             )
         },
@@ -967,9 +1082,27 @@ BLUEPRINTS: list[Blueprint] = [
             "completely absent and 'foreign' for the sorts that the sheet does not mention, without repeats and "
             "as they first appear on the sheet and among the found pieces, respectively.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "listed": (
+                        "The pieces according to the list, one entry for each piece, in lower case; at least one."
+                    ),
+                    "found": ("The pieces found in the box, one entry for each piece, in lower case; perhaps none."),
+                }
+            ),
+            Story(
+                inputs={
+                    "listed": (
+                        "The pieces according to the sheet, one entry for each piece, in lower case; at least one."
+                    ),
+                    "found": "The pieces found, one entry for each piece, in lower case; perhaps none.",
+                }
+            ),
+        ],
         inputs={
-            "listed": texts("The pieces according to the list, one entry for each piece, in lower case; at least one."),
-            "found": texts("The pieces found in the box, one entry for each piece, in lower case; perhaps none."),
+            "listed": texts(),
+            "found": texts(),
         },
         sample=sample_box,
         params={
@@ -1013,6 +1146,19 @@ BLUEPRINTS: list[Blueprint] = [
             "reductions: the guest gets each one whose conditions are all met, and they add up. We do not like "
             "it when they add up to over {limit} euros, though, and in that case we grant just one of them, the "
             "one that is worth most. Without any suitable reduction the full price is due.",
+        ],
+        stories=[
+            Story(),
+            Story(
+                "logic_night_price",
+                inputs={
+                    "offers": (
+                        "The reductions, perhaps none: 'when' gives the values that fields of the guest must "
+                        "have, 'then' the reduction in euros."
+                    )
+                },
+                names={"offers": "reductions"},
+            ),
         ],
         inputs={
             "guest": obj("The guest.", season="string", pitch="string", arrival="string", member="boolean"),
@@ -1060,9 +1206,25 @@ BLUEPRINTS: list[Blueprint] = [
             "not, just tell me how many days the room is empty between them (0 if one follows on the other at "
             "once).",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "own": ("The own exhibition's [first day, last day], both open; days are numbered through."),
+                    "guest": "The guest exhibition's [first day, last day], both open, in the same numbering.",
+                }
+            ),
+            Story(
+                "logic_room_handover",
+                inputs={
+                    "own": "Our own show's [first day, last day], both included; days are numbered through.",
+                    "guest": ("The touring show's [opening day, closing day], both included, in the same numbering."),
+                },
+                names={"guest": "touring"},
+            ),
+        ],
         inputs={
-            "own": integers("The own exhibition's [first day, last day], both open; days are numbered through."),
-            "guest": integers("The guest exhibition's [first day, last day], both open, in the same numbering."),
+            "own": integers(),
+            "guest": integers(),
         },
         sample=sample_hall,
         params={"before": [2, 3, 4, 5], "after": [2, 3, 4, 6]},
@@ -1101,7 +1263,15 @@ BLUEPRINTS: list[Blueprint] = [
             "those in the centre included, are no further than {tolerance} from it; exactly {tolerance} is near "
             "enough. Under 'usable' she notes whether {enough} or more results are near.",
         ],
-        inputs={"readings": integers("The readings in the order in which they were taken; at least one.")},
+        stories=[
+            Story(inputs={"readings": "The readings in the order in which they were taken; at least one."}),
+            Story(
+                "logic_pupil_results",
+                inputs={"readings": "The results of the pupils, in no order; at least one."},
+                names={"readings": "results"},
+            ),
+        ],
+        inputs={"readings": integers()},
         sample=sample_readings,
         params={"tolerance": [2, 3, 4, 5], "enough": [2, 3, 4, 5]},
         steps=lambda params: [
@@ -1198,12 +1368,27 @@ BLUEPRINTS: list[Blueprint] = [
             "than {trips} times. What goes on each ride (a list of lists 'loads', weights in the order in which "
             "I put them on), and what is left 'waiting'?",
         ],
-        inputs={
-            "crates": integers(
-                "The weights of what is waiting, in kilos and in its order; perhaps nothing. All weights are "
-                "different, and none is too heavy to be carried alone."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "crates": (
+                        "The weights of the waiting crates, in kilos and in their order; perhaps none. All "
+                        "weights are different, and no crate is too heavy to be carried alone."
+                    )
+                }
+            ),
+            Story(
+                "logic_bike_trips",
+                inputs={
+                    "crates": (
+                        "The weights of the waiting boxes, in kilos and in their order; perhaps none. All weights "
+                        "are different, and no box overloads the bike alone."
+                    )
+                },
+                names={"crates": "boxes"},
+            ),
+        ],
+        inputs={"crates": integers()},
         sample=sample_van,
         params={"capacity": [20, 24, 30, 36, 40], "trips": [2, 3, 4, 5]},
         steps=lambda params: [
@@ -1306,10 +1491,29 @@ BLUEPRINTS: list[Blueprint] = [
             "unchanged and in order, as 'refused', and as 'below' everybody, from A to Z, who stands lower than "
             "{name} according to what I wrote down.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "claims": (
+                        "The claims in the order in which they are heard, each as [who ranks above, who ranks "
+                        "below], never the same knight twice; perhaps none."
+                    )
+                }
+            ),
+            Story(
+                "logic_ladder_testimony",
+                inputs={
+                    "claims": (
+                        "The testimonies in order, each as [who stands higher, who stands lower], never the same "
+                        "member twice; perhaps none."
+                    )
+                },
+                names={"claims": "testimonies"},
+            ),
+        ],
         inputs={
             "claims": _pairs(
-                "The claims in the order in which they are heard, each as [who is higher, who is lower], never the "
-                "same person twice; perhaps none.",
+                "",
                 "string",
             )
         },

@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers, numbers, records, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, integer, integers, numbers, records, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -478,6 +478,7 @@ BLUEPRINTS: list[Blueprint] = [
             "has nothing but packs of {bag} grams, and packs cannot be split. Tell me the total weight, in "
             "grams, of the smallest number of packs that is enough for the whole lawn.",
         ],
+        stories=[Story(), Story("math_lawn_seed")],
         inputs={
             "corners": {
                 "type": "array",
@@ -510,7 +511,11 @@ BLUEPRINTS: list[Blueprint] = [
             "is printed as a text in base {base}, without any prefix; digits for ten and more are the "
             "lowercase letters a, b, c, ... What is printed?",
         ],
-        inputs={"number": integer("The start or ticket number, in decimal, greater than 0.")},
+        stories=[
+            Story(inputs={"number": "The team's start number, in decimal, greater than 0."}),
+            Story(inputs={"number": "The ticket number, in decimal, greater than 0."}),
+        ],
+        inputs={"number": integer()},
         sample=sample_mirror,
         steps=steps_mirror,
         oracle=oracle_mirror,
@@ -534,10 +539,28 @@ BLUEPRINTS: list[Blueprint] = [
             "piece, whose length is given in seconds too; the opening beat is not counted, but a common "
             "beat exactly at the end is.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "first_period": "Seconds from one flash of the first lighthouse to the next.",
+                    "second_period": "Seconds from one flash of the second lighthouse to the next.",
+                    "watch": "The length of the watch in seconds.",
+                }
+            ),
+            Story(
+                "math_percussion_trio",
+                inputs={
+                    "first_period": "Seconds from one beat of the first player to the next.",
+                    "second_period": "Seconds from one beat of the second player to the next.",
+                    "watch": "The length of the piece in seconds.",
+                },
+                names={"watch": "piece"},
+            ),
+        ],
         inputs={
-            "first_period": integer("Seconds from one flash or beat of the first light or player to the next."),
-            "second_period": integer("Seconds from one flash or beat of the second light or player to the next."),
-            "watch": integer("Length of the watch or the piece in seconds."),
+            "first_period": integer(),
+            "second_period": integer(),
+            "watch": integer(),
         },
         sample=sample_flashes,
         steps=steps_flashes,
@@ -562,7 +585,14 @@ BLUEPRINTS: list[Blueprint] = [
             "above {high} euros, {third} percent. Work out what is paid to the potter for the pieces sold, "
             "in euros, to 2 decimals (nothing sold means 0).",
         ],
-        inputs={"prices": numbers("What each sold piece brought in, in euros; empty if nothing was sold.")},
+        stories=[
+            Story(inputs={"prices": "What each sold work brought in, in euros; empty if nothing was sold."}),
+            Story(
+                "math_potter_payout",
+                inputs={"prices": "What each sold piece brought in, in euros; empty if nothing was sold."},
+            ),
+        ],
+        inputs={"prices": numbers()},
         sample=sample_commission,
         steps=steps_commission,
         oracle=oracle_commission,
@@ -594,9 +624,24 @@ BLUEPRINTS: list[Blueprint] = [
             "sign then shows that time rounded up to a multiple of {step} seconds; exact multiples stay. "
             "What number is on the sign?",
         ],
-        inputs={
-            "waits": integers("The times in seconds, in no order; -1 for someone who gave up. At least one is valid.")
-        },
+        stories=[
+            Story(
+                inputs={
+                    "waits": (
+                        "The measured waits in seconds, in no order; -1 for a caller who hung up. At least one is "
+                        "valid."
+                    )
+                }
+            ),
+            Story(
+                "math_ferry_sign",
+                inputs={
+                    "waits": ("The times in seconds, in no order; -1 for a visitor who left. At least one is valid.")
+                },
+                names={"waits": "times"},
+            ),
+        ],
+        inputs={"waits": integers()},
         sample=sample_waits,
         steps=steps_waits,
         oracle=oracle_waits,
@@ -622,7 +667,15 @@ BLUEPRINTS: list[Blueprint] = [
             "she states the average as 'centre', and as 'spread' the standard deviation estimated from a "
             "sample, with n - 1 in the denominator.",
         ],
-        inputs={"measurements": integers("The measured values, in the order of measuring; at least one.")},
+        stories=[
+            Story(inputs={"measurements": "The measurements in the order of measuring: one to seven whole numbers."}),
+            Story(
+                "math_seal_report",
+                inputs={"measurements": "The test values in the order of testing: one to seven whole numbers."},
+                names={"measurements": "values"},
+            ),
+        ],
+        inputs={"measurements": integers()},
         sample=sample_batch,
         steps=steps_batch,
         oracle=oracle_batch,
@@ -654,9 +707,25 @@ BLUEPRINTS: list[Blueprint] = [
             "happens. Tom asks for an object with 'payments', the number of transfers, and 'interest', the "
             "cents of interest charged altogether.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "loan": "What is owed at the start, in cents; at least 0.",
+                    "payment": "The agreed monthly payment in cents; always larger than a month's interest.",
+                }
+            ),
+            Story(
+                "math_cello_payments",
+                inputs={
+                    "loan": "The sum that is open at the start, in cents; at least 0.",
+                    "payment": "The fixed instalment in cents; always larger than a month's interest.",
+                },
+                names={"loan": "open_sum", "payment": "instalment"},
+            ),
+        ],
         inputs={
-            "loan": integer("What is owed at the start, in cents; at least 0."),
-            "payment": integer("The fixed monthly payment in cents; always larger than a month's interest."),
+            "loan": integer(),
+            "payment": integer(),
         },
         sample=sample_loan,
         steps=steps_loan,
@@ -682,9 +751,25 @@ BLUEPRINTS: list[Blueprint] = [
             "the list owe one cent more than the others. She needs the total in cents that every "
             "participant owes her, listed as the people are.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "bills": "The bills in whole cents, before anything is added; at least one.",
+                    "people": "The names of the people, in the order of the list; at least one.",
+                }
+            ),
+            Story(
+                "math_weekend_invoices",
+                inputs={
+                    "bills": "The invoices in whole cents, before anything is put on top; at least one.",
+                    "people": "The names of the participants, as they are listed; at least one.",
+                },
+                names={"bills": "invoices"},
+            ),
+        ],
         inputs={
-            "bills": integers("The bills or invoices in whole cents, before anything is added; at least one."),
-            "people": texts("The names of those who share, in the order of the list; at least one."),
+            "bills": integers(),
+            "people": texts(),
         },
         sample=sample_bills,
         steps=steps_bills,
@@ -717,6 +802,7 @@ BLUEPRINTS: list[Blueprint] = [
             "it went through, the one at which it stopped included, and 'warmest' as the highest of these "
             "readings in Celsius.",
         ],
+        stories=[Story(), Story("math_cheese_cellar")],
         inputs={
             "log": records(
                 "The readings in order of time, at least one: the temperature as 'value', and 'unit', which "
@@ -752,7 +838,13 @@ BLUEPRINTS: list[Blueprint] = [
             "the token stands, in order, from the one where it begins to the one where it stays. What does "
             "the referee write?",
         ],
-        inputs={"start": integer("The number dialled, or the square where the token begins; at least 2.")},
+        stories=[
+            Story(inputs={"start": "The number that is dialled; at least 2."}),
+            Story(
+                "math_token_squares", inputs={"start": "The number of the square where the token begins; at least 2."}
+            ),
+        ],
+        inputs={"start": integer()},
         sample=sample_exhibit,
         steps=steps_exhibit,
         oracle=oracle_exhibit,

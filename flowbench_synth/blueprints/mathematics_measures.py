@@ -9,7 +9,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers, number, numbers, records, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, integer, integers, number, numbers, records, text, texts
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -849,9 +849,25 @@ BLUEPRINTS: list[Blueprint] = [
             "{step} centimetres. How many centimetres do we have to buy to get all strips, and no more than "
             "necessary?",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "length": "The length of one finished panel in inches.",
+                    "panels": "How many panels are needed; at least one.",
+                }
+            ),
+            Story(
+                "math_canvas_strips",
+                inputs={
+                    "length": "The visible length of one strip in inches.",
+                    "panels": "How many strips are needed; at least one.",
+                },
+                names={"panels": "strips"},
+            ),
+        ],
         inputs={
-            "length": integer("Finished (visible) length of one panel or strip, in inches."),
-            "panels": integer("How many panels or strips are needed; at least one."),
+            "length": integer(),
+            "panels": integer(),
         },
         sample=sample_curtains,
         steps=steps_curtains,
@@ -872,7 +888,21 @@ BLUEPRINTS: list[Blueprint] = [
             "centre. Each ray has a right to at least {room} square metres of the tank's surface. Tell the keepers "
             "the largest number of rays that they can put in.",
         ],
-        inputs={"diameter": number("The width of the pond or tank through its centre, in metres, with 1 decimal.")},
+        stories=[
+            Story(
+                inputs={
+                    "diameter": (
+                        "The width of the pond from bank to opposite bank through the middle, in metres, with 1 "
+                        "decimal."
+                    )
+                }
+            ),
+            Story(
+                "math_ray_tank",
+                inputs={"diameter": "The width of the tank through its centre, in metres, with 1 decimal."},
+            ),
+        ],
+        inputs={"diameter": number()},
         sample=sample_pond,
         steps=steps_pond,
         oracle=oracle_pond,
@@ -894,9 +924,31 @@ BLUEPRINTS: list[Blueprint] = [
             "after these costs, with what was left the week before. Give him the change in percent of the earlier "
             "week's figure, to 1 decimal, with a minus sign if things got worse.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "takings": (
+                        "What the stall took this week, a whole number of euros for each day on which it opened; "
+                        "empty if it never did."
+                    ),
+                    "last_week": "Last week's surplus in euros; greater than 0.",
+                }
+            ),
+            Story(
+                "math_lemonade_change",
+                inputs={
+                    "takings": (
+                        "This week's takings, a whole number of euros for each day on which he is there; empty if none."
+                    ),
+                    "last_week": (
+                        "What was left of the takings last week after the same costs, in euros; greater than 0."
+                    ),
+                },
+            ),
+        ],
         inputs={
-            "takings": integers("This week's takings, a whole number of euros for each open day; empty if none."),
-            "last_week": integer("What was left last week after the same costs, in euros; greater than 0."),
+            "takings": integers(),
+            "last_week": integer(),
         },
         sample=sample_takings,
         steps=steps_takings,
@@ -921,7 +973,14 @@ BLUEPRINTS: list[Blueprint] = [
             "and takes the nearest setting there is; exactly between two settings it takes the hotter one. What is "
             "the oven set to?",
         ],
-        inputs={"fahrenheit": integer("The temperature in the recipe or instructions, in degrees Fahrenheit.")},
+        stories=[
+            Story(inputs={"fahrenheit": "The temperature in the recipe, in degrees Fahrenheit."}),
+            Story(
+                "math_clay_oven",
+                inputs={"fahrenheit": "The temperature in the clay's instructions, in degrees Fahrenheit."},
+            ),
+        ],
+        inputs={"fahrenheit": integer()},
         sample=sample_oven,
         steps=steps_oven,
         oracle=oracle_oven,
@@ -943,7 +1002,15 @@ BLUEPRINTS: list[Blueprint] = [
             "percent of the tax contained in the bills. Please work out the sum that we reclaim for all bills "
             "together, in euros, rounded once at the end to 2 decimals (0 if there are no bills).",
         ],
-        inputs={"receipts": numbers("The amounts of the receipts or bills, tax included, in euros with cents.")},
+        stories=[
+            Story(inputs={"receipts": "The amounts of the receipts, tax included, in euros with cents."}),
+            Story(
+                "math_choir_bills",
+                inputs={"receipts": "The amounts of the bills, tax included, in euros with cents."},
+                names={"receipts": "bills"},
+            ),
+        ],
+        inputs={"receipts": numbers()},
         sample=sample_receipts,
         steps=steps_receipts,
         oracle=oracle_receipts,
@@ -965,9 +1032,25 @@ BLUEPRINTS: list[Blueprint] = [
             "yen, and {more} percent, in place of that, once it reaches {high} yen; smaller orders get none. Round "
             "her bill to whole yen. How much is it?",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "copies": "How many copies are ordered; at least one.",
+                    "price": "The price of one copy, in whole yen.",
+                }
+            ),
+            Story(
+                "math_lantern_rebate",
+                inputs={
+                    "copies": "How many lanterns are ordered; at least one.",
+                    "price": "The price of one lantern, in whole yen.",
+                },
+                names={"copies": "lanterns"},
+            ),
+        ],
         inputs={
-            "copies": integer("How many copies or lanterns are ordered; at least one."),
-            "price": integer("The price of one copy or lantern, in whole yen."),
+            "copies": integer(),
+            "price": integer(),
         },
         sample=sample_printing,
         steps=steps_printing,
@@ -990,9 +1073,24 @@ BLUEPRINTS: list[Blueprint] = [
             "fraction of a year (12 equal months), and it is paid out only at the end, without interest on interest. "
             "State what the shop pays a member altogether, in euros, to 2 decimals.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "amount": "The deposit in whole euros.",
+                    "months": "How many whole months the deposit is kept; at least 0.",
+                }
+            ),
+            Story(
+                "math_shop_loan",
+                inputs={
+                    "amount": "The sum lent, in whole euros.",
+                    "months": "How many whole months the sum is lent; at least 0.",
+                },
+            ),
+        ],
         inputs={
-            "amount": integer("The deposit or the sum lent, in whole euros."),
-            "months": integer("How many whole months the money is kept; at least 0."),
+            "amount": integer(),
+            "months": integer(),
         },
         sample=sample_deposit,
         steps=steps_deposit,
@@ -1015,9 +1113,25 @@ BLUEPRINTS: list[Blueprint] = [
             "forecast for the last year is brought to the nearest multiple of {step} and written down, with commas "
             "marking the thousands ('980', '4,560'). Give the text of the forecast.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "stock": "How many fish there are now.",
+                    "years": "How many years ahead the number is expected; 0 means now.",
+                }
+            ),
+            Story(
+                "math_district_forecast",
+                inputs={
+                    "stock": "How many people live there now.",
+                    "years": "How many years ahead the forecast is; 0 means now.",
+                },
+                names={"stock": "people"},
+            ),
+        ],
         inputs={
-            "stock": integer("How many fish or people there are now."),
-            "years": integer("How many years ahead the forecast is; 0 means now."),
+            "stock": integer(),
+            "years": integer(),
         },
         sample=sample_stock,
         steps=steps_stock,
@@ -1040,11 +1154,29 @@ BLUEPRINTS: list[Blueprint] = [
             "of the origin. As the crow flies, how far is it from the farm to the camp? Give the answer in statute "
             "miles, with 1 decimal.",
         ],
-        inputs={
-            "first_boat": integers(
-                "Position of one boat or party: [km east, km north] of the origin; may be negative."
+        stories=[
+            Story(
+                inputs={
+                    "first_boat": (
+                        "The position of one boat: [km east, km north] of the chart's origin; may be negative."
+                    ),
+                    "second_boat": "The position of the other boat, given in the same way.",
+                }
             ),
-            "second_boat": integers("Position of the other boat or party, given in the same way."),
+            Story(
+                "math_hikers_camp",
+                inputs={
+                    "first_boat": (
+                        "The position of one party: [kilometres east, kilometres north] of the origin; may be negative."
+                    ),
+                    "second_boat": "The position of the other party, given in the same way.",
+                },
+                names={"first_boat": "first_party", "second_boat": "second_party"},
+            ),
+        ],
+        inputs={
+            "first_boat": integers(),
+            "second_boat": integers(),
         },
         sample=sample_boats,
         steps=steps_boats,
@@ -1071,11 +1203,35 @@ BLUEPRINTS: list[Blueprint] = [
             "inches and Fahrenheit, both to the nearest whole number. Write down her answer with the fields 'snow' "
             "and 'temperature'.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "depth": "The depth of the snow before the snowfall, in whole cm.",
+                    "fresh": "The fresh snow in whole cm; at least 0.",
+                    "temperature": (
+                        "The temperature of the morning in degrees Celsius, with 1 decimal; never one that lies "
+                        "exactly between two whole degrees Fahrenheit."
+                    ),
+                    "units": "What the guest thinks in: 'metric' or 'imperial'.",
+                }
+            ),
+            Story(
+                inputs={
+                    "depth": "The old depth of the snow, in whole cm.",
+                    "fresh": "How much snow fell overnight, in whole cm; at least 0.",
+                    "temperature": (
+                        "The temperature in degrees Celsius, with 1 decimal; never one that lies exactly between "
+                        "two whole degrees Fahrenheit."
+                    ),
+                    "units": "The units of the caller: 'metric' or 'imperial'.",
+                },
+            ),
+        ],
         inputs={
-            "depth": integer("Depth of the snow before the last snowfall, in whole cm."),
-            "fresh": integer("How much fresh snow fell in the night, in whole cm; at least 0."),
-            "temperature": number("Temperature in the morning in degrees Celsius, with 1 decimal."),
-            "units": text("What the guest or caller thinks in: 'metric' or 'imperial'."),
+            "depth": integer(),
+            "fresh": integer(),
+            "temperature": number(),
+            "units": text(),
         },
         sample=sample_snow,
         steps=steps_snow,
@@ -1101,9 +1257,15 @@ BLUEPRINTS: list[Blueprint] = [
             "report 'possible' as false and as 'figure' how many metres the two shorter sides together fall short "
             "of the longest side, which is 0 when both are equal.",
         ],
-        inputs={
-            "edges": integers("The lengths of the three edges or sides in whole metres, in no order; all above 0.")
-        },
+        stories=[
+            Story(inputs={"edges": "The lengths of the three edges in whole metres, in no order; all above 0."}),
+            Story(
+                "math_flower_bed",
+                inputs={"edges": "The lengths of the three sides in whole metres, in no order; all above 0."},
+                names={"edges": "sides"},
+            ),
+        ],
+        inputs={"edges": integers()},
         sample=sample_sail,
         steps=steps_sail,
         oracle=oracle_sail,
@@ -1129,9 +1291,25 @@ BLUEPRINTS: list[Blueprint] = [
             "the remainder each for the second and third, where an odd cent goes to the second. Which amounts are "
             "paid out, beginning with the first place?",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "pool": "The pool in cents.",
+                    "crews": "The crews that reach the finish, in the order of the finish; at least one.",
+                }
+            ),
+            Story(
+                "math_cooking_prize",
+                inputs={
+                    "pool": "The money from the entry fees, in cents.",
+                    "crews": "The teams in the ranking, the best-placed one first; at least one.",
+                },
+                names={"pool": "money", "crews": "teams"},
+            ),
+        ],
         inputs={
-            "pool": integer("The money to be paid out, in cents."),
-            "crews": texts("The crews or teams that are ranked, the best one first; at least one."),
+            "pool": integer(),
+            "crews": texts(),
         },
         sample=sample_regatta,
         steps=steps_regatta,
@@ -1154,10 +1332,29 @@ BLUEPRINTS: list[Blueprint] = [
             "and to the higher one if both are equally near). Visitors pay the sticker's price for every piece that "
             "they take. Work out the sum in cents for one visitor, which is 0 for nothing taken.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "basket": (
+                        "One line for each kind of article: the price of one piece before the sale in 'cents', "
+                        "and how many 'pieces' are bought, at least one."
+                    )
+                }
+            ),
+            Story(
+                "math_museum_shop_sale",
+                inputs={
+                    "basket": (
+                        "One entry for each kind of article: the old price of one piece in 'cents', and how many "
+                        "'pieces' are taken, at least one."
+                    )
+                },
+                names={"basket": "taken"},
+            ),
+        ],
         inputs={
             "basket": records(
-                "One line for each kind of article: the old price of one piece in 'cents', and how many 'pieces' are "
-                "bought, at least one.",
+                "",
                 cents="integer",
                 pieces="integer",
             )
@@ -1186,9 +1383,30 @@ BLUEPRINTS: list[Blueprint] = [
             "least {goal} members in all (none if it has them at the beginning), and report as 'flowering' how many "
             "flowering ones it then has.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "seedlings": "Seedlings in the meadow today; at least 0.",
+                    "flowering": (
+                        "Flowering plants in the meadow today; at least 0. There is at least 1 plant of the two "
+                        "kinds together."
+                    ),
+                }
+            ),
+            Story(
+                "math_insect_colony",
+                inputs={
+                    "seedlings": "Seedlings at the beginning; at least 0.",
+                    "flowering": (
+                        "Flowering ones at the beginning; at least 0. There is at least 1 member of the two kinds "
+                        "together."
+                    ),
+                },
+            ),
+        ],
         inputs={
-            "seedlings": integer("Seedlings at the beginning; at least 0."),
-            "flowering": integer("Flowering ones at the beginning; at least 0. Both together are at least 1."),
+            "seedlings": integer(),
+            "flowering": integer(),
         },
         sample=sample_orchids,
         steps=steps_orchids,
@@ -1217,7 +1435,15 @@ BLUEPRINTS: list[Blueprint] = [
             "was applied, rounded down to a whole cent. Kim wants to see the sum of the bill in cents as 'total', and "
             "as 'reduced' how many visits got the reduction. A month without visits gives 0 for both.",
         ],
-        inputs={"stays": integers("The lengths of the stays or visits in minutes, in order of time; each at least 1.")},
+        stories=[
+            Story(inputs={"stays": "The lengths of the stays in minutes, in order of time; each at least 1."}),
+            Story(
+                "math_desk_month",
+                inputs={"stays": "The lengths of the visits in minutes, as they are listed; each at least 1."},
+                names={"stays": "visits"},
+            ),
+        ],
+        inputs={"stays": integers()},
         sample=sample_garage,
         steps=steps_garage,
         oracle=oracle_garage,
@@ -1260,13 +1486,34 @@ BLUEPRINTS: list[Blueprint] = [
             "trolley drives to the base. State the total time as 'seconds' and the number of fillings as 'charges' "
             "(0 and 0 if there is no room to serve).",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "dock": "Where the dock is: [metres east, metres north].",
+                    "stops": (
+                        "The stops in order, each [metres east, metres north]. None of them is at the dock, and "
+                        "each can be reached from there and back again with a full charge."
+                    ),
+                }
+            ),
+            Story(
+                "math_hospital_trolley",
+                inputs={
+                    "dock": "Where the base is: [metres along one wall, metres along the other].",
+                    "stops": (
+                        "The rooms in order, each given like the base. None of them is at the base, and each can "
+                        "be reached from there and back again with a full battery."
+                    ),
+                },
+                names={"dock": "base", "stops": "rooms"},
+            ),
+        ],
         inputs={
-            "dock": integers("Where the dock or base is: [metres east, metres north]."),
+            "dock": integers(),
             "stops": {
                 "type": "array",
                 "items": {"type": "array", "items": {"type": "integer"}},
-                "description": "The stops or rooms in order, each [metres east, metres north]. None of them lies at "
-                "the dock, and each can be reached from there and back again with a full charge.",
+                "description": "",
             },
         },
         sample=sample_robot,
@@ -1306,9 +1553,25 @@ BLUEPRINTS: list[Blueprint] = [
             "and the bowl costs what it did. Which prices does the bowl have, one for each wheat price in the list? "
             "For the oldest it is the price at the beginning.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "quotes": "The quotations of flour in cents, the first one first; at least one.",
+                    "bread": "The present price of the bread in cents.",
+                }
+            ),
+            Story(
+                "math_noodle_price",
+                inputs={
+                    "quotes": "The prices of wheat in cents, the oldest first; at least one.",
+                    "bread": "The price of the bowl at the beginning, in cents.",
+                },
+                names={"quotes": "wheat", "bread": "bowl"},
+            ),
+        ],
         inputs={
-            "quotes": integers("The prices of flour or wheat in cents, the oldest first; at least one."),
-            "bread": integer("The price of the bread or bowl in cents at the time of the oldest quotation."),
+            "quotes": integers(),
+            "bread": integer(),
         },
         sample=sample_flour,
         steps=steps_flour,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, integer, integers
+from flowbench_synth.blueprint import Blueprint, Params, Story, integer, integers
 from flowbench_synth.flow import (
     Step,
     answer,
@@ -27,7 +27,7 @@ from tools_registry.specs.schema import JSONSchema
 ABUNDANT = (12, 18, 20, 24, 36, 40, 48, 56, 60, 70, 72, 80, 84, 88, 90, 96, 100, 104, 108, 112, 120, 132, 140, 144, 150)
 
 
-def rows_of_integers(description: str) -> JSONSchema:
+def rows_of_integers(description: str = "") -> JSONSchema:
     """A list of lists of whole numbers as input."""
     return {
         "type": "array",
@@ -756,12 +756,15 @@ BLUEPRINTS: list[Blueprint] = [
             "there are in each circle, the better; one big circle of all is allowed as well. Tell the director "
             "how many people stand in each circle.",
         ],
-        inputs={
-            "listed": integer(
-                "How many children are on the camp's list, or how many dancers have signed up, the village "
-                "children or musicians not included."
-            )
-        },
+        stories=[
+            Story(inputs={"listed": "How many children are on the camp's list, those from the village not included."}),
+            Story(
+                "math_dance_circles",
+                inputs={"listed": "How many dancers have signed up, the musicians not included."},
+                names={"listed": "signed_up"},
+            ),
+        ],
+        inputs={"listed": integer()},
         sample=sample_teams,
         steps=steps_teams,
         oracle=oracle_teams,
@@ -786,7 +789,19 @@ BLUEPRINTS: list[Blueprint] = [
             "the tour book the ascent is printed to the nearest {step} metres (a value halfway between two is "
             "printed as the higher one). Which number is printed?",
         ],
-        inputs={"heights": integers("The heights in metres at the points, in walking or riding order; at least one.")},
+        stories=[
+            Story(
+                inputs={
+                    "heights": ("The heights in metres at the points of the trail, in walking order; at least one.")
+                }
+            ),
+            Story(
+                "math_bicycle_ascent",
+                inputs={"heights": "The altitudes of the waypoints in metres, in riding order; at least one."},
+                names={"heights": "altitudes"},
+            ),
+        ],
+        inputs={"heights": integers()},
         sample=sample_trail,
         steps=steps_trail,
         oracle=oracle_trail,
@@ -811,7 +826,14 @@ BLUEPRINTS: list[Blueprint] = [
             "alone the library then buys reading lamps for {worth} euros a piece, as many as the money allows. "
             "How many lamps does it buy?",
         ],
-        inputs={"prices": integers("The price of each toy or book in whole euros, in no order; at least one.")},
+        stories=[
+            Story(inputs={"prices": "The price of each toy in whole euros, in no order; at least one."}),
+            Story(
+                "math_library_lamps",
+                inputs={"prices": "The price of each book in whole euros, in no order; at least one."},
+            ),
+        ],
+        inputs={"prices": integers()},
         sample=sample_box,
         steps=steps_box,
         oracle=oracle_box,
@@ -839,7 +861,12 @@ BLUEPRINTS: list[Blueprint] = [
             "is the remainder that the sum of the weighted digits leaves modulo {modulus}. What is printed in "
             "small print?",
         ],
-        inputs={"number": integer("The number of the key, the sample or the parcel, with two to eight digits.")},
+        stories=[
+            Story(inputs={"number": "The number of the key, with two to eight digits."}),
+            Story("math_sample_check", inputs={"number": "The number of the sample, with two to eight digits."}),
+            Story("math_parcel_check", inputs={"number": "The number of the parcel, with two to eight digits."}),
+        ],
+        inputs={"number": integer()},
         sample=sample_locker,
         steps=steps_locker,
         oracle=oracle_locker,
@@ -862,12 +889,26 @@ BLUEPRINTS: list[Blueprint] = [
             "population, so their variance has their number n as its divisor, not n - 1. What is the standard "
             "deviation of these pralines' weights, in milligrams and rounded to {decimals} decimals?",
         ],
-        inputs={
-            "masses": integers(
-                "The weights of the pieces in milligrams, in the order of making; always more than those that are "
-                "ignored."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "masses": (
+                        "The weights of the tablets in milligrams, one after the other as they were weighed; "
+                        "always more than those that are ignored."
+                    )
+                }
+            ),
+            Story(
+                "math_praline_weights",
+                inputs={
+                    "masses": (
+                        "The weights of the pralines in milligrams, in their order; always more than those that "
+                        "do not count."
+                    )
+                },
+            ),
+        ],
+        inputs={"masses": integers()},
         sample=sample_press,
         steps=steps_press,
         oracle=oracle_press,
@@ -898,12 +939,27 @@ BLUEPRINTS: list[Blueprint] = [
             "to new people, as the list says for that year. A stamp costs {price} cents and every letter needs "
             "one. How many cents are spent on stamps over all the years (0 if the list is empty)?",
         ],
-        inputs={
-            "plan": integers(
-                "For each round or year, in order, how many calls or letters every active person makes; may "
-                "contain 0 and may be empty."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "plan": (
+                        "For each round, in order, how many members each caller of the round calls; may contain 0 "
+                        "and may be empty."
+                    )
+                }
+            ),
+            Story(
+                "math_letter_chain",
+                inputs={
+                    "plan": (
+                        "For each year, in order, how many letters each sender of the year writes; may contain 0 "
+                        "and may be empty."
+                    )
+                },
+                names={"plan": "letters"},
+            ),
+        ],
+        inputs={"plan": integers()},
         sample=sample_chain,
         steps=steps_chain,
         oracle=oracle_chain,
@@ -929,7 +985,15 @@ BLUEPRINTS: list[Blueprint] = [
             "lies between the raised number and its companion, no matter which of the two is the greater; after "
             "the last sector comes sector 0 again. Which sector does it show in the end?",
         ],
-        inputs={"card": integer("The number on the card, or the number that is typed; at least 1.")},
+        stories=[
+            Story(inputs={"card": "The number on the card; at least 1."}),
+            Story(
+                "math_companion_wheel",
+                inputs={"card": "The number that the guest types; at least 1."},
+                names={"card": "number"},
+            ),
+        ],
+        inputs={"card": integer()},
         sample=sample_shadow,
         steps=steps_shadow,
         oracle=oracle_shadow,
@@ -951,7 +1015,11 @@ BLUEPRINTS: list[Blueprint] = [
             "it can be divided by nothing but 1 and itself, and no smaller number would do. Filing takes "
             "{cents} seconds for each tooth of the gear. How many seconds of filing does the gear need?",
         ],
-        inputs={"teeth": integer("How many teeth the small wheel or the pinion has; at least 4.")},
+        stories=[
+            Story(inputs={"teeth": "How many teeth the small cogwheel has; at least 4."}),
+            Story("math_clock_gear", inputs={"teeth": "How many teeth the pinion has; at least 4."}),
+        ],
+        inputs={"teeth": integer()},
         sample=sample_wheel,
         steps=steps_wheel,
         oracle=oracle_wheel,
@@ -984,9 +1052,36 @@ BLUEPRINTS: list[Blueprint] = [
             "one of the two central scores is taken and nothing is averaged. State both in one object, 'result' "
             "rounded to 2 decimals with halves rounded up.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "scores": "The score of each judge; at least two.",
+                    "years": (
+                        "The years of experience of each judge, in the same order as the scores; each at least 1."
+                    ),
+                }
+            ),
+            Story(
+                "math_dog_show",
+                inputs={
+                    "scores": "The mark of each judge; at least two.",
+                    "years": ("The years of service of each judge, in the same order as the marks; each at least 1."),
+                },
+                names={"scores": "marks"},
+            ),
+            Story(
+                "math_film_jury",
+                inputs={
+                    "scores": "The score of each juror; at least two.",
+                    "years": (
+                        "The years that each juror has served, in the same order as the scores; each at least 1."
+                    ),
+                },
+            ),
+        ],
         inputs={
-            "scores": integers("The score or mark of each judge or juror; at least two."),
-            "years": integers("The years of each judge or juror, in the same order as the scores; each at least 1."),
+            "scores": integers(),
+            "years": integers(),
         },
         sample=sample_jury,
         steps=steps_jury,
@@ -1015,9 +1110,25 @@ BLUEPRINTS: list[Blueprint] = [
             "trimmed panel using up a whole one. Report an object with the 'side' of the panels in centimetres "
             "and the number of panels as 'squares'.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "length": "The length of the table top in centimetres.",
+                    "width": "The width of the table top in centimetres.",
+                }
+            ),
+            Story(
+                "math_cork_wall",
+                inputs={
+                    "length": "The length of the wall in centimetres.",
+                    "width": "The height of the wall in centimetres.",
+                },
+                names={"width": "height"},
+            ),
+        ],
         inputs={
-            "length": integer("The length of the table top or the wall in centimetres."),
-            "width": integer("The width of the table top, or the height of the wall, in centimetres."),
+            "length": integer(),
+            "width": integer(),
         },
         sample=sample_mosaic,
         steps=steps_mosaic,
@@ -1054,12 +1165,31 @@ BLUEPRINTS: list[Blueprint] = [
             "with which the mark would still hold at all times (possibly 0). Which 'action' is it, and what is "
             "the 'count' of units (not boxes) that come in or go away with it? Answer with these two fields.",
         ],
-        inputs={
-            "opening": integer("The bottles or units there are now, at the beginning; at least 0."),
-            "movements": integers(
-                "The planned changes of the stock in order of time: positive for what comes in, negative for what "
-                "goes out; may be empty."
+        stories=[
+            Story(
+                inputs={
+                    "opening": "The bottles that there are at the beginning; at least 0.",
+                    "movements": (
+                        "The planned changes of the stock in order of time: positive for what comes in, negative "
+                        "for what goes out; may be empty."
+                    ),
+                }
             ),
+            Story(
+                "math_blood_bank",
+                inputs={
+                    "opening": "The units that are in the fridge now; at least 0.",
+                    "movements": (
+                        "The changes on the calendar in order of time: positive for what comes in, negative for "
+                        "what goes out; may be empty."
+                    ),
+                },
+                names={"movements": "changes"},
+            ),
+        ],
+        inputs={
+            "opening": integer(),
+            "movements": integers(),
         },
         sample=sample_hut,
         steps=steps_hut,
@@ -1094,7 +1224,11 @@ BLUEPRINTS: list[Blueprint] = [
             "the number she stopped at; and 'highest', the largest of all the numbers, from the first to the "
             "last one.",
         ],
-        inputs={"floor": integer("The floor or the number at the start; at least 1.")},
+        stories=[
+            Story(inputs={"floor": "The number of the floor where the player enters; at least 1."}),
+            Story("math_hailstones", inputs={"floor": "The first number; at least 1."}, names={"floor": "first"}),
+        ],
+        inputs={"floor": integer()},
         sample=sample_tower,
         steps=steps_tower,
         oracle=oracle_tower,
@@ -1120,12 +1254,27 @@ BLUEPRINTS: list[Blueprint] = [
             "of a tie. A second field, 'favourite', is the age that stands in this list most frequently; if "
             "there is a tie, it is the one whose first place in the list comes earliest.",
         ],
-        inputs={
-            "days": rows_of_integers(
-                "For each day or evening, in order, the sizes of the pairs sold or the ages of the guests, one for "
-                "each pair or guest; may be empty for a day. At least one day or evening is not skipped."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "days": (
+                        "For each day, in order, the sizes of the pairs sold, one for each pair; may be empty for "
+                        "a day. At least one day is not skipped."
+                    )
+                }
+            ),
+            Story(
+                "math_dance_ages",
+                inputs={
+                    "days": (
+                        "For each evening, in order, the ages of the guests, one for each guest; may be empty for "
+                        "an evening. At least one evening is not left out."
+                    )
+                },
+                names={"days": "evenings"},
+            ),
+        ],
+        inputs={"days": rows_of_integers()},
         sample=sample_shoes,
         steps=steps_shoes,
         oracle=oracle_shoes,
@@ -1151,7 +1300,27 @@ BLUEPRINTS: list[Blueprint] = [
             "multiples are equally close. The chief writes down this 'figure', and as 'used' the number of guesses "
             "that remained.",
         ],
-        inputs={"estimates": integers("The estimates or guesses, in no order; always an odd number of them.")},
+        stories=[
+            Story(
+                inputs={
+                    "estimates": (
+                        "The estimates in whole numbers, in no order; always an odd number of them, so that at "
+                        "least one is left."
+                    )
+                }
+            ),
+            Story(
+                "math_tree_guesses",
+                inputs={
+                    "estimates": (
+                        "The guesses in whole numbers, in no order; always an odd number of them, so that at "
+                        "least one remains."
+                    )
+                },
+                names={"estimates": "guesses"},
+            ),
+        ],
+        inputs={"estimates": integers()},
         sample=sample_crowd,
         steps=steps_crowd,
         oracle=oracle_crowd,
@@ -1187,12 +1356,27 @@ BLUEPRINTS: list[Blueprint] = [
             "'lucky' (a list of the numbers of all slips that earned something, as they were drawn) and "
             "'unseen' (how many slips of the roll were not drawn).",
         ],
-        inputs={
-            "tickets": integers(
-                "The numbers of the tickets or slips, in the order of the box or the roll; each has two or more "
-                "digits. May be empty."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "tickets": (
+                        "The numbers of the tickets, in the order of the box; each has two or more digits. May be "
+                        "empty."
+                    )
+                }
+            ),
+            Story(
+                "math_raffle_slips",
+                inputs={
+                    "tickets": (
+                        "The numbers of the slips, in the order of the roll; each has two or more digits. There "
+                        "may be none."
+                    )
+                },
+                names={"tickets": "slips"},
+            ),
+        ],
+        inputs={"tickets": integers()},
         sample=sample_tickets,
         steps=steps_tickets,
         oracle=oracle_tickets,
@@ -1232,12 +1416,28 @@ BLUEPRINTS: list[Blueprint] = [
             "on which day of the list the weight was greatest: 1 is the first day, and of equally great weights "
             "the latest counts.",
         ],
-        inputs={
-            "days": rows_of_integers(
-                "For each day, in order, the readings of the sensor or the scale; may be empty for a day. At least "
-                "one day."
+        stories=[
+            Story(
+                inputs={
+                    "days": (
+                        "For each day, in order, the readings of the sensor; may be empty for a day. At least one day."
+                    ),
+                    "before": "The level from before the first day.",
+                }
             ),
-            "before": integer("The level or weight from before the first day."),
+            Story(
+                "math_hive_weights",
+                inputs={
+                    "days": (
+                        "For each day, in order, the values of the scale; may be empty for a day. At least one day."
+                    ),
+                    "before": "The weight that is known from before the first day.",
+                },
+            ),
+        ],
+        inputs={
+            "days": rows_of_integers(),
+            "before": integer(),
         },
         sample=sample_well,
         steps=steps_well,

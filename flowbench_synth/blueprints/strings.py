@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus
 
-from flowbench_synth.blueprint import Blueprint, Params, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, text, texts
 from flowbench_synth.flow import answer, call, compute, each, let, listing, loop_while, record, var, when
 
 GIVEN = ["Ada", "Mary-Jane", "tom", "Élodie", "Yusuf", "Ingrid", "bo", "Priya", "Karl-Heinz", "Noor"]
@@ -363,12 +363,27 @@ BLUEPRINTS: list[Blueprint] = [
             "capital; other signs remain and stay with their word). What was his message, with the words "
             "in their proper order?",
         ],
-        inputs={
-            "note": text(
-                "The page: plain writing with the coded message, words with single spaces between them, "
-                "in the first square brackets."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "note": (
+                        "The page: plain writing with the hidden message, words with single spaces between them, "
+                        "in the first square brackets."
+                    )
+                },
+                names={"note": "page"},
+            ),
+            Story(
+                "string_camp_note",
+                inputs={
+                    "note": (
+                        "The note: plain writing with the coded message, words with single spaces between them, "
+                        "in the first square brackets."
+                    )
+                },
+            ),
+        ],
+        inputs={"note": text()},
         params={"shift": [2, 3, 4, 5, 7, 9, 11]},
         sample=sample_note,
         steps=lambda params: [
@@ -401,6 +416,7 @@ BLUEPRINTS: list[Blueprint] = [
             "letters with accents) shrinks to a single '-', but there is none at either end. An empty "
             "search gives an empty text.",
         ],
+        stories=[Story(), Story("string_garden_shop_search")],
         inputs={"link": text("The full web address of the search, with exactly one question mark.")},
         params={"field": ["q", "find", "search", "term", "query", "words", "item", "name"]},
         sample=sample_link,
@@ -431,6 +447,7 @@ BLUEPRINTS: list[Blueprint] = [
             "(there may be none). To make it easy on the eye, leave a single space after every {group} "
             "signs from the start, but not at the very end.",
         ],
+        stories=[Story(), Story("string_phone_notice")],
         inputs={"phone": text("The phone number as typed: at least two digits, among other characters.")},
         params={"shown": [2, 3, 4], "mask": ["*", "#", "x"], "group": [3, 4]},
         sample=sample_phone,
@@ -516,9 +533,24 @@ BLUEPRINTS: list[Blueprint] = [
             "characters are 'strangers', and the points are the smallest number of single characters that "
             "must be added, taken away or exchanged to get from one to the other.",
         ],
+        stories=[
+            Story(
+                inputs={
+                    "first": "The first player's entry: a word or phrase with at least one letter.",
+                    "second": "The second player's entry: a word or phrase with at least one letter.",
+                }
+            ),
+            Story(
+                "string_word_game",
+                inputs={
+                    "first": "The first entry: a word or phrase with at least one letter.",
+                    "second": "The second entry: a word or phrase with at least one letter.",
+                },
+            ),
+        ],
         inputs={
-            "first": text("The first player's entry: a word or phrase with at least one letter."),
-            "second": text("The second player's entry: a word or phrase with at least one letter."),
+            "first": text(),
+            "second": text(),
         },
         params={"bonus": [2, 3, 4, 5, 6, 8]},
         sample=sample_duel,
@@ -616,7 +648,21 @@ BLUEPRINTS: list[Blueprint] = [
             "happens); then the arm looks at the line anew. When it finds no pair it stops: tell me, as a "
             "record, the line that is left ('row') and the number of pairs lifted out ('moves').",
         ],
-        inputs={"tiles": text("The row at the start, from left to right: letters R, G and B; may be empty.")},
+        stories=[
+            Story(
+                inputs={
+                    "tiles": ("The row of tiles at the start, from left to right: letters R, G and B; may be empty.")
+                }
+            ),
+            Story(
+                "string_block_belt",
+                inputs={
+                    "tiles": ("The line of blocks at the start, from left to right: letters R, G and B; may be empty.")
+                },
+                names={"tiles": "blocks"},
+            ),
+        ],
+        inputs={"tiles": text()},
         params={"pair": ["RB", "GR", "BG", "BR"], "step": [2, 3, 4]},
         sample=sample_belt,
         steps=lambda params: [
@@ -667,11 +713,27 @@ BLUEPRINTS: list[Blueprint] = [
             "'unclear' with all notes needing more corrections than that, word for word in the order in "
             "which they came.",
         ],
-        inputs={
-            "lines": texts(
-                "The order lines: each a whole number of 1 or more, one or several spaces, and a name of one "
-                "or several words. There may be no lines."
+        stories=[
+            Story(
+                inputs={
+                    "lines": (
+                        "The order lines: each a whole number of 1 or more, one or several spaces, and a name of "
+                        "one or several words. There may be no lines."
+                    )
+                }
             ),
+            Story(
+                inputs={
+                    "lines": (
+                        "The notes: each a whole number of 1 or more, one or several spaces, and a name of one or "
+                        "several words. There may be no notes."
+                    )
+                },
+                names={"lines": "notes"},
+            ),
+        ],
+        inputs={
+            "lines": texts(),
             "plants": texts("The names of the plants on sale, in lower case with single spaces; at least two."),
         },
         params={"limit": [2, 3]},

@@ -6,7 +6,7 @@ import re
 from random import Random
 from typing import Any
 
-from flowbench_synth.blueprint import Blueprint, Params, text, texts
+from flowbench_synth.blueprint import Blueprint, Params, Story, text, texts
 from flowbench_synth.flow import (
     answer,
     call,
@@ -599,7 +599,14 @@ BLUEPRINTS: list[Blueprint] = [
             "Please give me the entry as normal words, one space apart, with only the first letter of the whole entry "
             "as a capital.",
         ],
-        inputs={"entry": text("The entry as it stands in the book: one or more groups of capital letters.")},
+        stories=[
+            Story(inputs={"entry": "The entry as it stands in the book: one or more groups of capital letters."}),
+            Story(
+                "string_lighthouse_log",
+                inputs={"entry": "The entry as it stands in the logbook: one or more blocks of capital letters."},
+            ),
+        ],
+        inputs={"entry": text()},
         params={"gap": ["X", "Q", "Z", "J"], "group": [4, 5, 6]},
         sample=sample_signal,
         steps=lambda params: [
@@ -631,6 +638,7 @@ BLUEPRINTS: list[Blueprint] = [
             "from low to high, then the letters from A to Z, all in upper case. It may be that none is needed; then "
             "I expect an empty text.",
         ],
+        stories=[Story(), Story("string_stamp_list")],
         inputs={"line": text("The line to be printed: letters without accents, digits, spaces and punctuation.")},
         params={
             "tray": [
@@ -675,6 +683,7 @@ BLUEPRINTS: list[Blueprint] = [
             "even if they are zero, and on no point if that is 0. Round to the nearest value where it is necessary; "
             "if the sum lies exactly in the middle, take the larger one. If the note names no weight, the sum is zero.",
         ],
+        stories=[Story(), Story("string_feed_shopping_note")],
         inputs={
             "note": text(
                 "The note. All numbers in it are weights in kilos, written with digits and, if needed, a decimal "
@@ -716,6 +725,18 @@ BLUEPRINTS: list[Blueprint] = [
             "belong to name or value. Somebody may have added '{field}' a second time to correct it, so the later "
             "value counts.",
         ],
+        stories=[
+            Story(),
+            Story(
+                "string_collection_chip",
+                inputs={
+                    "reading": (
+                        "The read-out: groups of hexadecimal digits in upper or lower case. The wanted pair is "
+                        "always there, and names are written in small letters."
+                    )
+                },
+            ),
+        ],
         inputs={
             "reading": text(
                 "What the reader shows: groups of hexadecimal digits in upper or lower case. The wanted entry is "
@@ -753,7 +774,15 @@ BLUEPRINTS: list[Blueprint] = [
             "paint' and '2. Call Jo', with line feeds only between lines. If no line is of interest, I would like an "
             "empty text.",
         ],
-        inputs={"minutes": text("The minutes: lines separated by line feeds, some of which may be empty.")},
+        stories=[
+            Story(inputs={"minutes": "The minutes: lines separated by line feeds, some of which may be empty."}),
+            Story(
+                "string_todo_list",
+                inputs={"minutes": "The notes: lines separated by line feeds, some of which may be empty."},
+                names={"minutes": "notes"},
+            ),
+        ],
+        inputs={"minutes": text()},
         params={"mark": ["TASK", "TODO", "ACTION", "DUE"], "count": [2, 3, 4]},
         sample=sample_minutes,
         steps=lambda params: [
@@ -824,6 +853,7 @@ BLUEPRINTS: list[Blueprint] = [
             "worth more than {limit} score. How many points does this name score if no letter scores more than once, "
             "however often it is used? A name may well score 0.",
         ],
+        stories=[Story(), Story("string_fortune_number"), Story("string_name_points")],
         inputs={"name": text("The name: letters from A to Z, spaces and other signs.")},
         params={"limit": [4, 5, 6, 7, 8, 9, 10, 11]},
         sample=sample_fair,
@@ -855,6 +885,7 @@ BLUEPRINTS: list[Blueprint] = [
             "of {width} dots (what is left for the last line can be less), which I need as one text, each line "
             "separated from the next by a line feed. No signal gives an empty text.",
         ],
+        stories=[Story(), Story("string_dot_image")],
         inputs={"signal": text("The signal: pairs of a whole number of 1 or more and 'b' or 'w'; may be empty.")},
         params={"width": [4, 5, 6, 7], "dark": ["#", "X", "@"], "light": [".", "-"]},
         sample=sample_fax,
@@ -1146,12 +1177,26 @@ BLUEPRINTS: list[Blueprint] = [
             "trimmed), from the first note to the last, strung together with '{joint}' between neighbours; an empty "
             "text if nobody noted anything. Please return both in a record.",
         ],
-        inputs={
-            "draft": text(
-                "The draft on one line. Brackets of the kind used for remarks serve no other purpose, each opening "
-                "one is closed, and no remark is empty or stands inside another."
-            )
-        },
+        stories=[
+            Story(
+                inputs={
+                    "draft": (
+                        "The draft on one line. Brackets of the kind used for remarks serve no other purpose, "
+                        "each opening one is closed, and no remark is empty or stands inside another."
+                    )
+                }
+            ),
+            Story(
+                "string_proof_notes",
+                inputs={
+                    "draft": (
+                        "The draft on one line. The two signs serve no other purpose, each first one is followed "
+                        "by its second one, and no note is empty or stands inside another."
+                    )
+                },
+            ),
+        ],
+        inputs={"draft": text()},
         params={"pair": ["()", "[]", "<>", "{}"], "joint": [" | ", "; ", " / "]},
         sample=sample_draft,
         steps=lambda params: [
@@ -1240,9 +1285,9 @@ BLUEPRINTS: list[Blueprint] = [
             "capitals; spaces, digits and punctuation stayed as they were and used up no letter of the keyword, in "
             "which case does not matter. The archivist has a list of possible keywords, and the right one is the "
             "first in the list with which the word '{crib}' appears in the deciphered letter, in small letters and as "
-            "a word of its own, next to spaces or punctuation only. Give a record with the fields 'keyword' (as it "
-            "stands in the list) and 'message' (the deciphered letter, in small letters throughout except that its "
-            "very first letter is a capital).",
+            "a word of its own, next to spaces, punctuation or an end of the letter only. Give a record with the "
+            "fields 'keyword' (as it stands in the list) and 'message' (the deciphered letter, in small letters "
+            "throughout except that its very first letter is a capital).",
             "I believe that the secret letter I found mentions the word '{crib}', and I have a few ideas for the "
             "keyword. The code is the classical one of Vigenere: the letters of the keyword, over and over again, say "
             "how far each letter of the message was shifted onwards in the alphabet (A by 0, B by 1, ... Z by 25; "
@@ -1319,6 +1364,7 @@ BLUEPRINTS: list[Blueprint] = [
             "everything that is separated by spaces, lone dashes included; the name itself does not count. People who "
             "say nothing are not listed.",
         ],
+        stories=[Story(), Story("string_transcript_words")],
         inputs={
             "lines": texts(
                 "The lines of the transcript in order, none of them empty, with single spaces between words. In a "

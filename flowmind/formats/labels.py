@@ -34,7 +34,7 @@ from flowmind.workflow.document import (
     show_binding,
 )
 
-MAX_LABEL = 300
+MAX_LABEL = 1_000
 """Characters of a label; longer ones are cut."""
 _NAME = r"[A-Za-z][A-Za-z0-9_]*"
 _SET = re.compile(rf"({_NAME})\s*=(?!=)\s*(.+)", re.DOTALL)
