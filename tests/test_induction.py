@@ -30,6 +30,7 @@ from flowmind.trace.task import Example, Task
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import ToolNode, Workflow
 from flowmind.workflow.expressions import evaluate
+from tools_registry.sandbox.callables import tool
 from tools_registry.sandbox.environments import FunctionEnvironment
 from tools_registry.specs.schema import json_equal, validator
 from tools_registry.specs.spec import Observation, ToolCall
@@ -121,7 +122,7 @@ TOOLS: list[Callable[..., Any]] = [
     add, multiply, larger, halve, total, turned, scaled, joined, price_of, left_of, fetch_order, quote, by_mail,
     by_truck, by_ship,
 ]  # fmt: skip
-SANDBOX = FunctionEnvironment(TOOLS)
+SANDBOX = FunctionEnvironment([tool(effect="read")(function) for function in TOOLS])
 
 
 # What is done with them

@@ -100,7 +100,7 @@ def test_another_request_is_asked_anew(other: ChatRequest, tmp_path: Path) -> No
 EPISODE = Episode(brief=Brief(stage="execute", task="Task:\nDouble n: 4 → ?", query="Double n.", inputs={"n": 4}))
 FIXED = ChatRequest(
     messages=(Message(role="system", content="Answer."), Message(role="user", content="Task:\nDouble n: 4 → ?")),
-    tools=(ToolSpec(name="double", description="Double a number.", parameters={"type": "object"}),),
+    tools=(ToolSpec(name="double", description="Double a number.", parameters={"type": "object"}, effect="read"),),
     reply="action",
     stop=("\nObservation",),
     max_tokens=1_024,

@@ -148,7 +148,7 @@ def test_a_result_without_a_workflow_says_why_and_what_to_do() -> None:
     assert lines[:3] == [
         "NOT solved: no workflow was built",
         "why: search found no sequence of calls that gives the examples",
-        "not tried: tag (it writes)",
+        'not tried: tag (it writes); mark a tool that changes nothing with @tool(effect="read")',
     ]
     alone = ExecuteSummarize(shop()).run(REFUND, REFUNDS[:1]).report()
     assert "next: give search two examples at least" in alone
@@ -193,6 +193,42 @@ def test_an_example_whose_run_could_change_something_is_not_checked(effect: Any)
         'read (on {"order_id":"A100"}, expected 120.0)',
     ]
     assert CALLS.count("get_order") == 2, "a tool that reads is called for the check"
+    assert "next: mark a tool that changes nothing with" in result.report()
+    assert "or execute every example (rollouts=2)" in result.report()
+    chat = ScriptedChat(
+        [*REFUNDING, *(reply.replace("A200", "A100").replace("50.0", "120.0") for reply in REFUNDING), *REFUND_GRAPH]
+    )
+    assert ExecuteSummarize(shop(effect), chat, "es-rr", Settings(rollouts=2)).run(REFUND, examples).solved
+
+
+@pytest.mark.parametrize("effect", UNMARKED)
+def test_a_recorded_result_counts_where_the_world_has_changed(effect: Any) -> None:
+    open_orders = {"A1": {"state": "paid"}}
+
+    @tool(effect="read")
+    def find(order_id: str) -> dict[str, str]:
+        """Find an order."""
+        return dict(open_orders[order_id])
+
+    @tool(effect=effect)
+    def close(order_id: str, state: str) -> str:
+        """Close an order that is in a state."""
+        open_orders[order_id]["state"] = "closed"
+        return f"{order_id} was {state}"
+
+    replies = [
+        action("find", order_id="A1"),
+        action("close", order_id="A1", state="paid"),
+        action("finish", answer="A1 was paid"),
+        node("find", "order", order_id="order_id"),
+        node("close", "done", order_id="order_id", state={"var": "order", "path": ["state"]}),
+        action("add_end_node", output="done"),
+        action("finish"),
+    ]
+    result = ExecuteSummarize([find, close], ScriptedChat(replies), "es-rr").run(
+        "Close the order.", [({"order_id": "A1"}, "A1 was paid")]
+    )
+    assert open_orders == {"A1": {"state": "closed"}} and result.solved, result.report()
 
 
 @pytest.mark.parametrize("effect", UNMARKED)
@@ -402,6 +438,17 @@ def test_a_constant_that_one_trace_alone_shows_is_a_guess() -> None:
     assert summarize([greeting("jinsoo")], [greet], query="Greet 'Jinsoo'.").guesses == ()
 
 
+def test_the_evidence_of_a_map_names_the_source_of_its_arguments() -> None:
+    def doubled(items: list[int]) -> Trace:
+        twice = [2 * item for item in items]
+        calls = [("double", {"n": item}, 2 * item) for item in items]
+        return trace({"items": items}, sum(twice), *calls, ("total", {"numbers": twice}, sum(twice)))
+
+    result = summarize([doubled([1, 2]), doubled([5]), doubled([3, 4, 9])])
+    (each,) = [node for node in result.document.nodes if node.kind == "map"]
+    assert f"evidence: {each.id}: double.n = {each.item}: 3 of 3 traces" in result.report()
+
+
 # Open questions
 
 
@@ -457,6 +504,24 @@ def test_an_answer_builds_the_workflow_again() -> None:
 def test_an_answer_that_cannot_be_used_is_one_line(choices: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem.replace("{", r"\{")):
         summarize(DECIDED).answer(choices)
+
+
+def test_answers_to_several_questions_stay() -> None:
+    def shipped(amount: int, weight: int, name: str) -> Trace:
+        reviewed = [("review", {"n": amount}, "seen")] if amount > 100 else []
+        packed = [("gift", {"to": name}, "packed")] if name else []
+        inputs = {"amount": amount, "weight": weight, "name": name}
+        return trace(inputs, "sent", *reviewed, *packed, ("ship", {"kg": weight}, "sent"))
+
+    result = summarize([shipped(20, 3, ""), shipped(40, 5, "Al"), shipped(500, 50, ""), shipped(900, 80, "Bo")])
+    chosen: dict[str, str] = {}
+    while questions := [question for question in result.questions if question.can_be_answered]:
+        chosen[questions[0].id] = questions[0].candidates[-1]
+        result = result.answer({questions[0].id: len(questions[0].candidates)})
+        assert result.answers == chosen and result.solved
+    assert len(chosen) >= 2
+    expressions = [node.expr for node in result.document.nodes if node.kind == "condition"]
+    assert all(answer in expressions for answer in chosen.values())
 
 
 def test_the_source_of_a_value_is_chosen_too() -> None:
@@ -634,3 +699,64 @@ def test_summarize_exits_with_one_if_an_example_is_wrong_and_writes_the_workflow
         'not checked: example 1: the tools were not passed (on {"name":"eve"}, expected "Good day")',
     ]
     assert (tmp_path / "w.json").exists()
+    known = json.dumps({"query": "Greet.", "examples": [{"input": {"name": "ann"}, "output": "Hello Ann"}]})
+    (tmp_path / "task.json").write_text(known)
+    assert called("summarize", traces, "--task", tmp_path / "task.json").stderr.startswith(
+        "solved: 2 of 2 traces, 1 of 1 examples (on the recorded results)"
+    )
+
+
+SHOP = '''
+from flowmind import tool
+
+ORDERS = {"A100": {"total": 120.0, "days": 120.0}, "A200": {"total": 50.0, "days": 50.0}}
+
+
+@tool(effect="read")
+def get_order(order_id: str) -> dict[str, float]:
+    """Look up an order."""
+    return ORDERS[order_id]
+
+
+@tool(effect="read")
+def policy_amount(total: float, days: float) -> float:
+    """The amount that the policy refunds after some days."""
+    return total * days / 100
+
+
+def issue_refund(order_id: str, amount: float) -> float:
+    """Refund an amount to the customer of an order."""
+    return amount
+'''
+
+
+def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) -> None:
+    task, tools, out = tmp_path / "task.json", tmp_path / "tools.py", tmp_path / "w.json"
+    examples = [{"input": given, "output": wanted} for given, wanted in REFUNDS]
+    task.write_text(json.dumps({"query": REFUND, "examples": examples}))
+    tools.write_text(SHOP)
+    done = called("solve", "--task", task, "--tools", tools, "--out", out)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:3] == [
+        "NOT solved: 1 of 2 examples",
+        'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
+        'not tried: issue_refund (not marked); mark a tool that changes nothing with @tool(effect="read")',
+    ]
+    assert out.read_text() == done.stdout, "the workflow is sound, and is not lost"
+    tools.write_text(SHOP.replace('@tool(effect="read")', ""))
+    done = called("solve", "--task", task, "--tools", tools)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not tried: get_order (not marked), policy_amount (not marked), issue_refund (not marked)" in done.stderr
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_functions_without_a_mark_are_never_called_while_search_thinks(verify: bool) -> None:
+    def double(n: int) -> int:
+        """Double a number."""
+        CALLS.append("double")
+        return 2 * n
+
+    mode = "es-react" if verify else "es-pe"
+    result = ExecuteSummarize([double], mode=mode, verify=verify).run("Double it.", [({"n": 1}, 2), ({"n": 4}, 8)])
+    assert (result.solved, CALLS) == (False, [])
+    assert "not tried: double (not marked)" in result.report()

@@ -11,8 +11,20 @@ from flowmind.build.derivation import Derivation
 from flowmind.run.examples import ExampleCheck
 from flowmind.trace.events import StopReason, Trace
 from flowmind.workflow.checking import Problem
-from flowmind.workflow.document import Assign, Binding, Condition, End, Evidence, ToolNode, Var, Workflow, show_binding
-from tools_registry.specs.spec import Record, ToolSpec
+from flowmind.workflow.document import (
+    Assign,
+    Binding,
+    BodyStep,
+    Condition,
+    End,
+    Evidence,
+    Map,
+    ToolNode,
+    Var,
+    Workflow,
+    show_binding,
+)
+from tools_registry.specs.spec import Record, ToolSpec, untried_line
 
 _SHOWN = 100
 _MOST = 10
@@ -137,16 +149,6 @@ def execution_lines(traces: Sequence[Trace]) -> Iterator[str]:
     yield from several("execute", _counted(lines))
 
 
-def untried_line(specs: Mapping[str, ToolSpec]) -> str:
-    """The tools that are never called on trial, as one line; empty if there is none."""
-    untried = {name: spec.effect for name, spec in specs.items() if spec.effect != "read"}
-    tools = ", ".join(
-        f"{name} ({'it writes' if effect == 'write' else 'not marked'})" for name, effect in untried.items()
-    )
-    advice = f"; {MARK}" if {*untried.values()} != {"write"} else ""
-    return f"not tried: {tools}{advice}" if tools else ""
-
-
 # A workflow and its evidence
 
 
@@ -194,12 +196,20 @@ def part_of(workflow: Workflow, part: Evidence) -> str:
     match workflow.by_id.get(part.node):
         case ToolNode(args=args) if part.field in args:
             return f"{part.node}.{part.field} = {short(_source(workflow, args[part.field]))}"
+        case Map(body=body) if (inner := _bound_in(body, part.field)) is not None:
+            return f"{part.node}: {part.field} = {short(show_binding(inner))}"
         case Condition(expr=expr):
             return f"{part.node}: {short(expr)}"
         case End(output=output):
             return f"the answer = {short(_source(workflow, output))}"
         case _:
             return f"{part.node}.{part.field}"
+
+
+def _bound_in(body: Sequence[BodyStep], field: str) -> Binding | None:
+    """The binding of an argument in the body of a map, from a field such as `double.n`."""
+    id, _, name = field.partition(".")
+    return next((step.args.get(name) for step in body if step.id == id and isinstance(step, ToolNode)), None)
 
 
 def _source(workflow: Workflow, binding: Binding, seen: frozenset[str] = frozenset()) -> str:

@@ -179,7 +179,7 @@ class RunnableWorkflow:
 
         Raises:
             CaseFailed: If the run ends in an error. `node` is the node that failed and `trace` the run up to the error.
-                The cause is the exception of the tool, if a function of this process raised one.
+                The cause is the exception of the tool, if a sync function of this process raised one.
             InputError: If the inputs are not a mapping.
         """
         if named or not isinstance(inputs, dict):

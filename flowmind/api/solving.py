@@ -8,25 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from flowmind.api.reporting import (
-    ALLOW,
-    Verdict,
-    derivation_lines,
-    evidence_lines,
-    execution_lines,
-    guess_lines,
-    no_workflow,
-    problem_lines,
-    several,
-    signature,
-    untried_line,
-)
-from flowmind.api.runnable import RunnableWorkflow, Tools, environment_of, require_environment, wait_for
-from flowmind.base.errors import InputError, InvalidWorkflow
+from flowmind.api.runnable import Tools, environment_of, require_environment, wait_for
+from flowmind.api.solution import Result, Solution, verdict_on
+from flowmind.base.errors import InputError
 from flowmind.base.files import validate
 from flowmind.build.brief import execute_brief
 from flowmind.build.building import Built, build
-from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment, Joint
 from flowmind.build.executions import (
     AgentExecutions,
@@ -39,53 +26,18 @@ from flowmind.build.executions import (
 )
 from flowmind.build.induction.search import Inducer, drafts_in_thread
 from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
-from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
-from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import with_origins
 from flowmind.trace.task import ExampleLike, Task, make_task, name_of
-from flowmind.workflow.checking import Problem
-from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema
-from tools_registry.specs.spec import Record
 
 MOST_ROUNDS = 20
 """The most rounds of verification that `Settings` accepts."""
-
-
-class Solution(Record):
-    """The result of solving a task."""
-
-    traces: tuple[Trace, ...]
-    """The traces of the execute stage, one for each rollout; in a single-stage mode the trace of that stage."""
-    summary: Trace | None = None
-    """The trace of the summarize stage."""
-    workflow: Workflow | None = None
-    """The workflow, sound or not."""
-    problems: tuple[Problem, ...] = ()
-    """The problems that `check` finds in the workflow."""
-    coerced: int = 0
-    """The values in calls of graph tools that were not read literally."""
-    worked: tuple[int, ...] = ()
-    """For each trace the index of its example; -1 if it has none, or only repeats a given answer."""
-    derivation: Derivation | None = None
-    """How the workflow was derived; None if an agent alone built it."""
-    failure: str | None = None
-    """The failure of the model's endpoint outside an agent's stage; the workflow was built without that reply."""
-    unsound: tuple[Problem, ...] = ()
-    """Why there is no workflow: the problems of the likeliest draft."""
-    refused: tuple[str, ...] = ()
-    """Why there is no workflow: the values that tools which may change something would be given by a guess."""
-
-    @property
-    def graph_valid(self) -> bool:
-        """Whether a workflow was produced and passes `check`."""
-        return self.workflow is not None and not self.problems
 
 
 async def solve(
@@ -210,139 +162,6 @@ def _solution(built: Built) -> Solution:
     )
 
 
-class Result:
-    """The result of `ExecuteSummarize.run`. `print(result)` prints its report."""
-
-    def __init__(
-        self, task: Task, solution: Solution, verdict: Verdict, environment: Environment, model: ChatModel
-    ) -> None:
-        self.solution = solution
-        self.verdict = verdict
-        """Whether the workflow is sound, and right on every example."""
-        self._task = task
-        self._environment = environment
-        self._model = model
-
-    def __repr__(self) -> str:
-        return f"<Result: {self._summary()}>"
-
-    def __str__(self) -> str:
-        return self.report()
-
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The executions."""
-        return self.solution.traces
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The problems of the workflow; empty if it is sound, or if there is none."""
-        return self.solution.problems
-
-    @property
-    def usage(self) -> dict[str, int]:
-        """Model replies and output tokens, by stage."""
-        summary = self.solution.summary
-        return {
-            "execute_turns": sum(len(trace.turns) for trace in self.traces),
-            "execute_tokens": sum(trace.output_tokens for trace in self.traces),
-            "summarize_turns": len(summary.turns) if summary else 0,
-            "summarize_tokens": summary.output_tokens if summary else 0,
-        }
-
-    @property
-    def derivation(self) -> Derivation | None:
-        """How the workflow was derived and verified; None if an agent alone built it."""
-        return self.solution.derivation
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
-        return self.verdict.sound
-
-    @property
-    def solved(self) -> bool:
-        """Whether the workflow is sound and right on every example."""
-        return self.verdict.solved
-
-    @property
-    def ok(self) -> bool:
-        """The same as `solved`."""
-        return self.solved
-
-    @property
-    def checks(self) -> tuple[ExampleCheck, ...]:
-        """The check of the workflow on each example; empty if there is no sound workflow."""
-        return self.verdict.checks
-
-    @property
-    def failures(self) -> tuple[ExampleCheck, ...]:
-        """The examples that are not solved, with input, expected and given value, or why they were not checked."""
-        return self.verdict.failures
-
-    @property
-    def workflow(self) -> RunnableWorkflow:
-        """The workflow, ready to be called. It is sound, but right on every example only if `solved`.
-
-        Raises:
-            InvalidWorkflow: If there is none, or it does not pass `check`; the message says why.
-        """
-        if self.solution.workflow is None:
-            raise InvalidWorkflow(self._summary())
-        return RunnableWorkflow(self.solution.workflow, self._environment, self._model)
-
-    def report(self) -> str:
-        """The result in lines: the verdict, failing examples, guesses, open questions, and the executions."""
-        solution, workflow, derivation = self.solution, self.solution.workflow, self.solution.derivation
-        searched = self._model.name == "search"
-        unsound = "no workflow was built" if workflow is None else "the workflow is not sound"
-        lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
-        if workflow is None:
-            lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
-            lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])
-            if not solution.refused:
-                lines += no_workflow(self.traces, searched, self._environment.specs, len(self._task.examples))
-        else:
-            lines += several("guess", [*guess_lines(workflow), *(derivation_lines(derivation) if derivation else ())])
-            lines += several("question", derivation.open if derivation else ())
-            if searched and (untried := untried_line(self._environment.specs)):
-                lines.append(untried)
-        if solution.failure:
-            lines.append(f"note: the model's endpoint failed: {solution.failure}")
-        lines += execution_lines(self.traces)
-        if workflow is not None and derivation is not None and derivation.mends:
-            lines.append(
-                f"verify: {derivation.draft_right} of {derivation.examples} examples at first, {derivation.right} in "
-                f"the end ({', '.join(derivation.mends)})"
-            )
-        if workflow is not None:
-            lines += evidence_lines(workflow, len(self.traces))
-            lines.append(f"workflow: {signature(workflow)}")
-        return "\n".join(lines)
-
-    def _summary(self) -> str:
-        workflow = self.solution.workflow
-        if workflow is None:
-            stops = ", ".join(trace.stop for trace in self.traces)
-            refused = "; ".join(self.solution.refused)
-            return f"no workflow was built ({refused or f'the execution ended by: {stops}'})"
-        state = self.verdict.headline() if self.sound else f"{len(self.problems)} problems"
-        return f"workflow {workflow.name!r}, {len(workflow.nodes)} nodes, {state}"
-
-
-async def _verdict(task: Task, solution: Solution, environment: Environment, model: ChatModel) -> Verdict:
-    """The verdict on a solution: its workflow is run on the examples."""
-    workflow = solution.workflow
-    if workflow is None or solution.problems:
-        return Verdict(sound=False)
-    checks = await check_examples(workflow, task.examples, environment, solution.traces, model)
-    passed = passed_guesses(workflow, environment.specs, task.query, solution.traces)
-    unsupported = [f"{line}. {ALLOW}" for line in passed]
-    if line := constant_answer(workflow, task.query, task.examples):
-        unsupported.append(line)
-    return Verdict(sound=True, checks=tuple(check for check, _ in checks), unsupported=tuple(unsupported))
-
-
 class ExecuteSummarize:
     """Solves a task with an agent, then turns the traces into a workflow.
 
@@ -419,7 +238,7 @@ class ExecuteSummarize:
         if not isinstance(task, Task):
             task = make_task(task, examples, inputs, name_of(task, self.environment.specs))
         solution = await solve(task, self.environment, self.model, self.settings)
-        verdict = await _verdict(task, solution, self.environment, self.model)
+        verdict = await verdict_on(task, solution, self.environment, self.model)
         return Result(task, solution, verdict, self.environment, self.model)
 
 

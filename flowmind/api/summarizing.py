@@ -14,219 +14,41 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from flowmind.api.reporting import ALLOW, MARK, Verdict, evidence_lines, guess_lines, several, short
-from flowmind.api.runnable import (
-    RunnableWorkflow,
-    Tool,
-    environment_of,
-    require_distinct,
-    require_environment,
-    tool_list,
-    wait_for,
-)
-from flowmind.base.errors import InputError, InvalidWorkflow
-from flowmind.base.files import dump_json, save
+from flowmind.api.reporting import ALLOW, MARK, Verdict, guess_lines, short
+from flowmind.api.runnable import Tool, wait_for
+from flowmind.api.summarized import Summarized
+from flowmind.api.toolbox import NOT_PASSED, Definition, Toolbox, toolbox_of
+from flowmind.base.errors import InputError
+from flowmind.base.files import dump_json
 from flowmind.build.building import Built, build
-from flowmind.build.induction.evidence import Question
 from flowmind.build.settings import Settings
-from flowmind.build.verification.answers import Illustration, illustrate
 from flowmind.build.verification.guesses import constant_answer, passed_guesses
 from flowmind.formats.openai_messages import read_trace, read_traces
-from flowmind.formats.tool_schema import specs_of_openai_tools, specs_of_traces
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import unexplained
-from flowmind.trace.recorded import Recorded
 from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
-from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, json_equal
-from tools_registry.specs.spec import ToolCall, ToolSpec
+from tools_registry.specs.spec import ToolCall
 
 TraceLike = Trace | Sequence[Mapping[str, Any]] | Mapping[str, Any]
 """A trace; the messages of a conversation; or an object with `messages` and optionally `inputs` and `answer`."""
-Definition = ToolSpec | Mapping[str, Any]
 Described = Tool | Definition
-"""A tool, or the description of one: a spec, or a definition in the form of OpenAI, Anthropic or MCP."""
-Checked = Literal["run", "recorded"]
+"""A tool, or the description of one."""
 
 ROUNDS = 1
 """Rounds of repair. No more traces can be made, so a second round would change nothing."""
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _ENTRY = {"messages", "events", "steps", "stop"}
 """Keys of an entry with a trace or a conversation; a mapping without them is a message."""
-
-
-@dataclass(frozen=True, repr=False)
-class Summarized:
-    """The result of `summarize`. Traces and questions are numbered from 1, in their order. `print` shows its report."""
-
-    name: str
-    total: int
-    """The number of traces."""
-    verdict: Verdict
-    """Whether the workflow is sound, and right on every trace and example."""
-    checked: Checked
-    """`run`: the workflow was checked with its tools; `recorded`: on the recorded results, because tools are not marked
-    `read` or were not passed."""
-    questions: tuple[Question, ...] = ()
-    """Questions that the traces do not answer; see `answer`."""
-    guesses: tuple[str, ...] = ()
-    """Parts of the workflow with weak evidence, and values that come from no input and no tool result."""
-    notes: tuple[str, ...] = ()
-    """Notes on traces that were ignored and checks that were not made."""
-    answers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The answers to questions that the workflow was built with, by the questions' ids."""
-    problem: str = ""
-    """The reason if there is no workflow, else empty."""
-    _parts: tuple[Workflow, Environment | None, ChatModel | None] | None = None
-    """The workflow, the environment with its tools if they can be called, and the model of `llm` nodes."""
-    _built: Built | None = None
-    _request: _Request | None = None
-    """What to build again from, with more answers."""
-
-    def __repr__(self) -> str:
-        if self._parts is None:
-            return f"<Summarized: {self.problem}>"
-        inputs = ", ".join(self.document.input_names)
-        open_points = f"guesses: {len(self.guesses)}, questions: {len(self.questions)}"
-        return f"<Summarized {self.name}({inputs}): {self.verdict.headline()}; {open_points}>"
-
-    def __str__(self) -> str:
-        return self.report()
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
-        return self.verdict.sound
-
-    @property
-    def solved(self) -> bool:
-        """Whether the workflow is sound and right on every trace and example."""
-        return self.verdict.solved
-
-    @property
-    def ok(self) -> bool:
-        """The same as `solved`."""
-        return self.solved
-
-    @property
-    def checks(self) -> tuple[ExampleCheck, ...]:
-        """The check of the workflow on each trace and example; empty if there is no sound workflow."""
-        return self.verdict.checks
-
-    @property
-    def failures(self) -> tuple[ExampleCheck, ...]:
-        """The traces and examples that the workflow does not reproduce, or on which it was not checked."""
-        return self.verdict.failures
-
-    @property
-    def reproduced(self) -> tuple[int, ...]:
-        """The traces whose answers the workflow gives for their inputs."""
-        return tuple(check.number for check in self.checks if check.kind == "trace" and check.ok)
-
-    @property
-    def document(self) -> Workflow:
-        """The workflow.
-
-        Raises:
-            InvalidWorkflow: If there is no sound workflow; the message says why.
-        """
-        if self._parts is None:
-            raise InvalidWorkflow(self.problem)
-        return self._parts[0]
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """The calls that show each argument, each condition and the answer. The document has them too."""
-        return self._parts[0].evidence if self._parts else ()
-
-    @property
-    def workflow(self) -> RunnableWorkflow:
-        """The workflow, ready to be called.
-
-        Raises:
-            InvalidWorkflow: If there is no sound workflow, or its tools cannot be called.
-        """
-        document = self.document
-        if self._parts is None or self._parts[1] is None:
-            raise InvalidWorkflow(
-                f"{self.name}: its tools were not passed; save it, and load it with them by RunnableWorkflow.load"
-            )
-        return RunnableWorkflow(document, self._parts[1], self._parts[2])
-
-    def save(self, path: str | Path) -> None:
-        """Writes the workflow's document with its evidence.
-
-        Raises:
-            InvalidWorkflow: If there is no sound workflow.
-        """
-        save(path, self.document.to_json())
-
-    def answer(self, choices: Mapping[str | int, str | int]) -> Summarized:
-        """Builds the workflow again with answers to its questions; earlier answers are kept.
-
-            summarized.answer({1: 2})                  # the second candidate of the first question
-            summarized.answer({"if": "amount < 500"})  # a condition of your own, by the question's id
-
-        Args:
-            choices: By the number of a question, from 1, or its id: the number of a candidate, from 1, or the text of a
-                candidate or a condition.
-
-        Raises:
-            InputError: If there is no such question or candidate, or an answer contradicts the traces.
-        """
-        assert self._request is not None
-        chosen = [_chosen(self.questions, key, choice) for key, choice in choices.items()]
-        return wait_for(self._request.run({**self.answers, **dict(chosen)}))
-
-    def illustration(self, question: Question) -> Illustration | None:
-        """Values on which the candidates of a question differ, with what each does; None if there are none."""
-        emitter = self._built.emitter if self._built is not None else None
-        return illustrate(emitter, question) if emitter is not None else None
-
-    def report(self) -> str:
-        """The result in lines: the verdict, what fails, guesses, open questions, notes and evidence."""
-        how = "its tools were run" if self.checked == "run" else "on the recorded results"
-        headline = self.verdict.headline(self.problem)
-        lines = [f"{headline} ({how})" if self.sound else headline, *self.verdict.lines()]
-        wrong = [check.number for check in self.failures if check.kind == "trace"]
-        if wrong and self.reproduced:
-            lines.append(f"next: if trace {wrong[0]} is wrong, leave it out: drop=[{wrong[0]}] (--drop {wrong[0]})")
-        lines += several("guess", self.guesses)
-        lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
-        lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
-        lines += several("note", self.notes)
-        if self._parts is not None:
-            lines += evidence_lines(self._parts[0], self.total)
-        return "\n".join(lines)
-
-
-def _chosen(questions: Sequence[Question], key: str | int, choice: str | int) -> tuple[str, str]:
-    """The id of a question and the answer, from their numbers or texts.
-
-    Raises:
-        InputError: If there is no such question or candidate.
-    """
-    known = ", ".join(f"{number} ({question.id})" for number, question in enumerate(questions, 1)) or "none"
-    numbered = questions[key - 1 : key] if isinstance(key, int) and key > 0 else ()
-    question = next(iter(numbered or [question for question in questions if question.id == key]), None)
-    if question is None:
-        raise InputError(f"there is no question {key!r}; the open questions are: {known}")
-    if not question.can_be_answered:
-        raise InputError(f"question {key!r} has no choices; only more traces can answer it")
-    if isinstance(choice, str):
-        return question.id, choice
-    if not 1 <= choice <= len(question.candidates):
-        raise InputError(f"question {key!r}: there is no choice {choice}; there are 1 to {len(question.candidates)}")
-    return question.id, question.candidates[choice - 1]
 
 
 def summarize(
@@ -291,7 +113,7 @@ class _Request:
     async def run(self, answers: Mapping[str, str]) -> Summarized:
         """Builds the workflow with these answers to questions."""
         kept, notes = _usable(self.traces, self.drop)
-        toolbox = _toolbox([self.traces[number] for number in kept], self.tools, self.environment)
+        toolbox = toolbox_of([self.traces[number] for number in kept], self.tools, self.environment)
         called = dict.fromkeys(call.call.tool for number in kept for call in self.traces[number].calls)
         name = self.name or name_of(self.query, called)
         from_traces = [Example(input=self.traces[number].inputs, output=self.traces[number].answer) for number in kept]
@@ -381,76 +203,13 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
 
 
 @dataclass(frozen=True)
-class _Toolbox:
-    """The tools of a workflow."""
-
-    trial: Environment
-    """The environment of the check."""
-    own: Environment | None
-    """The environment of the finished workflow, if its tools can be called."""
-    reason: str = ""
-    """Why the check uses recorded results; empty if it calls all tools."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether the check calls all tools."""
-        return not self.reason
-
-
-def _toolbox(traces: Sequence[Trace], tools: Any, environment: Environment | None) -> _Toolbox:
-    called = {step.call.tool for trace in traces for step in trace.calls if step.observation.ok} - set(GRAPH_TOOLS)
-    specs: Mapping[str, ToolSpec]
-    own = None if environment is None else require_environment(environment)
-    if own is None and tools:
-        listed = [_definition(tool) for tool in ([tools] if _is_definition(tools) else tool_list(tools))]
-        described = [cast(Definition, tool) for tool in listed if isinstance(tool, ToolSpec | Mapping)]
-        if described and len(described) < len(listed):
-            raise InputError("tools: give either tools that can be run or descriptions of tools, not both")
-        specs = _specs(described) if described else {}
-        own = None if described else environment_of(listed)
-    else:
-        specs = {name: spec for name, spec in specs_of_traces(traces).items() if name not in GRAPH_TOOLS}
-    specs = specs if own is None else own.specs
-    if missing := sorted(called - specs.keys()):
-        raise InputError(f"the traces call {missing[0]!r}, which is not among the tools: {', '.join(specs) or 'none'}")
-    unmarked = sorted(name for name in called if specs[name].effect != "read")
-    if own is not None:
-        return _Toolbox(own, own, f"not marked read: {', '.join(unmarked)}" if unmarked else "")
-    return _Toolbox(Recorded(specs, [trace for trace in traces if trace.executed], unmarked), None, _NOT_PASSED)
-
-
-_NOT_PASSED = "the tools were not passed"
-
-
-def _is_definition(tools: Any) -> bool:
-    """Whether a mapping is the definition of one tool and not a dict of tools by name."""
-    return isinstance(tools, Mapping) and any(
-        isinstance(cast(Mapping[str, Any], tools).get(key), str) for key in ("name", "type")
-    )
-
-
-def _definition(tool: Any) -> Any:
-    """A tool object of MCP without a function as its definition; other tools unchanged."""
-    described = any(isinstance(getattr(tool, key, None), Mapping) for key in ("inputSchema", "input_schema"))
-    return tool.model_dump(by_alias=True) if described and hasattr(tool, "model_dump") else tool
-
-
-def _specs(described: Sequence[Definition]) -> dict[str, ToolSpec]:
-    """The specs by name."""
-    defined = specs_of_openai_tools([tool for tool in described if isinstance(tool, Mapping)])
-    specs = [*(spec for spec in described if isinstance(spec, ToolSpec)), *defined.values()]
-    require_distinct([spec.name for spec in specs])
-    return {spec.name: spec for spec in specs}
-
-
-@dataclass(frozen=True)
 class _Findings:
     """The result of a build, described for the user."""
 
     request: _Request
     kept: Sequence[int]
     """The indices of the traces that the workflow comes from."""
-    toolbox: _Toolbox
+    toolbox: Toolbox
     built: Built
     notes: Sequence[str]
     answers: Mapping[str, str]
@@ -468,7 +227,7 @@ class _Findings:
             notes=(*self.notes, *self._unused()),
             answers={id: answer for id, answer in self.answers.items() if id in self.built.answered},
             _built=self.built,
-            _request=self.request,
+            _again=self.request.run,
         )
         if workflow is None:
             reasons = "; ".join((*self.built.refused, *map(str, self.built.unsound), *self._unexplained())[:3])
@@ -504,12 +263,14 @@ class _Findings:
     async def _example_checks(
         self, workflow: Workflow, examples: Sequence[Example], model: ChatModel | None
     ) -> list[ExampleCheck]:
+        traces = [self.request.traces[number] for number in self.kept]
+        runs = await check_examples(workflow, examples, self.toolbox.trial, traces, model)
         if self.toolbox.own is not None:
-            traces = [self.request.traces[number] for number in self.kept]
-            return [check for check, _ in await check_examples(workflow, examples, self.toolbox.own, traces, model)]
+            return [check for check, _ in runs]
+        reason = {"error": "", "node": "", "not_checked": NOT_PASSED}
         return [
-            ExampleCheck(number=number, input=example.input, expected=example.output, not_checked=_NOT_PASSED)
-            for number, example in enumerate(examples, 1)
+            check.model_copy(update=reason) if check.not_checked or "not_recorded" in check.error else check
+            for check, _ in runs
         ]
 
     def _not_run(self) -> Iterator[str]:

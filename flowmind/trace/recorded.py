@@ -20,6 +20,8 @@ from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, copy_json
 
 _SHOWN = 120
+UNMARKED = "which is not marked read"
+"""The end of the message of `not_checked`."""
 
 
 class Recorded:
@@ -107,7 +109,7 @@ class Rehearsal:
                 return await self._inner.call(call)
             if self._complete:
                 return Observation.failed(error.type, error.message)
-            return Observation.failed("not_checked", f"it would call {shown(call)}, which is not marked read")
+            return Observation.failed("not_checked", f"it would call {shown(call)}, {UNMARKED}")
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a workflow without tools."""

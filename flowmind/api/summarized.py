@@ -1,0 +1,187 @@
+"""`Summarized`: the result of `summarize`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from flowmind.api.reporting import Verdict, evidence_lines, several
+from flowmind.api.runnable import RunnableWorkflow, wait_for
+from flowmind.base.errors import InputError, InvalidWorkflow
+from flowmind.base.files import save
+from flowmind.build.building import Built
+from flowmind.build.induction.evidence import Question
+from flowmind.build.verification.answers import Illustration, illustrate
+from flowmind.protocols import ChatModel
+from flowmind.run.examples import ExampleCheck
+from flowmind.workflow.document import Evidence, Workflow
+from tools_registry.sandbox.environment import Environment
+
+Checked = Literal["run", "recorded"]
+
+
+@dataclass(frozen=True, repr=False)
+class Summarized:
+    """The result of `summarize`. Traces and questions are numbered from 1, in their order. `print` shows its report."""
+
+    name: str
+    total: int
+    """The number of traces."""
+    verdict: Verdict
+    """Whether the workflow is sound, and right on every trace and example."""
+    checked: Checked
+    """`run`: the workflow was checked with its tools; `recorded`: on the recorded results, because tools are not marked
+    `read` or were not passed."""
+    questions: tuple[Question, ...] = ()
+    """Questions that the traces do not answer; see `answer`."""
+    guesses: tuple[str, ...] = ()
+    """Parts of the workflow with weak evidence, and values that come from no input and no tool result."""
+    notes: tuple[str, ...] = ()
+    """Notes on traces that were ignored and checks that were not made."""
+    answers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The answers to questions that the workflow was built with, by the questions' ids."""
+    problem: str = ""
+    """The reason if there is no workflow, else empty."""
+    _parts: tuple[Workflow, Environment | None, ChatModel | None] | None = None
+    """The workflow, the environment with its tools if they can be called, and the model of `llm` nodes."""
+    _built: Built | None = None
+    _again: Callable[[Mapping[str, str]], Coroutine[Any, Any, Summarized]] | None = None
+    """Builds the workflow again, with answers."""
+
+    def __repr__(self) -> str:
+        if self._parts is None:
+            return f"<Summarized: {self.problem}>"
+        inputs = ", ".join(self.document.input_names)
+        open_points = f"guesses: {len(self.guesses)}, questions: {len(self.questions)}"
+        return f"<Summarized {self.name}({inputs}): {self.verdict.headline()}; {open_points}>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
+        return self.verdict.sound
+
+    @property
+    def solved(self) -> bool:
+        """Whether the workflow is sound and right on every trace and example."""
+        return self.verdict.solved
+
+    @property
+    def ok(self) -> bool:
+        """The same as `solved`."""
+        return self.solved
+
+    @property
+    def checks(self) -> tuple[ExampleCheck, ...]:
+        """The check of the workflow on each trace and example; empty if there is no sound workflow."""
+        return self.verdict.checks
+
+    @property
+    def failures(self) -> tuple[ExampleCheck, ...]:
+        """The traces and examples that the workflow does not reproduce, or on which it was not checked."""
+        return self.verdict.failures
+
+    @property
+    def reproduced(self) -> tuple[int, ...]:
+        """The traces whose answers the workflow gives for their inputs."""
+        return tuple(check.number for check in self.checks if check.kind == "trace" and check.ok)
+
+    @property
+    def document(self) -> Workflow:
+        """The workflow.
+
+        Raises:
+            InvalidWorkflow: If there is no sound workflow; the message says why.
+        """
+        if self._parts is None:
+            raise InvalidWorkflow(self.problem)
+        return self._parts[0]
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The calls that show each argument, each condition and the answer. The document has them too."""
+        return self._parts[0].evidence if self._parts else ()
+
+    @property
+    def workflow(self) -> RunnableWorkflow:
+        """The workflow, ready to be called.
+
+        Raises:
+            InvalidWorkflow: If there is no sound workflow, or its tools cannot be called.
+        """
+        document = self.document
+        if self._parts is None or self._parts[1] is None:
+            raise InvalidWorkflow(
+                f"{self.name}: its tools were not passed; save it, and load it with them by RunnableWorkflow.load"
+            )
+        return RunnableWorkflow(document, self._parts[1], self._parts[2])
+
+    def save(self, path: str | Path) -> None:
+        """Writes the workflow's document with its evidence.
+
+        Raises:
+            InvalidWorkflow: If there is no sound workflow.
+        """
+        save(path, self.document.to_json())
+
+    def answer(self, choices: Mapping[str | int, str | int]) -> Summarized:
+        """Builds the workflow again with answers to its questions; earlier answers are kept.
+
+            summarized.answer({1: 2})                  # the second candidate of the first question
+            summarized.answer({"if": "amount < 500"})  # a condition of your own, by the question's id
+
+        Args:
+            choices: By the number of a question, from 1, or its id: the number of a candidate, from 1, or the text of a
+                candidate or a condition.
+
+        Raises:
+            InputError: If there is no such question or candidate, or an answer contradicts the traces.
+        """
+        assert self._again is not None
+        chosen = [_chosen(self.questions, key, choice) for key, choice in choices.items()]
+        return wait_for(self._again({**self.answers, **dict(chosen)}))
+
+    def illustration(self, question: Question) -> Illustration | None:
+        """Values on which the candidates of a question differ, with what each does; None if there are none."""
+        emitter = self._built.emitter if self._built is not None else None
+        return illustrate(emitter, question) if emitter is not None else None
+
+    def report(self) -> str:
+        """The result in lines: the verdict, what fails, guesses, open questions, notes and evidence."""
+        how = "its tools were run" if self.checked == "run" else "on the recorded results"
+        headline = self.verdict.headline(self.problem)
+        lines = [f"{headline} ({how})" if self.sound else headline, *self.verdict.lines()]
+        wrong = [check.number for check in self.failures if check.kind == "trace"]
+        if wrong and self.reproduced:
+            lines.append(f"next: if trace {wrong[0]} is wrong, leave it out: drop=[{wrong[0]}] (--drop {wrong[0]})")
+        lines += several("guess", self.guesses)
+        lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
+        lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
+        lines += several("note", self.notes)
+        if self._parts is not None:
+            lines += evidence_lines(self._parts[0], self.total)
+        return "\n".join(lines)
+
+
+def _chosen(questions: Sequence[Question], key: str | int, choice: str | int) -> tuple[str, str]:
+    """The id of a question and the answer, from their numbers or texts.
+
+    Raises:
+        InputError: If there is no such question or candidate.
+    """
+    known = ", ".join(f"{number} ({question.id})" for number, question in enumerate(questions, 1)) or "none"
+    numbered = questions[key - 1 : key] if isinstance(key, int) and key > 0 else ()
+    question = next(iter(numbered or [question for question in questions if question.id == key]), None)
+    if question is None:
+        raise InputError(f"there is no question {key!r}; the open questions are: {known}")
+    if not question.can_be_answered:
+        raise InputError(f"question {key!r} has no choices; only more traces can answer it")
+    if isinstance(choice, str):
+        return question.id, choice
+    if not 1 <= choice <= len(question.candidates):
+        raise InputError(f"question {key!r}: there is no choice {choice}; there are 1 to {len(question.candidates)}")
+    return question.id, question.candidates[choice - 1]
