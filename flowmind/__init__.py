@@ -58,4 +58,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'flowmind' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    try:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "tools_registry":
+            packages = importlib.import_module("flowmind.base.packages")
+            raise ImportError(packages.hidden(package) or str(error)) from error
+        raise

@@ -1,90 +1,130 @@
-"""The README is true: its scripts and commands run as they stand, and the files that the documents name exist."""
+"""The documents are true: scripts and commands of the README and the examples run as they stand, named files exist."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import os
+import json
 import re
 import subprocess
 import sys
-from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from readme_blocks import Block, blocks, commands, matches, walk
+from tiny import capable, environment, tiny_benchmark
+
+from flowmind import ExecuteSummarize, RunnableWorkflow, summarize, tool
+from flowmind.llm.faulty_server import FaultyServer
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STORIES = sorted(path.parent for path in ROOT.glob("examples/*/README.md"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
 LINK = re.compile(r"\]\(([^)#:]+)\)")
-NAMED_FILE = re.compile(r"`((?:flowmind|flowbench_synth|tools_registry|experiments|tests|docs)/[\w./-]+)`")
-ANY_LINES = "..."
-
-
-class Block(NamedTuple):
-    language: str
-    text: str
-    line: int
-
-
-class Command(NamedTuple):
-    shell: str
-    printed: str
-
-
-def blocks(document: Path = README) -> list[Block]:
-    text = document.read_text(encoding="utf-8")
-    return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in FENCE.finditer(text)]
-
-
-def commands(block: Block) -> list[Command]:
-    """The lines behind a `$`, each with the lines that follow it."""
-    starts: list[int] = []
-    lines = block.text.splitlines()
-    for number, line in enumerate(lines):
-        starts.append(number if line.startswith("$ ") else starts[-1])
-    groups = [[lines[number] for number in group] for _, group in groupby(range(len(lines)), starts.__getitem__)]
-    return [Command(group[0].removeprefix("$ "), "\n".join(group[1:])) for group in groups]
-
-
-def run(arguments: list[str], folder: Path) -> str:
-    """What a command prints to standard output and standard error; it must succeed."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert done.returncode == 0, f"{arguments}: {done.stdout}"
-    return done.stdout
-
-
-def matches(printed: str, expected: str) -> bool:
-    """Whether the output is the expected one; a line of three dots stands for any lines."""
-    patterns = [r"(.*\n)*" if line == ANY_LINES else re.escape(f"{line}\n") for line in expected.splitlines()]
-    return re.fullmatch("".join(patterns), "".join(f"{line}\n" for line in printed.splitlines())) is not None
-
-
-def run_commands(block: Block, folder: Path) -> None:
-    """Runs the commands of a block; `cat` of a file that does not exist yet creates it as it is shown."""
-    for command in commands(block):
-        name = command.shell.removeprefix("cat ")
-        if name != command.shell and not (folder / name).exists():
-            (folder / name).write_text(f"{command.printed}\n", encoding="utf-8")
-        printed = run(["sh", "-c", command.shell], folder)
-        assert matches(printed, command.printed), f"README.md:{block.line}: {command.shell}\n{printed}"
+NAMED_FILE = re.compile(r"`((?:flowmind|flowbench_synth|tools_registry|experiments|tests|docs|examples)/[\w./-]+)`")
 
 
 def test_the_scripts_and_commands_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
-    every = blocks()
-    for block, following in zip(every, [*every[1:], Block("", "", 0)], strict=True):
-        if block.language == "python":
-            printed = run([sys.executable, "-c", block.text], tmp_path)
-            assert following.language == "text" and matches(printed, following.text), (
-                f"README.md:{block.line}: {printed}"
-            )
-        elif block.text.startswith("$ "):
-            run_commands(block, tmp_path)
+    assert walk(README, tmp_path) > 5
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.name)
+def test_the_scripts_and_commands_of_an_example_run_as_they_stand(story: Path, tmp_path: Path) -> None:
+    if "langgraph" in story.name:
+        pytest.importorskip("langgraph.prebuilt")
+    assert walk(story / "README.md", tmp_path) > 0
+
+
+def test_there_are_four_examples() -> None:
+    assert [story.name for story in STORIES] == ["langgraph_agent", "refunds", "served_model", "triage"]
+
+
+def test_the_example_of_a_served_model_runs_against_a_server(tmp_path: Path) -> None:
+    bench = tiny_benchmark(tmp_path / "bench")
+    with FaultyServer(lambda number, body: capable(body)) as server:
+        done = subprocess.run(
+            ["sh", ROOT / "examples" / "served_model" / "compare.sh", "m", "--bench", bench, "--limit", "4"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={
+                **environment(), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "OPENAI_BASE_URL": server.url,
+                "MODES": "react es-react",
+            },
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rates = {mode: json.loads((tmp_path / f"runs/m-{mode}/summary.json").read_text()) for mode in ("react", "es-react")}
+    assert {mode: summary["case_pass_rate"] for mode, summary in rates.items()} == {"react": 0.0, "es-react": 100.0}
+    assert (tmp_path / "runs" / "report.html").is_file()
+
+
+@tool(effect="read")
+def net_price(gross: float, tax_percent: float) -> float:
+    """Take the tax out of a gross price."""
+    return gross / (1 + tax_percent / 100)
+
+
+@tool(effect="read")
+def price_tag(amount: float, currency: str) -> str:
+    """Write an amount as a price with its currency."""
+    return f"{amount:.2f} {currency}"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Print the net price; prices contain 19 % tax.",
+        "Print the net price; the tax is 19%.",
+        "Print the net price; the tax is 19 percent.",
+        "The tax is nineteen per cent. Print the net price.",
+        "Net price without 19% VAT.",
+        "VAT is 19.0 %. What is the net price?",
+        "19-percent tax out of the gross price",
+    ],
+)
+def test_the_example_of_the_library_does_not_depend_on_its_wording(query: str) -> None:
+    examples = [
+        ({"gross": 119.0, "currency": "EUR"}, "100.00 EUR"),
+        ({"gross": 59.5, "currency": "CHF"}, "50.00 CHF"),
+    ]
+    result = ExecuteSummarize([net_price, price_tag], model="search").run(query, examples)
+    assert result.solved
+    assert result.workflow(gross=1190.0, currency="USD") == "1000.00 USD"
+
+
+def story_tools(story: str) -> dict[str, object]:
+    """The names of an example's `tools.py`."""
+    names: dict[str, object] = {}
+    exec((ROOT / "examples" / story / "tools.py").read_text(encoding="utf-8"), names)
+    return names
+
+
+@pytest.mark.parametrize("query", ["", "Refund an order.", "Give the money back, or a voucher after the last day."])
+def test_the_refunds_do_not_depend_on_the_wording(query: str) -> None:
+    names = story_tools("refunds")
+    tools = [names[name] for name in ("get_order", "get_policy", "issue_refund", "send_voucher")]
+    result = summarize(ROOT / "examples" / "refunds" / "traces.jsonl", tools, query=query)
+    workflow: RunnableWorkflow = result.workflow
+    answers = {order: workflow(order_id=order) for order in ("A-1007", "A-1008")}
+    assert result.solved and not result.guesses
+    assert [answer["status"] for answer in answers.values()] == ["refunded", "voucher"]
+
+
+def test_the_traces_of_the_examples_show_what_their_tools_give() -> None:
+    """The recorded results are those of the tools: a reader who runs both sees the same values."""
+    for story, names in ((story, story_tools(story)) for story in ("refunds", "triage")):
+        result = summarize(ROOT / "examples" / story / "traces.jsonl", name=story)
+        assert result.reproduced, story
+        for trace in result_traces(story):
+            for call in trace.calls:
+                function = names[call.call.tool]
+                assert callable(function)
+                assert function(**call.call.args) == call.observation.value
+
+
+def result_traces(story: str) -> list[object]:
+    from flowmind.formats.openai_messages import read_traces
+
+    return list(read_traces(ROOT / "examples" / story / "traces.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -97,10 +137,27 @@ def test_the_scripts_and_commands_of_the_readme_run_as_they_stand(tmp_path: Path
         ("one\ntwo\nthree", "...\ntwo", False),
         ("", "", True),
         ("one", "", False),
+        ("one 12 s", "one ... s", True),
+        ("one 12\n s", "one ... s", False),
     ],
 )
-def test_three_dots_stand_for_any_lines(printed: str, expected: str, same: bool) -> None:
+def test_three_dots_stand_for_anything(printed: str, expected: str, same: bool) -> None:
     assert matches(printed, expected) is same
+
+
+def test_a_command_may_take_several_lines() -> None:
+    assert commands(Block("", "$ one \\\n  two\nprinted\n$ three\n", 1)) == [
+        ("one \\\n  two", "printed"),
+        ("three", ""),
+    ]
+
+
+@pytest.mark.parametrize("block", ["```\n$ false\n```\n", "```\n$ echo 1\n2\n```\n", "```python\nprint(1)\n```\n"])
+def test_a_document_that_is_not_true_is_found(block: str, tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(block)
+    with pytest.raises(AssertionError):
+        walk(document, tmp_path)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -112,7 +169,8 @@ def test_links_and_file_names_of_the_documents_lead_somewhere(document: Path) ->
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_python_of_the_documents_imports_names_that_exist(document: Path) -> None:
+def test_the_python_of_the_documents_imports_names_that_exist(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
     trees = [ast.parse(block.text) for block in blocks(document) if block.language == "python"]
     for node in [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]:
         module = importlib.import_module(node.module or "")

@@ -10,12 +10,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import flowmind
 from flowmind.base.errors import FlowMindError, InputError, Terminated
+from flowmind.base.packages import hidden
 from flowmind.base.parsing import KINDS, Parser
 from flowmind.base.texts import did_you_mean, one_line
 from flowmind.cli.command import Command
@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.solve",
         "solve --task task.json --tools tools.py --out workflow.json",
     ),
+    "example": Command("copy a worked example into a folder of its own", "flowmind.cli.example", "example refunds"),
     "summarize": Command(
         "turn traces into a workflow, without a model",
         "flowmind.cli.summarize",
@@ -56,7 +57,7 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("show what works on this machine", "flowmind.cli.doctor", "doctor"),
 }
 _GROUPS = {
-    "make a workflow": ("init", "solve", "summarize"),
+    "make a workflow": ("example", "init", "solve", "summarize"),
     "use a workflow": ("run", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval"),
     "models and this machine": ("models", "serve", "doctor"),
@@ -197,18 +198,15 @@ def commands(name: str = "") -> dict[str, Command]:
     above: dict[str, Command] = {}
     for point in entry_points(group="flowmind.commands"):
         package = point.module.partition(".")[0]
-        if _is_beside(package):
-            above[point.name] = point.load()
-        elif point.name == name:
-            raise InputError(f"{name}: another package hides FlowMind's package {package!r}; work in another folder")
+        message = hidden(package)
+        try:
+            if not message:
+                above[point.name] = point.load()
+        except (ImportError, AttributeError) as error:
+            message = f"the package {package!r} in site-packages is not FlowMind's ({error}); install flowmind-es again"
+        if message and point.name == name:
+            raise InputError(f"{name}: {message}")
     return {**dict(sorted(above.items())), **COMMANDS}
-
-
-def _is_beside(package: str) -> bool:
-    """Whether a package is in the folder that `flowmind` is in."""
-    spec = find_spec(package)
-    places = spec.submodule_search_locations if spec else None
-    return Path(flowmind.__file__).resolve().parents[1] in [Path(place).resolve().parent for place in places or ()]
 
 
 def _from_environment(flags: Sequence[argparse.Action]) -> dict[str, Any]:

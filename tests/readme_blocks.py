@@ -1,0 +1,132 @@
+"""Runs a document from top to bottom, as a reader would, and compares what is printed.
+
+A script is a block of Python, followed by a block with its output. A command is a line behind `$ ` in a block without a
+language; the lines that follow it are its output. Three dots stand for any lines where they are a line, else for any
+text. Other blocks are not run.
+Blocks behind the line `<!-- slow -->` are run if asked for.
+
+    python tests/readme_blocks.py README.md --slow      # in the working directory, with the `flowmind` of this Python
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+FENCE = re.compile(r"^(<!-- slow -->\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY = "..."
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+    slow: bool = False
+
+
+class Command(NamedTuple):
+    shell: str
+    printed: str
+
+
+def blocks(document: Path) -> list[Block]:
+    text = document.read_text(encoding="utf-8")
+    return [
+        Block(match[2], match[3], text[: match.start(3)].count("\n") + 1, bool(match[1]))
+        for match in FENCE.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[Command]:
+    """The lines behind a `$`, each with the lines that follow it. A line that ends with a backslash goes on."""
+    lines = block.text.replace("\\\n", "\\\0").splitlines()
+    starts: list[int] = []
+    for number, line in enumerate(lines):
+        starts.append(number if line.startswith("$ ") else starts[-1])
+    groups = [[lines[number] for number in group] for _, group in groupby(range(len(lines)), starts.__getitem__)]
+    return [Command(group[0].removeprefix("$ ").replace("\0", "\n"), "\n".join(group[1:])) for group in groups]
+
+
+def run(arguments: list[str], folder: Path, python: Path) -> str:
+    """What a command prints to standard output and standard error; it must succeed."""
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    steering = ("FLOWMIND_", "OPENAI_", "PYTHON")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
+    done = subprocess.run(
+        arguments, cwd=folder, env={**environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{arguments}: exit code {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+def matches(printed: str, expected: str) -> bool:
+    """Whether the output is the expected one; a line of three dots stands for any lines, three dots in one for text."""
+    patterns = [
+        r"(.*\n)*" if line == ANY else ".*".join(map(re.escape, line.split(ANY))) + "\n"
+        for line in expected.splitlines()
+    ]
+    return re.fullmatch("".join(patterns), "".join(f"{line}\n" for line in printed.splitlines())) is not None
+
+
+def steps(document: Path, slow: bool) -> Iterator[tuple[int, list[str], str]]:
+    """The line, the arguments and the expected output of each script and command of a document."""
+    every = blocks(document)
+    for block, following in zip(every, [*every[1:], Block("", "", 0)], strict=True):
+        if block.slow and not slow:
+            continue
+        if block.language == "python":
+            assert following.language == "text", f"{document.name}:{block.line}: no output follows this script"
+            yield block.line, ["python", "-W", "error", "-c", block.text], following.text
+        elif block.text.startswith("$ "):
+            for command in commands(block):
+                yield block.line, ["sh", "-c", command.shell], command.printed
+
+
+def walk(
+    document: Path,
+    folder: Path,
+    python: Path | None = None,
+    slow: bool = False,
+    report: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Runs a document in a folder and returns the number of scripts and commands.
+
+    Args:
+        document: The document.
+        folder: The working directory.
+        python: The interpreter, in whose folder `flowmind` is; by default this one.
+        slow: Run the blocks that are marked as slow, too.
+        report: Takes a line for each step, before it runs.
+
+    Raises:
+        AssertionError: If a step fails or prints something else, with the line of the document.
+    """
+    count = 0
+    for line, arguments, expected in steps(document, slow):
+        words = arguments[-1].splitlines()
+        report(f"{document.name}:{line}: {words[0]}{' …' if len(words) > 1 else ''}")
+        printed = run(arguments, folder, python or Path(sys.executable))
+        assert matches(printed, expected), f"{document.name}:{line}: {arguments[-1]}\n{printed}"
+        count += 1
+    return count
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Runs a document in the working directory.")
+    parser.add_argument("document", type=Path)
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="the interpreter to use")
+    parser.add_argument("--slow", action="store_true", help="also run the blocks that are marked as slow")
+    options = parser.parse_args()
+    try:
+        count = walk(options.document, Path.cwd(), options.python, options.slow, lambda line: print(line, flush=True))
+    except AssertionError as error:
+        sys.exit(str(error))
+    print(f"{options.document.name}: {count} scripts and commands print what the document says")
