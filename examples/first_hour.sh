@@ -42,5 +42,6 @@ cd "$root"
 for document in README.md examples/*/README.md; do
   empty=$work/$(echo "$document" | tr / _)
   mkdir "$empty"
+  echo "== $document"
   (cd "$empty" && "$environment/bin/python" "$root/tests/readme_blocks.py" "$root/$document" --slow)
 done

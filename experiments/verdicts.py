@@ -115,7 +115,7 @@ def best(runs: Sequence[Loaded]) -> str:
     if not cells:
         return "No run that executed has a completed case."
     if len(cells) == 1:
-        return f"{cells[0].label} passes {_count(cells[0])} cases."
+        return f"{cells[0].label} passes {_count(cells[0], ' cases')}."
     most = max(_share(cell) for cell in cells)
     leaders = [cell for cell in cells if _share(cell) == most]
     others = [cell for cell in cells if _share(cell) < most]
@@ -129,8 +129,9 @@ def _share(cell: Cases) -> float:
     return cell.rate().count / len(cell.records)
 
 
-def _count(cell: Cases) -> str:
-    return f"{cell.rate().count} of {len(cell.records)}"
+def _count(cell: Cases, noun: str = "") -> str:
+    runs = f" ({len(cell.runs)} runs)" if len(cell.runs) > 1 else ""
+    return f"{cell.rate().count} of {len(cell.records)}{noun}{runs}"
 
 
 def _each(cells: Sequence[Cases]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 LONG = """
-    benchmark experiments report report_page random_workflows cli durability structure pdl python_export robustness serverless
-    worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
+    benchmark experiments report report_page random_workflows cli durability structure pdl python_export robustness
+    serverless worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
     tool_functions serving langgraph_export
 """
 _RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}

@@ -407,6 +407,12 @@ summarize talk.json --out a_file/x
     --out a_file/x: no file can be written there
 summarize talk.json --out talk.json
     --out talk.json: this file is named twice in the command; give another name
+example refnds
+    did you mean refunds?
+example refunds --out bench
+    bench: this exists; name another folder with --out
+example refunds --out a_file/x
+    a_file/x
 init
     TOOLS: missing; `flowmind init --help` explains it
 init missing.py

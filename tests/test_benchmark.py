@@ -724,7 +724,7 @@ def test_the_manifest_tells_how_it_was_made(built: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--size", "0"], "give a number of at least 1"),
+        (["--size", "0"], "give a number from 1 to 10000"),
         (["--categories", "poetry"], "'poetry' is none of mathematical_computation"),
         (["--categories", ","], "give at least one"),
         (["--backend", "llm"], "needs --model"),

@@ -148,7 +148,7 @@ def test_the_command_tells_what_changed_and_how_the_behaviour_differs(tmp_path: 
         "      second: 1 → 2\n"
         "\n"
         "different (nodes: 2 changed)\n"
-        "  gold tests (3 < n), the candidate tests (4 < n) (A is called gold, B the candidate)\n"
+        "  A tests (3 < n), B tests (4 < n)\n"
     )
 
 

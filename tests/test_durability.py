@@ -433,7 +433,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(bench: Path, two: Path, dis
         for out in (run, disk / "new"):
             done = called(*words(server, bench, out, 2))
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-            assert done.stderr.startswith(f"flowmind: {out}") and "Read-only file system" in done.stderr
+            assert done.stderr.startswith(f"flowmind: --out {out}: ") and "Read-only file system" in done.stderr
         assert server.requests == []
     assert files(run / "exchanges") == before
 

@@ -282,8 +282,7 @@ def test_a_folder_named_experiments_does_not_break_the_program(tmp_path: Path) -
     (tmp_path / "experiments" / "__init__.py").write_text("raise SystemExit('not FlowMind')\n")
     done = in_shell("models", folder=tmp_path)
     assert done.returncode == 0 and "search" in done.stdout
-    told = refused(in_shell("exp", folder=tmp_path))
-    assert told.startswith("exp: another package hides FlowMind's package 'experiments'")
+    assert refused(in_shell("exp", "--bench", "absent", folder=tmp_path)).startswith("--bench absent: ")
 
 
 @pytest.mark.parametrize("status", [401, 404])

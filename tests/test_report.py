@@ -440,6 +440,7 @@ def loaded(
     ("runs", "sentence"),
     [
         ([loaded("a", 3, 8)], "es-pe passes 3 of 8 cases."),
+        ([loaded("a", 3, 8), loaded("b", 4, 8, seed=1)], "es-pe passes 7 of 16 cases (2 runs)."),
         ([loaded("a", 3, 8), loaded("b", 3, 8, mode="react")], "All 2 runs pass the same share of cases: 3 of 8 each."),
         (
             [loaded("a", 46, 141), loaded("b", 46, 141, mode="react"), loaded("c", 44, 141, mode="pe")],

@@ -100,6 +100,7 @@ def test_a_workflow_that_is_wrong_on_an_example_is_sound_and_not_solved() -> Non
         "NOT solved: 1 of 2 examples",
         'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
     ]
+    assert "next: repair the workflow on the examples, with verify=True (--mode es-pe+verify)" in result.report()
     assert str(result) == result.report()
     assert repr(result) == (
         f"<Result: workflow 'refund_order_policy', {len(result.workflow.workflow.nodes)} nodes, "
@@ -150,7 +151,7 @@ def test_a_result_without_a_workflow_says_why_and_what_to_do() -> None:
     assert lines[:3] == [
         "NOT solved: no workflow was built",
         "why: search found no sequence of calls that gives the examples",
-        'not tried: tag (it writes); mark a tool that changes nothing with @tool(effect="read")',
+        "not tried: tag (it writes)",
     ]
     alone = ExecuteSummarize(shop()).run(REFUND, REFUNDS[:1]).report()
     assert "next: give search two examples at least" in alone
@@ -768,9 +769,10 @@ def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) 
     tools.write_text(SHOP)
     done = called("solve", "--task", task, "--tools", tools, "--out", out)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[:3] == [
+    assert done.stderr.splitlines()[:4] == [
         "NOT solved: 1 of 2 examples",
         'failed: example 1: on {"order_id":"A100"} it gives 144.0, expected 120.0',
+        "next: repair the workflow on the examples, with verify=True (--mode es-pe+verify)",
         'not tried: issue_refund (not marked); mark a tool that changes nothing with @tool(effect="read")',
     ]
     assert out.read_text() == done.stdout, "the workflow is sound, and is not lost"

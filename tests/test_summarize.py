@@ -223,9 +223,7 @@ def test_a_tool_that_writes_is_not_called_to_check() -> None:
         examples=[({"name": "Eve", "mail": "e@x.org"}, "Hello Eve")],
     )
     assert (found.reproduced, found.checked) == ((1, 2), "recorded")
-    assert found.notes == (
-        'recorded results were used: not marked read: send; mark a tool that changes nothing with @tool(effect="read")',
-    )
+    assert found.notes == ("recorded results were used: send (it writes)",)
     assert (found.sound, found.solved, SENT) == (True, False, [])
     assert found.report().splitlines()[:2] == [
         "NOT solved: 2 of 2 traces, 0 of 1 examples; 1 not checked (on the recorded results)",

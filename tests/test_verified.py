@@ -68,7 +68,8 @@ def derived(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for mode in ("induction", "replay"):
             done = called("exp", "--bench", bench, "--mode", mode, "--traces", "gold", "--concurrency", 2)
             assert done.returncode == 0, done.stderr
-            assert f"| {mode} (gold traces) | 9 |" in done.stdout and "executed nothing" in done.stdout
+            assert f" {mode} (gold" in done.stdout and "/9 " in done.stdout
+            assert "executed nothing" in done.stdout
     return folder / "runs"
 
 
@@ -135,7 +136,7 @@ def test_gold_traces_are_never_put_beside_the_papers_modes() -> None:
         assert [row[0] for row in ours(ANALYSES[key]([plain, gold, other]))] == ["m es-pe"]
     found = ANALYSES["table1"]([plain, gold])
     assert found is not None
-    assert found.says == "With a single run there is nothing to compare." and "executed nothing" in found.notes[-1]
+    assert found.says == "es-pe passes 0 of 1 cases." and "executed nothing" in found.notes[-1]
     assert [row[:2] for row in ours(ANALYSES["against"]([plain, gold, other]))] == [
         ("m es-pe (summarizer guided)", "m es-pe")
     ]

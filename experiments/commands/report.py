@@ -44,10 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the tables and writes the report."""
     from experiments.analyses import analyse
-    from experiments.loading import load, worfbench_runs
+    from experiments.loading import load
     from experiments.runner import summarize_run
     from experiments.tables import group_table, summary_table, terminal_groups, terminal_table
-    from experiments.worfbench.summing import read_summary, tables
 
     _require_consistent(options)
     title, names, folders = None, None, options.runs or [Path("runs")]
@@ -56,29 +55,41 @@ def run(options: argparse.Namespace) -> int:
 
         grid = read_grid(options.config, read_flags(Experiment, options))
         title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
-    runs, others = load(folders), worfbench_runs(folders)
+    others = _worfbench(folders)
+    runs = load(folders)
     summaries = [summarize_run(run.folder) for run in runs]
     if options.tables:
         if summaries:
             print(summary_table(summaries))
         for summary in summaries:
             print(group_table(summary))
-        for folder in others:
-            print(tables(read_summary(folder)))
         print("\n".join(table.markdown() for table in analyse(runs, names)))
         return 0
     if summaries:
         print(f"{terminal_table(summaries)}\n")
     if len(summaries) == 1:
         print(terminal_groups(summaries[0]))
-    for folder in others:
-        print(tables(read_summary(folder)))
     from experiments.report import write_report
 
     out = options.out or _report_path([*(run.folder for run in runs), *others])
     size = write_report(runs, out, title, names, others)
     print(f"{out} ({size / 1_000_000:.1f} MB)")
     return 0
+
+
+def _worfbench(folders: list[Path]) -> list[Path]:
+    """Prints the tables of the runs on WorFBench.
+
+    Returns:
+        Their folders.
+    """
+    from experiments.loading import worfbench_runs
+    from experiments.worfbench.summing import read_summary, tables
+
+    paths = worfbench_runs(folders)
+    for path in paths:
+        print(tables(read_summary(path)))
+    return paths
 
 
 def _require_consistent(options: argparse.Namespace) -> None:

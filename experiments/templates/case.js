@@ -326,6 +326,7 @@ function drawLines() {
     const edge = Math.min(endX, flow.left - room.left - 6), bend = (edge - x) / 2; // from the edge of the column on it runs level
     lines.append(svg("path", { d: `M${x} ${y}C${x + bend} ${y} ${edge - bend} ${endY} ${edge} ${endY}H${endX}`, class: recorded ? "recorded" : "same", "data-of": node, "data-by": name }));
   }
+  if (shown.pinned) unlight();
 }
 
 function light(nodes, call) {

@@ -93,6 +93,7 @@ function filter() {
     for (const row of order) row.element.hidden = !shown.includes(row);
     if (state.sort !== sorted) block.element.querySelector("tbody").append(...order.map((row) => row.element));
     block.element.hidden = !shown.length;
+    block.element.querySelector("h3 small").textContent = number(shown.length);
     visible.push(...shown);
   }
   sorted = state.sort;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flowmind.api.reporting import (
     ALLOW,
     MARK,
+    REPAIR,
     Verdict,
     derivation_lines,
     evidence_lines,
@@ -149,6 +150,8 @@ class Result:
         lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
         if any(UNMARKED in check.not_checked for check in self.failures):
             lines.append(f"next: {MARK}, or execute every example (rollouts={len(self._task.examples)})")
+        if derivation is None and any(not check.not_checked for check in self.failures):
+            lines.append(f"next: {REPAIR}")
         if workflow is None:
             lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
             lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from flowmind.api.reporting import ALLOW, MARK, Verdict, guess_lines, short
+from flowmind.api.reporting import ALLOW, Verdict, guess_lines, short
 from flowmind.api.runnable import Tool, wait_for
 from flowmind.api.summarized import Summarized
 from flowmind.api.toolbox import NOT_PASSED, Definition, Toolbox, toolbox_of
@@ -279,7 +279,7 @@ class _Findings:
         if self.toolbox.own is None:
             yield f"no tool was run: {self.toolbox.reason}"
         elif self.toolbox.reason:
-            yield f"recorded results were used: {self.toolbox.reason}; {MARK}"
+            yield self.toolbox.reason
 
     def _unused(self) -> Iterator[str]:
         """Notes on answers without a question."""

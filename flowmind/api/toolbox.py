@@ -13,7 +13,7 @@ from flowmind.trace.events import Trace
 from flowmind.trace.recorded import Recorded
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.spec import ToolSpec, untried, untried_line
 
 Definition = ToolSpec | Mapping[str, Any]
 """The description of a tool: a spec, or a definition in the form of OpenAI, Anthropic or MCP."""
@@ -53,9 +53,9 @@ def toolbox_of(traces: Sequence[Trace], tools: Any, environment: Environment | N
     specs = specs if own is None else own.specs
     if missing := sorted(called - specs.keys()):
         raise InputError(f"the traces call {missing[0]!r}, which is not among the tools: {', '.join(specs) or 'none'}")
-    unmarked = sorted(name for name in called if specs[name].effect != "read")
+    unmarked = untried({name: specs[name] for name in sorted(called)})
     if own is not None:
-        return Toolbox(own, own, f"not marked read: {', '.join(unmarked)}" if unmarked else "")
+        return Toolbox(own, own, untried_line({name: specs[name] for name in unmarked}, "recorded results were used"))
     return Toolbox(Recorded(specs, [trace for trace in traces if trace.executed], unmarked), None, NOT_PASSED)
 
 

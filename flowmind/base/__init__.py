@@ -1,1 +1,1 @@
-"""What every other module may use: errors, files, helper processes."""
+"""What every other module may use: errors, files, command lines, helper processes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +23,9 @@ from tools_registry.specs.spec import Record, ToolSpec
 _WIDTH = 100
 _SHOWN = 600
 """Characters of a value; longer ones are cut."""
+_SAYS = r"(?= (?:calls|evaluates|allows|ends|tests|takes|does)\b)"
+_SIDES = {"A": re.compile(rf"\bgold{_SAYS}"), "B": re.compile(rf"\bthe candidate(?:{_SAYS}|(?= \d))")}
+"""The names of the workflows in the words of `compare`."""
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
@@ -79,7 +83,7 @@ def judge(before: Workflow, after: Workflow, changes: Difference, specs: Mapping
         return Verdict(result="equivalent")
     if score.problem is not None:
         return Verdict(result="different", reason=f"the behaviour was not compared: {score.problem}")
-    return Verdict(result="different", reason=f"{score.difference} (A is called gold, B the candidate)")
+    return Verdict(result="different", reason=_SIDES["B"].sub("B", _SIDES["A"].sub("A", score.difference)))
 
 
 def _careful(name: str, specs: Mapping[str, ToolSpec]) -> ToolSpec:

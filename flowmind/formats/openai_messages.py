@@ -10,7 +10,6 @@ names become equal are an error.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -511,11 +510,9 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
     if path.suffix not in _LINES:
         try:
             whole = parse_json(read_text(path))
-        except json.JSONDecodeError as error:
-            if not error.msg.startswith("Extra data"):
-                raise InputError(f"{path}: {error}") from None
         except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+            if not str(error).startswith("Extra data"):  # a second line: JSON Lines under another name
+                raise InputError(f"{path}: {error}") from None
         else:
             listed = cast(list[Any], whole) if isinstance(whole, list) else []
             if isinstance(whole, list) and not _is_message(listed[:1]):

@@ -99,6 +99,8 @@ class Difference(Record):
 
 def diff(before: Workflow, after: Workflow) -> Difference:
     """The changes from one workflow to another. The order of edges and the evidence do not count."""
+    if before == after:
+        return Difference(matched={name: name for name in before.by_id})
     matched = _match(before, after)
     renamed = _renamed(before, after, matched)
     changes = [

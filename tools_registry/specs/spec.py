@@ -108,13 +108,21 @@ def untried(specs: Mapping[str, ToolSpec]) -> dict[str, str]:
     return {name: REASONS[spec.effect] for name, spec in specs.items() if spec.effect != "read"}
 
 
-def untried_line(specs: Mapping[str, ToolSpec]) -> str:
-    """The tools that are never called on trial, as one line that says how to mark them; empty if there is none."""
+def untried_line(specs: Mapping[str, ToolSpec], before: str = "not tried") -> str:
+    """The tools that are never called on trial, as one line; empty if there is none.
+
+    If some of them have no mark, the line says how to mark them.
+
+    Args:
+        specs: The tools.
+        before: The beginning of the line.
+    """
     reasons = untried(specs)
     if not reasons:
         return ""
-    tools = ", ".join(f"{name} ({reason})" for name, reason in reasons.items())
-    return f'not tried: {tools}; mark a tool that changes nothing with @tool(effect="read")'
+    line = f"{before}: {', '.join(f'{name} ({reason})' for name, reason in reasons.items())}"
+    unmarked = any(specs[name].effect == "unknown" for name in reasons)
+    return f'{line}; mark a tool that changes nothing with @tool(effect="read")' if unmarked else line
 
 
 def strict_json(value: Any) -> Any:
