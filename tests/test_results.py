@@ -616,13 +616,37 @@ def test_examples_and_inputs_have_the_json_form_of_results() -> None:
         result.workflow(day=object())
 
 
-def test_a_question_about_two_values_names_them() -> None:
-    def answered(order: str, amount: float, days: int, answer: str) -> Trace:
-        return trace({"order": order}, answer, ("find", {"order": order}, {"amount": amount, "days": days}))
+def answered(order: str, amount: float, days: int, answer: str) -> Trace:
+    return trace({"order": order}, answer, ("find", {"order": order}, {"amount": amount, "days": days}))
 
+
+def test_a_question_about_two_values_names_them() -> None:
     rows = [("a", 10.0, 3, "small"), ("b", 99.0, 60, "large"), ("c", 20.0, 10, "small"), ("d", 80.0, 45, "large")]
     result = summarize([answered(*row) for row in rows], query="Say how the order is.")
     assert result.questions[0].text.startswith('when does the value "small" follow, rather than the value "large"?')
+
+
+def test_a_condition_that_lists_values_of_the_traces_is_a_guess_that_says_so() -> None:
+    def refunded(order: str, amount: float, days: int, pays: bool) -> Trace:
+        found = ("find", {"order": order}, {"amount": amount, "days": days})
+        paid = [("refund", {"order": order, "amount": amount}, "done")] if pays else []
+        return trace({"order": order}, "refunded" if pays else "too late", found, *paid)
+
+    rows = [("a", 10.0, 3, True), ("b", 99.0, 60, False), ("c", 20.0, 30, True), ("d", 80.0, 31, False)]
+    result = summarize([refunded(*row) for row in [*rows, ("q", 5.0, 30, False)]])
+    assert result.guesses[0] == (
+        "if: order == 'a' or order == 'c': 14 conditions agree with the traces; "
+        "it lists values of the traces, and any other value takes the other way"
+    )
+
+
+def test_an_answer_in_prose_that_nothing_explains_says_where_the_value_goes() -> None:
+    result = summarize([answered(name, 1.5, 3, f"Dear {name}, thank you!") for name in ("Ann", "Bob", "Cy")])
+    assert result.solved and "prose" not in result.report()
+    says = {"a": "Dear Ann, hello.", "b": "No, not before May.", "c": "Yes, of course."}
+    result = summarize([answered(name, 1.5, 3, text) for name, text in says.items()])
+    assert not result.solved
+    assert 'next: if an answer is prose, add the value that you need under the key "answer"' in result.report()
 
 
 # The commands

@@ -134,7 +134,7 @@ def example_of(example: ExampleLike, number: int = 1) -> Example:
         return example
     fields: Any = example
     if _is_pair(fields):
-        fields = {"input": example[0], "output": example[1]}
+        fields = dict(zip(("input", "output"), fields, strict=True))
     try:
         return validate(Example, to_json(fields))
     except CaseError as error:
@@ -191,9 +191,10 @@ class TaskFile(Record):
     @field_validator("examples", mode="before")
     @classmethod
     def _of_pairs(cls, examples: Any) -> Any:
-        rows = cast(Sequence[Any], examples) if isinstance(examples, list | tuple) else ()
-        pairs = [dict(zip(("input", "output"), row, strict=True)) if _is_pair(row) else row for row in rows]
-        return pairs or examples
+        if not isinstance(examples, list):
+            return examples
+        rows = cast(list[Any], examples)
+        return [dict(zip(("input", "output"), row, strict=True)) if _is_pair(row) else row for row in rows]
 
 
 def _is_pair(row: Any) -> bool:

@@ -87,6 +87,7 @@ def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
             guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
             guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
             guess = guess or _unseen(plan, place, number)
+            guess = "; ".join(filter(None, (guess, _listed(plan, place, number))))
             lines.append(Evidence(node=node.id, field="expr", steps=_steps(plan, decision.samples), guess=guess))
         elif isinstance(node, End) and plan.bound.answer is not None:
             lines.append(_of(plan, node.id, "output", plan.bound.answer))
@@ -133,6 +134,18 @@ def _rivals(plan: Plan, place: Key, number: int) -> list[str]:
     """The conditions that are about as likely as the chosen one."""
     candidates = plan.decisions[place].ways[number][0]
     return [candidate.expr for candidate in candidates if candidate.cost <= candidates[0].cost + RIVAL]
+
+
+def _listed(plan: Plan, place: Key, number: int) -> str:
+    """The doubt about a condition that only lists texts which the task does not name; empty without doubt."""
+    candidates = plan.decisions[place].ways[number][0]
+    tests = candidates[0].expr.split(" or ") if candidates else []
+    values = [match[1] for test in tests if (match := re.fullmatch(r"\w+ == ('[^']*')", test))]
+    if len(values) < 2 or len(values) < len(tests):
+        return ""
+    if all(is_named(ast.literal_eval(value), plan.bound.binder.reading) for value in values):
+        return ""
+    return "it lists values of the traces, and any other value takes the other way"
 
 
 def _unseen(plan: Plan, place: Key, number: int) -> str:
