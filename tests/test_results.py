@@ -649,6 +649,12 @@ def test_an_answer_in_prose_that_nothing_explains_says_where_the_value_goes() ->
     assert 'next: if an answer is prose, add the value that you need under the key "answer"' in result.report()
 
 
+def test_examples_that_contradict_each_other_are_named() -> None:
+    result = ExecuteSummarize([priced_at]).run("The price.", [({"n": 2}, 20), ({"n": 3}, 30), ({"n": 2}, 21)])
+    assert not result.solved
+    assert "why: examples 1 and 3 have the same input and different outputs; mend one" in result.report().splitlines()
+
+
 # The commands
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from flowmind.base.files import dump_json
 from flowmind.build.derivation import Derivation
 from flowmind.run.examples import ExampleCheck
 from flowmind.trace.events import StopReason, Trace
+from flowmind.trace.task import Example
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import (
     Assign,
@@ -24,6 +26,7 @@ from flowmind.workflow.document import (
     Workflow,
     show_binding,
 )
+from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record, ToolSpec, untried_line
 
 _SHOWN = 100
@@ -161,6 +164,15 @@ def derivation_lines(derivation: Derivation) -> Iterator[str]:
         yield f"{line} is used as a constant, but is an input of an example"
     for line in derivation.idle:
         yield f"input {line} never changes the answer"
+
+
+def contradiction_lines(examples: Sequence[Example]) -> Iterator[str]:
+    """A line for each example that has the input of an earlier one, and another output."""
+    first: dict[str, int] = {}
+    for number, example in enumerate(examples, 1):
+        before = first.setdefault(json.dumps(example.input, sort_keys=True), number)
+        if not json_equal(examples[before - 1].output, example.output):
+            yield f"why: examples {before} and {number} have the same input and different outputs; mend one"
 
 
 def evidence_lines(workflow: Workflow, total: int) -> list[str]:

@@ -7,6 +7,7 @@ from flowmind.api.reporting import (
     MARK,
     REPAIR,
     Verdict,
+    contradiction_lines,
     derivation_lines,
     evidence_lines,
     execution_lines,
@@ -148,6 +149,7 @@ class Result:
         searched = self._model.name == "search"
         unsound = "no workflow was built" if workflow is None else "the workflow is not sound"
         lines = [self.verdict.headline(unsound), *self.verdict.lines(), *problem_lines(solution.problems)]
+        lines += contradiction_lines(self._task.examples)
         if any(UNMARKED in check.not_checked for check in self.failures):
             lines.append(f"next: {MARK}, or execute every example (rollouts={len(self._task.examples)})")
         if derivation is None and any(not check.not_checked for check in self.failures):
