@@ -242,7 +242,7 @@ def _about_cost(summaries: Sequence[Summary]) -> str:
 
 
 def _notes(summaries: Sequence[Summary]) -> list[str]:
-    """What a reader must know about the runs."""
+    """Notes that a reader of the runs needs."""
     lines = [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
     lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:
