@@ -1,4 +1,4 @@
-"""The parts of its runs that the drawing of a workflow shows: the way that a test took, and the calls that support a node."""
+"""The parts of its runs that the drawing of a workflow shows: the way of a test, and the calls that support a node."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class _Module:
                     pass
 
     def change(self, name: str) -> str | None:
-        """The thing that a function changes, or may change; None if it changes nothing. A function that calls itself is read."""
+        """The thing that a function may change; None if it changes nothing. A function that calls itself is read."""
         if name not in self._changes:
             self._changes[name] = None
             self._changes[name] = _Body(self, self.functions[name]).change()
