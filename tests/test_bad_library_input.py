@@ -82,7 +82,7 @@ ROWS: dict[str, tuple[Callable[[], Any], str]] = {
     "another input": (lambda: solved([*GOOD, ({"text": "a"}, 1)]), "example 3: example 1 has no input 'text'"),
     "no input": (lambda: solved([*GOOD, ({}, 1)]), "example 3: the input 'n' of example 1 is missing"),
     "a name with a space": (lambda: solved([({"my n": 1}, 2)]), "input 'my n' cannot be a variable"),
-    "a number as a name": (lambda: solved([({3: 1}, 2)]), "example 1: input.3: Input should be a valid string"),
+    "a number as a name": (lambda: solved([({3: 1}, 2)]), "input '3' cannot be a variable"),
     "no query": (lambda: solved(GOOD, None), "query: give the task in words, not NoneType"),
     "bytes as query": (lambda: solved(GOOD, b"Double"), "query: give the task in words, not bytes"),
     "a text as schema": (lambda: solved(GOOD, inputs="n"), "inputs: Input should be a valid dictionary"),

@@ -205,6 +205,23 @@ def test_an_unsound_workflow_is_shown_or_refused_without_a_traceback(
     assert main([command[0], written(tmp_path, document), *command[1:]]) in (0, 1, 2)
 
 
+def test_every_format_writes_a_branch_with_evidence_whether_it_can_read_it_back_or_not() -> None:
+    branch = workflow(
+        sketch(
+            [
+                condition("if", "n > 1"),
+                call("more", "add", "m", a="n", b=1),
+                call("less", "add", "m", a="n", b=2),
+                end("m"),
+            ],
+            "start if", "if.true more end", "if.false less end", n="integer",
+        )
+    )  # fmt: skip
+    derived = branch.model_copy(update={"evidence": (Evidence(node="if", field="expr", steps=((1, 1),)),)})
+    for name, form in FORMATS.items():
+        assert form.export(derived, {}).text == form.export(branch, {}).text or name == "json"
+
+
 def test_evidence_that_a_format_cannot_hold_is_reported_as_lost() -> None:
     plain = Workflow.model_validate(
         {

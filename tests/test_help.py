@@ -15,8 +15,10 @@ from test_readme import DOCUMENTS, ROOT, blocks
 from tiny import called
 
 from flowbench_synth.cli import main as build_main
+from flowbench_synth.tasks import all_blueprints
 from flowmind.base.errors import InputError
 from flowmind.base.parsing import Parser
+from flowmind.cli.converting import WORKFLOW_HELP
 from flowmind.cli.main import build_parser, commands, main, parse
 
 NAMES = sorted(commands())
@@ -29,6 +31,11 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     parser = build_parser(name)[1]
     assert parser is not None
     return parser
+
+
+def test_the_task_that_the_help_names_is_in_the_benchmark() -> None:
+    named = re.findall(r"bench:(\w+)", WORKFLOW_HELP)
+    assert named and {*named} <= {blueprint.id for blueprint in all_blueprints()}
 
 
 def test_the_help_lists_every_command_once_on_one_line() -> None:

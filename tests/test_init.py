@@ -43,6 +43,9 @@ class Caller:
 def noted(entry):
     LOG.append(entry)
 
+def doubled(value):
+    return 2 * value
+
 def extended(row):
     row["seen"] = True
     return row
@@ -65,6 +68,7 @@ READS = {
     "helper_on_its_own": "return extended({'n': n})",
     "generic": "return dict[str, int](a=1)",
     "counter": "return Counter(n).most_common(1)",
+    "helper_as_key": "return sorted(n, key=doubled)",
     "own_lambda": "double = lambda value: 2 * value\n    return double(n)",
 }
 WRITES = {
@@ -77,6 +81,10 @@ WRITES = {
     "loop": ("for key, row in ORDERS.items():\n        row['n'] = n", outside("row")),
     "inside": ("rows = [row for row in ORDERS.values()]\n    rows[0]['n'] = 1",
                outside("rows")),
+    "passes_on": ("return list(map(noted, n))", f"it passes on 'noted': {outside('LOG')}"),
+    "other_name": ("note = noted\n    note(n)", f"it passes on 'noted': {outside('LOG')}"),
+    "method_as_key": ("return sorted(n, key=LOG.append)", "it passes on 'LOG.append', which may change something"),
+    "special_method": ("LOG.__iadd__(n)", "it calls 'LOG.__iadd__', which may change something"),
     "best": ("top = max(ORDERS.values(), key=len)\n    top.clear()", outside("top")),
     "boxed": ("box = {}\n    box['a'] = ORDERS[n]\n    box['a']['n'] = 1",
               outside("box")),

@@ -484,6 +484,30 @@ def test_a_marked_method_belongs_to_its_object() -> None:
     assert spec_of(other.as_price).effect == "unknown"
 
 
+class Static:
+    @tool(effect="read")
+    @staticmethod
+    def inside(n: int) -> int:
+        """The mark stands outside."""
+        return n
+
+    @tool(effect="write", name="made")
+    @classmethod
+    def of_class(cls, n: int) -> int:
+        """The same for a method of the class."""
+        return n + len(cls.__name__)
+
+
+def test_a_mark_around_a_static_or_class_method_is_kept() -> None:
+    specs = [spec_of(Static.inside), spec_of(Static().inside), spec_of(Static.of_class)]
+    assert [(spec.name, spec.effect) for spec in specs] == [("inside", "read"), ("inside", "read"), ("made", "write")]
+
+
+def test_a_mark_without_parentheses_is_one_line() -> None:
+    with pytest.raises(InputError, match=r'write the mark with parentheses, as @tool\(effect="read"\)'):
+        tool(double)
+
+
 # Results
 
 

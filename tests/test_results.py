@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ import pytest
 from tiny import called
 
 from flowmind import (
+    CaseFailed,
     ExecuteSummarize,
     InputError,
     InvalidWorkflow,
@@ -566,6 +568,7 @@ def test_traces_are_dropped_by_their_numbers() -> None:
     broken = decided(40, 4, "review")
     result = summarize([*DECIDED, broken], drop=[5])
     assert result.reproduced == (1, 2, 3, 4) and "trace 5 is left out, as asked" in result.notes
+    assert "4 of 4 traces" in result.report() and "of 5 traces" not in result.report()
     wrong = summarize([*PRICED, priced(3, 33)], [priced_at])
     assert (wrong.solved, [str(check) for check in wrong.failures]) == (
         False,
@@ -575,7 +578,7 @@ def test_traces_are_dropped_by_their_numbers() -> None:
     assert summarize([*PRICED, priced(3, 33)], [priced_at], drop=[4]).solved
     with pytest.raises(InputError, match="drop: there is no trace 6; the traces are 1 to 5"):
         summarize([*DECIDED, broken], drop=[6])
-    with pytest.raises(InputError, match="none of the 0 other traces has an answer"):
+    with pytest.raises(InputError, match="drop: all 4 traces would be left out; keep one at least"):
         summarize(DECIDED, drop=[1, 2, 3, 4])
 
 
@@ -592,6 +595,58 @@ def test_examples_are_pairs_or_dicts_and_tools_lists_or_dicts() -> None:
         for given in ([({"name": "eve"}, "Hello Eve")], [{"input": {"name": "eve"}, "output": "Hello Eve"}])
     ]
     assert [result.solved for result in results] == [True, True]
+
+
+@tool(effect="read")
+def later(day: datetime.date, days: int) -> datetime.date:
+    """Add days to a day."""
+    return day + datetime.timedelta(days)
+
+
+def test_examples_and_inputs_have_the_json_form_of_results() -> None:
+    days = [datetime.date(2024, 2, 26), datetime.date(2024, 3, 4)]
+    examples = [({"day": day}, day + datetime.timedelta(days=7)) for day in days]
+    result = ExecuteSummarize([later]).run("The day 7 days later.", examples)
+    assert result.solved
+    given = {"day": datetime.date(2024, 5, 5)}
+    answers = [result.workflow(given), result.workflow(**given), *result.workflow.batch([given])]
+    assert answers == ["2024-05-12"] * 3
+    assert result.workflow.trace(given).answer == "2024-05-12"
+    with pytest.raises(CaseFailed, match="a value of type object is not JSON"):
+        result.workflow(day=object())
+
+
+def answered(order: str, amount: float, days: int, answer: str) -> Trace:
+    return trace({"order": order}, answer, ("find", {"order": order}, {"amount": amount, "days": days}))
+
+
+def test_a_question_about_two_values_names_them() -> None:
+    rows = [("a", 10.0, 3, "small"), ("b", 99.0, 60, "large"), ("c", 20.0, 10, "small"), ("d", 80.0, 45, "large")]
+    result = summarize([answered(*row) for row in rows], query="Say how the order is.")
+    assert result.questions[0].text.startswith('when does the value "small" follow, rather than the value "large"?')
+
+
+def test_a_condition_that_lists_values_of_the_traces_is_a_guess_that_says_so() -> None:
+    def refunded(order: str, amount: float, days: int, pays: bool) -> Trace:
+        found = ("find", {"order": order}, {"amount": amount, "days": days})
+        paid = [("refund", {"order": order, "amount": amount}, "done")] if pays else []
+        return trace({"order": order}, "refunded" if pays else "too late", found, *paid)
+
+    rows = [("a", 10.0, 3, True), ("b", 99.0, 60, False), ("c", 20.0, 30, True), ("d", 80.0, 31, False)]
+    result = summarize([refunded(*row) for row in [*rows, ("q", 5.0, 30, False)]])
+    assert result.guesses[0] == (
+        "if: order == 'a' or order == 'c': 14 conditions agree with the traces; "
+        "it lists values of the traces, and any other value takes the other way"
+    )
+
+
+def test_an_answer_in_prose_that_nothing_explains_says_where_the_value_goes() -> None:
+    result = summarize([answered(name, 1.5, 3, f"Dear {name}, thank you!") for name in ("Ann", "Bob", "Cy")])
+    assert result.solved and "prose" not in result.report()
+    says = {"a": "Dear Ann, hello.", "b": "No, not before May.", "c": "Yes, of course."}
+    result = summarize([answered(name, 1.5, 3, text) for name, text in says.items()])
+    assert not result.solved
+    assert 'next: if an answer is prose, add the value that you need under the key "answer"' in result.report()
 
 
 # The commands
@@ -656,7 +711,7 @@ def test_what_cannot_be_asked_answered_or_dropped_is_one_line(tmp_path: Path) ->
         (["--ask"], "--ask: standard input is no terminal; give the answers in a file with --answers"),
         (["--drop", "7"], "drop: there is no trace 7; the traces are 1 to 4"),
         (["--drop", "1,x"], "--drop: '1,x' is no list of trace numbers; give one, or several such as 2,5"),
-        (["--drop", "1,2,3,4"], "none of the 0 other traces has an answer"),
+        (["--drop", "1,2,3,4"], "drop: all 4 traces would be left out"),
         (["--answers", tmp_path / "none.json"], "no such file"),
         (["--answers", tmp_path / "list.json"], "an object of answers by question is needed"),
         (["--answers", tmp_path / "torn.json"], "torn.json: "),
@@ -749,6 +804,16 @@ def test_solve_shows_the_failing_example_and_what_was_not_tried(tmp_path: Path) 
     done = called("solve", "--task", task, "--tools", tools)
     assert (done.returncode, done.stdout) == (1, "")
     assert "not tried: get_order (not marked), policy_amount (not marked), issue_refund (not marked)" in done.stderr
+
+
+def test_the_examples_of_a_task_file_are_pairs_or_objects(tmp_path: Path) -> None:
+    source = "from flowmind import tool\n\n@tool(effect='read')\ndef double(n: int) -> int:\n    return 2 * n\n"
+    (tmp_path / "tools.py").write_text(source)
+    (tmp_path / "task.json").write_text(
+        '{"query": "Double.", "examples": [[{"n": 2}, 4], {"input": {"n": 5}, "output": 10}]}'
+    )
+    done = called("solve", "--task", tmp_path / "task.json", "--tools", tmp_path / "tools.py")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "solved: 2 of 2 examples")
 
 
 @pytest.mark.parametrize("verify", [False, True])

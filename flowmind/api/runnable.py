@@ -15,8 +15,9 @@ from flowmind.run.running import Prepared, Ran, arun
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
-from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
+from tools_registry.sandbox.functions import FunctionEnvironment, spec_of, to_json
 from tools_registry.specs.spec import SpecError, ToolSource
+from tools_registry.specs.values import CaseError
 
 T = TypeVar("T")
 Inputs = Mapping[str, Any]
@@ -187,6 +188,8 @@ class RunnableWorkflow:
         if self._prepared.waits:
             return _answer(self.trace(inputs))
         ran = self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET)
+        if ran.error is not None and ran.error.type == "invalid_input":  # nothing was called; a date becomes text
+            ran = self._prepared.run_one(_inputs(inputs, {}), self._environment, DEFAULT_BUDGET)
         if ran.error is not None:
             raise _failure(ran)
         return ran.answer
@@ -278,14 +281,18 @@ class RunnableWorkflow:
 
 
 def _inputs(inputs: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs of a call.
+    """The inputs of a call as JSON, in the form of the results of functions; unchanged if they have none.
 
     Raises:
         InputError: If they are not a mapping.
     """
     if not isinstance(inputs, Mapping | None):
         raise InputError(f"inputs: give a mapping or keywords, not {type(inputs).__name__}")
-    return {**cast(Mapping[str, Any], inputs or {}), **named}
+    given = {**cast(Mapping[str, Any], inputs or {}), **named}
+    try:
+        return to_json(given)
+    except CaseError:
+        return given  # the run says what is wrong
 
 
 def _failure(ran: Ran) -> CaseFailed:

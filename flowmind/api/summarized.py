@@ -158,12 +158,16 @@ class Summarized:
         wrong = [check.number for check in self.failures if check.kind == "trace"]
         if wrong and self.reproduced:
             lines.append(f"next: if trace {wrong[0]} is wrong, leave it out: drop=[{wrong[0]}] (--drop {wrong[0]})")
+        answers = [check.expected for check in self.failures if check.kind == "trace"]
+        prose = any(isinstance(answer, str) and " " in answer for answer in answers)
+        if prose and any(question.id == "answer" for question in self.questions):
+            lines.append('next: if an answer is prose, add the value that you need under the key "answer" of its line')
         lines += several("guess", self.guesses)
         lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
         lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]
         lines += several("note", self.notes)
         if self._parts is not None:
-            lines += evidence_lines(self._parts[0], self.total)
+            lines += evidence_lines(self._parts[0], sum(check.kind == "trace" for check in self.checks))
         return "\n".join(lines)
 
 

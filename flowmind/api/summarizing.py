@@ -189,6 +189,8 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
             )
         else:
             notes.append(f"trace {number + 1} is left out: it has the inputs and the answer of trace {seen[key] + 1}")
+    if len({*drop}) == len(traces):
+        raise InputError(f"drop: all {len(traces)} traces would be left out; keep one at least")
     if not kept:
         rest = "other " if drop else ""
         raise InputError(

@@ -18,7 +18,7 @@ from flowmind.trace.task import Task
 from flowmind.workflow.document import Workflow
 
 WORKFLOW_HELP = (
-    "file with a workflow; or BENCH:TASK, such as bench:logic_leap_year, the gold workflow of a task in the folder of "
+    "file with a workflow; or BENCH:TASK, such as bench:math_bargain_box, the gold workflow of a task in the folder of "
     "a benchmark; or RUN:TASK, the workflow that a run built"
 )
 _NAMED = 4

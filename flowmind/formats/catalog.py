@@ -5,11 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from flowmind.base.errors import InputError
+
 if TYPE_CHECKING:  # the command line asks for the names of the formats before it loads anything
     from collections.abc import Callable, Mapping
 
     from flowmind.formats.fidelity import Export
-    from flowmind.workflow.document import Workflow
+    from flowmind.workflow.document import Evidence, Workflow
     from tools_registry.specs.spec import ToolSpec
 
     Exporter = Callable[..., Export]
@@ -47,12 +49,18 @@ class Format(NamedTuple):
             InputError: If the format cannot say the workflow at all.
         """
         made = self.exporter(workflow, specs, **options)
-        reader = self.importer
-        if not workflow.evidence or (reader is not None and reader(made.text).evidence == workflow.evidence):
+        if not workflow.evidence or self._read_evidence(made.text) == workflow.evidence:
             return made
         note = import_module("flowmind.formats.fidelity").Note(part="evidence", note="which traces support its parts")
         fidelity = made.fidelity.model_copy(update={"lost": (*made.fidelity.lost, note)})
         return made._replace(fidelity=fidelity)
+
+    def _read_evidence(self, text: str) -> tuple[Evidence, ...]:
+        """The evidence that a text keeps; none if the format, or this text, cannot be read as a workflow."""
+        try:
+            return self.importer(text).evidence if self.importer is not None else ()
+        except InputError:
+            return ()
 
     @property
     def importer(self) -> Importer | None:

@@ -162,7 +162,7 @@ class OpenAIChat:
             ModelUnavailable: If the server has no such model or refuses the key.
         """
         body = json.dumps(self._body(request)).encode()
-        last, attempt = _Setback("no attempt"), 0
+        last, attempt, late = _Setback("no attempt"), 0, ""
         async with self.limit:
             ends = time.monotonic() + self._deadline
             for attempt in range(1, self._attempts + 1):
@@ -171,11 +171,16 @@ class OpenAIChat:
                     return result
                 last = result
                 pause = self._pause(attempt) if last.wait is None else min(last.wait, 60.0)
-                if attempt == self._attempts or time.monotonic() + pause > ends:
+                if attempt == self._attempts:
+                    break
+                if time.monotonic() + pause > ends:
+                    asked = f"; the server asks to wait {last.wait:g} s" if last.wait is not None else ""
+                    late = f"{asked}; the time of a reply ends after {self._deadline:g} s"
                     break
                 self._waits.before_retry(last.problem, pause, last.limited)
                 await asyncio.sleep(pause)
-        raise ModelFailure(f"{self.name} failed {attempt} times, last with {last.problem[:300]}")
+        times = "once, with" if attempt == 1 else f"{attempt} times, last with"
+        raise ModelFailure(f"{self.name} failed {times} {last.problem[:300]}{late}")
 
     async def _attempt(self, body: bytes, left: float, again: bool) -> Reply | _Setback:
         """Sends a request once, or once more, with `left` seconds until its deadline."""

@@ -12,8 +12,10 @@ from pydantic import Field, field_validator, model_validator
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_lines, read_numbered, validate
 from tools_registry import catalog
+from tools_registry.sandbox.functions import to_json
 from tools_registry.specs.schema import JSONSchema, check_schema, type_label, type_name, validator
 from tools_registry.specs.spec import Record, ToolSource, ToolSpec, strict_json
+from tools_registry.specs.values import CaseError
 
 
 class Example(Record):
@@ -123,7 +125,7 @@ def examples_of(examples: Any) -> list[Example]:
 
 
 def example_of(example: ExampleLike, number: int = 1) -> Example:
-    """An example from any of its forms.
+    """An example from any of its forms. Its values become JSON as the results of functions do: a date becomes text.
 
     Raises:
         InputError: If it has none of them.
@@ -131,10 +133,12 @@ def example_of(example: ExampleLike, number: int = 1) -> Example:
     if isinstance(example, Example):
         return example
     fields: Any = example
-    if isinstance(example, tuple | list) and len(cast(Sequence[Any], example)) == 2:
-        fields = {"input": example[0], "output": example[1]}
+    if _is_pair(fields):
+        fields = dict(zip(("input", "output"), fields, strict=True))
     try:
-        return validate(Example, fields)
+        return validate(Example, to_json(fields))
+    except CaseError as error:
+        raise InputError(f"example {number}: {error}") from None
     except ValueError as error:
         raise InputError(
             f'example {number}: {error}; give a pair (input, output) or {{"input": ..., "output": ...}}'
@@ -182,6 +186,19 @@ class TaskFile(Record):
     inputs: JSONSchema | None = None
     """JSON Schema of the inputs; by default it is inferred from the examples."""
     examples: tuple[Example, ...]
+    """In the file, pairs `[input, output]` or objects."""
+
+    @field_validator("examples", mode="before")
+    @classmethod
+    def _of_pairs(cls, examples: Any) -> Any:
+        if not isinstance(examples, list):
+            return examples
+        rows = cast(list[Any], examples)
+        return [dict(zip(("input", "output"), row, strict=True)) if _is_pair(row) else row for row in rows]
+
+
+def _is_pair(row: Any) -> bool:
+    return isinstance(row, list | tuple) and len(cast(Sequence[Any], row)) == 2
 
 
 class HeldOut(Record):

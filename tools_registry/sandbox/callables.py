@@ -41,7 +41,7 @@ class NamedFunction(NamedTuple):
     """JSON Schema of the arguments, if the function's signature does not show them. They are passed unchanged."""
 
 
-def tool(*, effect: Effect = "unknown", name: str | None = None) -> Callable[[T], T]:
+def tool(*unmarked: object, effect: Effect = "unknown", name: str | None = None) -> Callable[[T], T]:
     """Marks a tool: `@tool(effect="read")` if a call changes nothing outside it, `@tool(effect="write")` if it does.
 
     Also for tool objects and methods: `tool(effect="read")(toolkit.search)`.
@@ -51,12 +51,17 @@ def tool(*, effect: Effect = "unknown", name: str | None = None) -> Callable[[T]
         name: The tool's name; by default that of the function.
 
     Raises:
-        InputError: If there is no such effect, or the object cannot be marked.
+        InputError: If there is no such effect, the object cannot be marked, or the parentheses are missing.
     """
+    if unmarked:
+        raise SpecError('tool: write the mark with parentheses, as @tool(effect="read") or tool(effect="read")(search)')
     if effect not in EFFECTS:
         raise SpecError(f"tool(effect={effect!r}): the effect is one of {', '.join(EFFECTS)}")
 
     def mark(marked: T) -> T:
+        if isinstance(marked, staticmethod | classmethod):  # a class hands out the function inside
+            mark(cast(Any, marked).__func__)
+            return cast(T, marked)
         try:
             object.__setattr__(marked, _MARK, Mark(effect, name))
             return marked

@@ -102,7 +102,9 @@ def _schema_of(annotation: Any, name: str, mode: Literal["validation", "serializ
     try:
         return _without_titles(TypeAdapter(annotation).json_schema(mode=mode))
     except Exception as error:  # pydantic raises several unrelated classes here
-        raise SpecError(f"tool {name!r}: annotation {annotation!r} has no JSON type: {error}") from None
+        raise SpecError(
+            f"tool {name!r}: annotation {annotation!r} has no JSON type: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def _without_titles(schema: Any) -> Any:

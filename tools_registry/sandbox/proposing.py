@@ -41,7 +41,8 @@ _KINDS = (
     Counter, deque,
     re.Pattern, re.Match,
 )  # fmt: skip
-_METHODS = (frozenset(name for kind in _KINDS for name in dir(kind)) | {"model_dump"}) - _MUTATORS
+_PUBLIC = frozenset(name for kind in _KINDS for name in dir(kind) if not name.startswith("__"))
+_METHODS = (_PUBLIC | {"model_dump"}) - _MUTATORS
 """Methods of values that change nothing."""
 _MODULES = frozenset(FACADES) | {"random", "time", "__future__"}
 """Modules whose functions change nothing."""
@@ -258,6 +259,7 @@ class _Body:
             yield f"it assigns the global {min(self.outer)!r}"
         module = self.module
         known = module.pure | module.facades | module.data | module.functions.keys() | self.levels.keys()
+        called = {part.func for part in self.nodes if isinstance(part, ast.Call)}
         for part in self.nodes:
             match part:
                 case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
@@ -267,6 +269,12 @@ class _Body:
                     yield f"it may change a value of the file through {name!r}"
                 case ast.Call():
                     yield from self._call(part)
+                case ast.Name(id=name) if part not in called and name in module.functions and name not in self.levels:
+                    if why := _verb(name) or _Body(module, module.functions[name], _SHARED).change():
+                        yield f"it passes on {name!r}: {why}"
+                case ast.Attribute(value=inner, attr=method, ctx=ast.Load()) if part not in called:
+                    if (method in _MUTATORS or _verb(method)) and self._level(inner) == _SHARED:
+                        yield f"it passes on {ast.unparse(part)!r}, which may change something"
                 case ast.Name(id=name, ctx=ast.Load()) if name not in known:
                     yield f"it uses {name!r}, which may change something"
                 case ast.Import() | ast.ImportFrom():

@@ -17,6 +17,7 @@ from flowmind.build.induction.wording import NAMED, Reading
 from flowmind.trace.events import Called, Event, Origin, Trace
 from flowmind.trace.origins import UNSOURCED, has_holes, short
 from flowmind.workflow.document import (
+    Assign,
     Binding,
     Condition,
     End,
@@ -86,6 +87,7 @@ def evidence(emitter: Emitter, workflow: Workflow) -> tuple[Evidence, ...]:
             guess = f"{len(rivals)} conditions agree with the traces" if len(rivals) > 1 else ""
             guess = guess or ("" if decision.ways[number][0] else "no condition agrees with the traces")
             guess = guess or _unseen(plan, place, number)
+            guess = "; ".join(filter(None, (guess, _listed(plan, place, number))))
             lines.append(Evidence(node=node.id, field="expr", steps=_steps(plan, decision.samples), guess=guess))
         elif isinstance(node, End) and plan.bound.answer is not None:
             lines.append(_of(plan, node.id, "output", plan.bound.answer))
@@ -134,6 +136,18 @@ def _rivals(plan: Plan, place: Key, number: int) -> list[str]:
     return [candidate.expr for candidate in candidates if candidate.cost <= candidates[0].cost + RIVAL]
 
 
+def _listed(plan: Plan, place: Key, number: int) -> str:
+    """The doubt about a condition that only lists texts which the task does not name; empty without doubt."""
+    candidates = plan.decisions[place].ways[number][0]
+    tests = candidates[0].expr.split(" or ") if candidates else []
+    values = [match[1] for test in tests if (match := re.fullmatch(r"\w+ == ('[^']*')", test))]
+    if len(values) < 2 or len(values) < len(tests):
+        return ""
+    if all(is_named(ast.literal_eval(value), plan.bound.binder.reading) for value in values):
+        return ""
+    return "it lists values of the traces, and any other value takes the other way"
+
+
 def _unseen(plan: Plan, place: Key, number: int) -> str:
     """The doubt about a condition that compares with a number which the text does not name; empty without doubt."""
     decision = plan.decisions[place]
@@ -163,6 +177,9 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
             continue
         decision = plan.decisions[place]
         candidates, way = decision.ways[number]
+        ways = [tell(way), tell(decision.last)]
+        if ways[0] == ways[1]:
+            ways = [_value_on(workflow, node, branch) or told for branch, told in zip((True, False), ways, strict=True)]
         rivals = _rivals(plan, place, number) if candidates else []
         if len(rivals) == 1 and not _unseen(plan, place, number):
             continue
@@ -170,7 +187,7 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
             id=node,
             kind="condition",
             node=node,
-            text=f"when does {tell(way)} follow, rather than {tell(decision.last)}?",
+            text=f"when does {ways[0]} follow, rather than {ways[1]}?",
             candidates=tuple(candidate.expr for candidate in candidates),
         )
     calls = [node for node in workflow.nodes if isinstance(node, ToolNode)]
@@ -185,6 +202,16 @@ def questions(emitter: Emitter, workflow: Workflow, writing: Collection[str] = (
                 sources = tuple(show_binding(term.binding) for term in slot.terms[:4] if term.binding is not None)
                 text = f"what is {name} of {call.tool}?"
                 yield Question(id=f"{call.id}.{name}", kind="value", node=call.id, text=text, candidates=sources)
+
+
+def _value_on(workflow: Workflow, node: str, branch: bool) -> str:
+    """The value that a branch of a condition sets first; empty if it starts with another node."""
+    target = next(edge.target for edge in workflow.leaving[node] if edge.when == branch)
+    match workflow.by_id[target]:
+        case Assign(value=value, expr=expr):
+            return f"the value {expr if value is None else show_binding(value)}"
+        case _:
+            return ""
 
 
 def tell(key: Key) -> str:
