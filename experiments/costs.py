@@ -1,4 +1,4 @@
-"""What building workflows cost in tokens, and what running the agent instead would cost."""
+"""The tokens that building workflows cost, and those that running the agent instead would cost."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from flowmind.evaluation.evaluators import EVALUATORS, exact_match
 from flowmind.evaluation.executions import Integrity, integrity
 from flowmind.llm.recorded import Exchanges, Stored, Timing
 from flowmind.protocols import ChatModel, Emit, Evaluator
+from flowmind.run.compiler import needs_model
+from flowmind.run.examples import check_examples
 from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.outcome import CaseOutcome
@@ -117,14 +119,18 @@ async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> Ca
     gold = case.gold if case.settings.traces == "gold" else None
     demonstrate = demonstration(gold, environment) if gold is not None else None
     solution = await solve(task, environment, execute, case.settings, summarize, demonstrate, services.inducer)
-    error, runs = _endpoint_failure(solution), list[Trace]()
+    error, runs, example_runs = _endpoint_failure(solution), list[Trace](), list[Trace]()
     if error is None and solution.graph_valid and solution.workflow is not None:
+        if not needs_model(solution.workflow):
+            checks = await check_examples(solution.workflow, task.examples, environment, solution.traces)
+            example_runs = [run for _, run in checks]
         try:
             runs = await _run_on(solution.workflow, [test.input for test in case.tests], environment, summarize)
         except ModelFailure as failure:
             error = str(failure)
     facts = await asyncio.to_thread(_structure, case, solution, environment.specs)
-    return CaseResult(_record(case, solution, runs, error, facts), solution, runs=tuple(runs))
+    record = _record(case, solution, runs, error, facts, example_runs)
+    return CaseResult(record, solution, runs=tuple(runs))
 
 
 async def _run_on(
@@ -163,6 +169,7 @@ def _record(
     runs: Sequence[Trace],
     error: str | None,
     facts: StructureFacts | None = None,
+    example_runs: Sequence[Trace] = (),
 ) -> CaseRecord:
     task, traces = case.task, _stages(solution)
     outcome = CaseOutcome(
@@ -173,6 +180,7 @@ def _record(
         summary=solution.summary,
         workflow=solution.workflow,
         problems=solution.problems,
+        example_runs=tuple(example_runs),
         runs=tuple(runs),
     )
     judged = [evaluator.evaluate(outcome) for evaluator in case.evaluators.values()]

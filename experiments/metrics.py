@@ -16,7 +16,7 @@ from flowmind.evaluation.statistics import Mean, Rate, mean_of, percent, rate
 from flowmind.llm.models import Price
 from tools_registry.specs.spec import Record
 
-_OWN = ("exec_complete", "exec_correct", "graph_valid", "passed", "mti")
+_OWN = ("exec_complete", "exec_correct", "graph_valid", "solved", "passed", "mti")
 """The scores that `Summary` has fields for."""
 
 
@@ -58,6 +58,8 @@ class Summary(Record):
     exec_correct: float
     graph_valid: float
     both: float
+    solved: float | None = None
+    """The share of cases whose workflow is right on every example; None if a workflow was not run on the examples."""
     mti_rate: float
     mti_kinds: dict[str, int]
     failure_modes: dict[str, int]
@@ -135,8 +137,11 @@ def summarize_records(
     intervals = {name: rate(_count(records, test), len(records)) for name, test in counted.items()}
     passed = sum(test.passed for record in records for test in record.tests)
     intervals["test_pass_rate"] = rate(passed, whole.tests)
+    if records and all("solved" in record.scores for record in records):
+        intervals["solved"] = rate(_count(records, lambda record: record.holds("solved")), len(records))
     return Summary(
         **whole.model_dump(),
+        solved=intervals["solved"].percent if "solved" in intervals else None,
         model=model,
         mode=mode,
         variant=variant,
@@ -158,7 +163,7 @@ def summarize_records(
 
 
 def _means(records: Sequence[CaseRecord]) -> dict[str, Mean]:
-    """The means of all scores but the five that have rates."""
+    """The means of all scores but those that have rates."""
     values: dict[str, list[float]] = {}
     for record in records:
         for name, score in record.scores.items():

@@ -209,7 +209,7 @@ def _counts(runs: Sequence[Loaded]) -> str:
 
 
 def _notes(runs: Sequence[Loaded]) -> list[str]:
-    """What the numbers do not show."""
+    """Notes on the limits of the numbers."""
     errors = sum(run.errors for run in runs)
     return [
         *([_ABOUT_ERRORS.format(count(errors, "case"))] if errors else []),

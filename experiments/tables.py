@@ -179,37 +179,38 @@ TERMINAL = 100
 """The most characters of a line of `terminal_table`."""
 _EXPLAINED = (
     "case pass: cases that pass all held-out tests. test pass: held-out tests passed. right: the agent's own answer is "
-    "right. sound: the workflow passes `check`. input, output: tokens a case."
+    "right. sound: the workflow passes `check`. solved: it is right on every example. in, out: tokens a case."
 )
 
 
 def terminal_table(summaries: Sequence[Summary]) -> str:
     """The main rates of runs for a terminal: aligned columns of at most `TERMINAL` characters, and what they mean."""
     priced = any(item.cost is not None for item in summaries)
-    head = ("case pass", "test pass", "right", "sound", "input", "output", "seconds", *(["cost"] if priced else []))
+    names = "case pass", "test pass", "right", "sound", "solved", "in", "out", "seconds"
+    head = (*names, *(["cost"] if priced else []))
     rows = [
         (
             *(_count(item.intervals[key]) for key in ("case_pass_rate", "test_pass_rate")),
-            *(_percent(item.intervals[key]) for key in ("exec_correct", "graph_valid")),
-            _tokens(item.input_tokens.total),
-            _tokens(item.tokens.total),
+            *(_percent(item.intervals.get(key), 0) for key in ("exec_correct", "graph_valid", "solved")),
+            _thousands(item.input_tokens.total),
+            _thousands(item.tokens.total),
             f"{item.wall_s:.0f}",
             *([_money(item.cost)] if priced else []),
         )
         for item in summaries
     ]
-    names = [label(item.model, item.mode, item.variant) for item in summaries]
+    labels = [label(item.model, item.mode, item.variant) for item in summaries]
     texts = [_EXPLAINED + _about_cost(summaries), *_notes(summaries)]
     filled = [textwrap.fill(text, TERMINAL, break_on_hyphens=False) for text in texts]
     return "\n".join(
-        [columns(("run", *head), [(name, *row) for name, row in zip(names, rows, strict=True)]), "", *filled]
+        [columns(("run", *head), [(name, *row) for name, row in zip(labels, rows, strict=True)]), "", *filled]
     )
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table for a terminal, at most `TERMINAL` characters wide; long names in the first column are wrapped."""
     widths = [max(map(len, column)) for column in list(zip(head, *rows, strict=True))[1:]]
-    space = max(12, TERMINAL - sum(widths) - 2 * len(widths))
+    space = max(10, TERMINAL - sum(widths) - 2 * len(widths))
     names = [textwrap.wrap(row[0], space) or [""] for row in (head, *rows)]
     left = max(len(part) for part in itertools.chain(*names))
     lines: list[str] = []
@@ -223,12 +224,17 @@ def _count(value: Rate) -> str:
     return f"{value.count}/{value.of} {_percent(value)}" if value.of else "–"
 
 
-def _percent(value: Rate) -> str:
-    return f"{100 * value.count / value.of:.1f}%" if value.of else "–"
+def _percent(value: Rate | None, digits: int = 1) -> str:
+    return f"{100 * value.count / value.of:.{digits}f}%" if value is not None and value.of else "–"
 
 
 def _tokens(mean: float | None, unknown: str = "–") -> str:
     return unknown if mean is None else f"{mean:.0f}"
+
+
+def _thousands(mean: float | None) -> str:
+    """Tokens a case, from 10,000 on in thousands."""
+    return _tokens(mean) if mean is None or mean < 10_000 else f"{mean / 1_000:.0f}k"
 
 
 def _money(cost: float | None) -> str:
@@ -242,7 +248,7 @@ def _about_cost(summaries: Sequence[Summary]) -> str:
 
 
 def _notes(summaries: Sequence[Summary]) -> list[str]:
-    """What a reader must know about the runs."""
+    """Notes that a reader of the runs needs."""
     lines = [note for name, note in _NOTES.items() if any(item.model == name for item in summaries)]
     lines += [ABOUT_GOLD] if any(GOLD in item.variant for item in summaries) else []
     for item in summaries:

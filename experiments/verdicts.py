@@ -104,7 +104,7 @@ def _by_case(records: Iterable[CaseRecord]) -> dict[str, list[CaseRecord]]:
 
 
 def best(runs: Sequence[Loaded]) -> str:
-    """Which runs pass the most cases, ties included, and which differences are more than chance.
+    """The runs that pass the most cases, ties included, and the differences that are more than chance.
 
     A difference is claimed only where the exact McNemar test on the same cases has p below 0.05, corrected for the
     number of runs that are compared (Holm). Runs with gold traces are left out.

@@ -1,4 +1,4 @@
-"""What the drawing of a workflow shows of its runs: the way that a test took, and the calls that support a node."""
+"""The parts of its runs that the drawing of a workflow shows: the way of a test, and the calls that support a node."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _end(workflow: Workflow, visits: Sequence[tuple[str, bool | None, str]]) -> 
 def links_of(workflow: Workflow, traces: Sequence[Trace]) -> list[Link]:
     """The calls of the traces that support the nodes of a workflow.
 
-    Where the workflow names no evidence, a call is linked to the node with the same tool: the first node with the first
+    If the workflow names no evidence, a call is linked to the node with the same tool: the first node with the first
     call, and so on; a single node with all of them.
     """
     links: list[Link] = []

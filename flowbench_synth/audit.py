@@ -75,7 +75,7 @@ class TaskAudit(Record):
 
 
 class Kills(NamedTuple):
-    """What the tests of a task do to the mutants of its gold workflow."""
+    """The effect of the tests of a task on the mutants of its gold workflow."""
 
     mutants: int
     survivors: tuple[str, ...]
@@ -99,7 +99,7 @@ def audit_task(
         tools: The tools by name.
         pools: Two sets of workers.
         sized: Whether the number of offered tools must fit the difficulty.
-        kills: What the tests do to the mutants, if that is known; otherwise the mutants are run.
+        kills: The effect of the tests on the mutants, if it is known; otherwise the mutants are run.
     """
     fields: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
     missing = [name for name in task.tools if name not in tools]

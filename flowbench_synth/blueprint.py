@@ -18,7 +18,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Story:
-    """What differs in the story that a text tells. Inputs are referred to by their names in the blueprint."""
+    """The parts that differ between the stories of two wordings. Inputs have their names in the blueprint here."""
 
     id: str = ""
     """The id of the task in this story; empty if that of the blueprint fits."""

@@ -44,7 +44,7 @@ class Certificate(Record):
 
     format: str
     read: str = ""
-    """What of the text was read or run."""
+    """The part of the text that was read or run."""
     workflows: int = 0
     """The number of workflows that were written; one that the format refuses is a difference."""
     tests: int = 0

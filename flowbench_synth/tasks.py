@@ -152,7 +152,7 @@ class Coverage(NamedTuple):
     """The tools that can replace one of the gold workflow without another answer to any of the inputs."""
 
     def kills(self, chosen: Sequence[int]) -> Kills:
-        """What some of the inputs do to the mutants, as tests."""
+        """The effect of some of the inputs on the mutants, as tests."""
         covered = frozenset[Part]().union(*(self.parts[index] for index in chosen))
         survivors = [what for number, what in enumerate(self.mutants) if ("kills", what, number) not in covered]
         return Kills(len(self.mutants), tuple(survivors))
@@ -193,7 +193,7 @@ def _offered(
 def covered(
     workflow: Workflow, runs: Runs, sandbox: LocalSandbox, known: dict[str, list[int]] | None = None
 ) -> Coverage:
-    """What each of some inputs covers.
+    """The features that each of some inputs covers.
 
     Args:
         workflow: The gold workflow.

@@ -11,7 +11,13 @@ from tiny import called, records, tiny_benchmark
 
 from experiments.record import CaseRecord
 from flowmind.evaluation import evaluators
-from flowmind.evaluation.evaluators import EVALUATORS, ExecutionEvaluator, GraphEvaluator, HeldOutEvaluator
+from flowmind.evaluation.evaluators import (
+    EVALUATORS,
+    ExampleEvaluator,
+    ExecutionEvaluator,
+    GraphEvaluator,
+    HeldOutEvaluator,
+)
 from flowmind.protocols import Evaluation
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.outcome import CaseOutcome
@@ -95,6 +101,15 @@ def test_a_graph_is_valid_if_it_is_there_and_sound() -> None:
     outcomes = [CaseOutcome(task=TASK), CaseOutcome(task=TASK, workflow=WORKFLOW)]
     outcomes.append(CaseOutcome(task=TASK, workflow=WORKFLOW, problems=(problem,)))
     assert [values(GraphEvaluator().evaluate(one))["graph_valid"] for one in outcomes] == [0.0, 1.0, 0.0]
+
+
+def test_a_case_is_solved_if_its_workflow_is_right_on_every_example() -> None:
+    whole = CaseOutcome(task=TASK, workflow=WORKFLOW, example_runs=(execution(2), execution(4)))
+    assert ExampleEvaluator().evaluate(whole) == {"solved": Evaluation(value=1.0)}
+    half = whole.model_copy(update={"example_runs": (execution(2), execution(5))})
+    assert ExampleEvaluator().evaluate(half) == {"solved": Evaluation(value=0.0, reason="1 of 2 examples failed")}
+    assert values(ExampleEvaluator().evaluate(CaseOutcome(task=TASK))) == {"solved": 0.0}
+    assert ExampleEvaluator().evaluate(whole.model_copy(update={"example_runs": ()})) == {}, "it asks a model"
 
 
 def test_a_case_passes_if_every_test_does() -> None:

@@ -76,6 +76,7 @@ def test_a_run_of_eight_cases_is_summed_up(searched: tuple[Path, Path, Done]) ->
         "tests": 24,
         "test_pass_rate": 75.0,
         **rates,
+        "solved": 75.0,
         "mti_kinds": {},
         "failure_modes": {"empty": 2, "none": 6},
         "errors": 0,
@@ -125,8 +126,8 @@ def test_the_manifest_says_what_was_set(searched: tuple[Path, Path, Done]) -> No
 def test_the_table_says_that_search_is_no_language_model(searched: tuple[Path, Path, Done]) -> None:
     _, run, done = searched
     head, row, *_ = done.stdout.splitlines()
-    assert head.split() == ["run", "case", "pass", "test", "pass", "right", "sound", "input", "output", "seconds"]
-    assert row.startswith("search (no LLM) es-pe  6/8 75.0%  18/24 75.0%  75.0%  75.0%      0       0 ")
+    assert " ".join(head.split()) == "run case pass test pass right sound solved in out seconds"
+    assert row.startswith("search (no LLM) es-pe  6/8 75.0%  18/24 75.0%    75%    75%     75%   0    0 ")
     assert "`search` is not a language model" in done.stdout
     assert (
         "| search (no LLM) | es-pe | 8 | 75.0 (6/8) [41, 93] | 75.0 (18/24) [55, 88] |"

@@ -47,10 +47,10 @@ _NO_ANSWER: dict[StopReason, str] = {
 
 MARK = 'mark a tool that changes nothing with @tool(effect="read")'
 ALLOW = 'Name the value in the task, or mark the tool with @tool(effect="read") if it changes nothing'
-"""What to do if a tool that may change something would get a guess."""
+"""The advice if a tool that may change something would get a guess."""
 
 REPAIR = "repair the workflow on the examples, with verify=True (--mode es-pe+verify)"
-"""What to do if a workflow without verification fails on examples."""
+"""The advice if a workflow without verification fails on examples."""
 
 
 class Verdict(Record):

@@ -57,7 +57,7 @@ class Built:
     failure: str | None = None
     """The failure of the model's endpoint while building. The workflow is then the best one before it."""
     questions: tuple[Question, ...] = ()
-    """What the traces leave open."""
+    """The questions that the traces leave open."""
     refused: tuple[str, ...] = ()
     """Why there is no workflow: the values that tools which may change something would be given by a guess."""
     unsound: tuple[Problem, ...] = ()

@@ -8,13 +8,14 @@ Sources: FlowMind, section 3.2 and appendix C.2 (black-box evaluation), section 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowmind.evaluation.executions import is_complete, mixed_tool_invocation
 from flowmind.protocols import Evaluation, Evaluator
 from flowmind.trace.events import Trace
 from flowmind.trace.outcome import CaseOutcome
+from flowmind.trace.task import Example
 from tools_registry.specs.schema import json_equal, show
 
 
@@ -55,6 +56,23 @@ class GraphEvaluator:
         return {"graph_valid": Evaluation.of(outcome.workflow is not None and not outcome.problems)}
 
 
+class ExampleEvaluator:
+    """Judges the workflow by its answers on the examples of the task (exact match).
+
+    Scores:
+        solved: 1 if every example gives its answer; absent if a sound workflow was not run on the examples.
+    """
+
+    def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
+        """The score."""
+        if outcome.workflow is None or outcome.problems:
+            return {"solved": Evaluation.of(False)}
+        if not outcome.example_runs:
+            return {}
+        examples = outcome.task.examples
+        return {"solved": _all_match(outcome.example_runs, examples, "examples")}
+
+
 class HeldOutEvaluator:
     """Judges the workflow by its answers on the held-out tests (exact match).
 
@@ -66,18 +84,22 @@ class HeldOutEvaluator:
         """The score."""
         if not outcome.runs:
             return {"passed": Evaluation.of(False)}
-        scores = [exact_match(run, test.output) for run, test in zip(outcome.runs, outcome.tests, strict=True)]
-        failures = sum(score.value < 1.0 for score in scores)
-        reason = f"{failures} of {len(scores)} tests failed" if failures else ""
-        return {"passed": Evaluation.of(not failures, reason)}
+        return {"passed": _all_match(outcome.runs, outcome.tests, "tests")}
 
 
 EVALUATORS: dict[str, Evaluator] = {
     "execution": ExecutionEvaluator(),
     "graph": GraphEvaluator(),
+    "examples": ExampleEvaluator(),
     "held_out": HeldOutEvaluator(),
 }
 """The evaluators by name."""
+
+
+def _all_match(runs: Sequence[Trace], cases: Sequence[Example], kind: str) -> Evaluation:
+    scores = [exact_match(run, case.output) for run, case in zip(runs, cases, strict=True)]
+    failures = sum(score.value < 1.0 for score in scores)
+    return Evaluation.of(not failures, f"{failures} of {len(scores)} {kind} failed" if failures else "")
 
 
 def exact_match(trace: Trace, expected: Any) -> Evaluation:

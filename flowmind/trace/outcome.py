@@ -25,5 +25,7 @@ class CaseOutcome(Record):
     workflow: Workflow | None = None
     problems: tuple[Problem, ...] = ()
     """The problems that `check` finds in the workflow."""
+    example_runs: tuple[Trace, ...] = ()
+    """The runs of a sound workflow on the examples of the task, one for each; empty if it was not run on them."""
     runs: tuple[Trace, ...] = ()
     """The runs of a sound workflow on the tests, one for each; empty if there is no sound workflow."""

@@ -1,4 +1,4 @@
-"""What changed between two workflows: inputs, nodes with their arguments and conditions, and edges.
+"""The changes between two workflows: inputs, nodes with their arguments and conditions, and edges.
 
 Nodes are matched by what they do (kind, tool, arguments) and by their place (id, result, neighbours), so that a node
 that was renamed or renumbered is not taken for a removed and an added one. A variable that was renamed everywhere
@@ -60,7 +60,7 @@ class Change(Record):
     text: str
     """The part in words: the node as `evens = filter_even(items=numbers)`."""
     fields: tuple[FieldChange, ...] = ()
-    """What changed, if the part was changed."""
+    """The details, if the part was changed."""
 
 
 class Difference(Record):

@@ -138,7 +138,7 @@ class _Module:
                     pass
 
     def change(self, name: str) -> str | None:
-        """What a function changes, or may change; None if it changes nothing. A function that calls itself is read."""
+        """The thing that a function may change; None if it changes nothing. A function that calls itself is read."""
         if name not in self._changes:
             self._changes[name] = None
             self._changes[name] = _Body(self, self.functions[name]).change()
@@ -222,7 +222,7 @@ class _Body:
                 self.levels[name] = max(self.levels[name], unpacked if inside else level)
 
     def _level(self, value: ast.expr) -> int:
-        """What a value is: of the function, a container that holds values of the module, or one of the module."""
+        """The kind of a value: of the function, a container that holds values of the module, or one of the module."""
         match value:
             case ast.Name(id=name):
                 return self.levels.get(name, _OWN if name in self.module.pure else _SHARED)

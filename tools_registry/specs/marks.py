@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from flowmind.base.errors import InputError
 
 Effect = Literal["read", "write", "unknown"]
-"""What a call does: it only reads, it changes something outside the tool, or nobody has said."""
+"""The effect of a call: it only reads, it changes something outside the tool, or nobody has said."""
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 REASONS: Mapping[Effect, str] = {"unknown": "not marked", "write": "it writes"}
 """Why a tool is not tried, by its effect."""
@@ -27,7 +27,7 @@ class SpecError(InputError, ValueError):
 
 
 class Mark(NamedTuple):
-    """What `@tool(...)` says about a function."""
+    """The content of `@tool(...)` on a function."""
 
     effect: Effect = "unknown"
     name: str | None = None

@@ -35,12 +35,12 @@ Row = dict[str, Any]
 
 
 class Illustration(Record):
-    """What each candidate of a question does on one combination of values on which they differ."""
+    """The effect of each candidate of a question on one combination of values on which they differ."""
 
     values: dict[str, Any]
     """The variables that the candidates read."""
     effects: tuple[str, ...]
-    """What follows, or the value, for each of the first candidates."""
+    """The next step, or the value, for each of the first candidates."""
 
 
 def id_of(part: Evidence) -> str:
@@ -159,7 +159,7 @@ def illustrate(emitter: Emitter, question: Question) -> Illustration | None:
 
 
 def _way(expr: str, ways: Mapping[str, str], row: Row) -> str:
-    """What follows if a condition decides."""
+    """The next step if a condition decides."""
     try:
         return ways.get(dump_json(evaluate(expr, row)), "an error")
     except (CaseError, ExpressionError):
