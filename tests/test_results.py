@@ -638,6 +638,22 @@ def test_a_condition_that_lists_values_of_the_traces_is_a_guess_that_says_so() -
         "if: order == 'a' or order == 'c': 14 conditions agree with the traces; "
         "it lists values of the traces, and any other value takes the other way"
     )
+    assert (result.sound, result.solved, result.failures) == (True, False, ())
+    line = result.report().splitlines()[1]
+    assert line.startswith("not allowed: if: order == 'a' holds for one case only, and decides about a call. Name the")
+    named = summarize([refunded(*row) for row in [*rows, ("q", 5.0, 30, False)]], query="Pay for 'a' and 'c'.")
+    assert named.solved, "the text names the orders"
+
+
+def test_a_condition_on_an_input_that_several_cases_have_may_decide_about_a_write() -> None:
+    def handled(kind: str, order: str) -> Trace:
+        if kind == "refund":
+            return trace({"kind": kind, "order": order}, "paid", ("refund", {"order": order}, "paid"))
+        return trace({"kind": kind, "order": order}, "sent", ("send", {"order": order}, "sent"))
+
+    rows = [("refund", "a"), ("voucher", "b"), ("refund", "c"), ("voucher", "d")]
+    assert summarize([handled(*row) for row in rows]).solved
+    assert not summarize([handled(*row) for row in rows[:2]]).solved, "each kind is that of one case"
 
 
 def test_an_answer_in_prose_that_nothing_explains_says_where_the_value_goes() -> None:

@@ -20,7 +20,7 @@ from flowmind.api.reporting import (
 from flowmind.api.runnable import RunnableWorkflow
 from flowmind.base.errors import InvalidWorkflow
 from flowmind.build.derivation import Derivation
-from flowmind.build.verification.guesses import constant_answer, passed_guesses
+from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Trace
@@ -193,8 +193,12 @@ async def verdict_on(task: Task, solution: Solution, environment: Environment, m
     if workflow is None or solution.problems:
         return Verdict(sound=False)
     checks = await check_examples(workflow, task.examples, environment, solution.traces, model)
-    passed = passed_guesses(workflow, environment.specs, task.query, solution.traces)
-    unsupported = [f"{line}. {ALLOW}" for line in passed]
+    cases = [case.input for case in task.examples] + [trace.inputs for trace in solution.traces]
+    guesses = (
+        *passed_guesses(workflow, environment.specs, task.query, solution.traces),
+        *guessed_conditions(workflow, environment.specs, task.query, cases),
+    )
+    unsupported = [f"{line}. {ALLOW}" for line in guesses]
     if line := constant_answer(workflow, task.query, task.examples):
         unsupported.append(line)
     return Verdict(sound=True, checks=tuple(check for check, _ in checks), unsupported=tuple(unsupported))

@@ -26,7 +26,7 @@ from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
-from flowmind.build.verification.guesses import constant_answer, passed_guesses
+from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
 from flowmind.formats.openai_messages import read_trace, read_traces
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
@@ -249,8 +249,12 @@ class _Findings:
             for number, (check, _) in zip(self.kept, runs, strict=True)
         ]
         checks += await self._example_checks(workflow, examples, model)
-        passed = passed_guesses(workflow, self.toolbox.trial.specs, task.query, traces)
-        unsupported = [f"{line}. {ALLOW}" for line in passed]
+        specs, cases = self.toolbox.trial.specs, [example.input for example in task.examples]
+        guesses = (
+            *passed_guesses(workflow, specs, task.query, traces),
+            *guessed_conditions(workflow, specs, task.query, cases),
+        )
+        unsupported = [f"{line}. {ALLOW}" for line in guesses]
         if line := constant_answer(workflow, task.query, [*task.examples[: len(self.kept)], *examples]):
             unsupported.append(line)
         left_out = self._left_out([run for _, run in runs])

@@ -136,7 +136,7 @@ def build_parser(name: str = "") -> tuple[argparse.ArgumentParser, argparse.Argu
     parser = Parser(
         prog="flowmind",
         usage="flowmind COMMAND ...",
-        description="Turn one good agent run into a workflow that runs without a model.",
+        description="Turn the runs of an agent into a workflow that runs without a model.",
         epilog=_listed(every),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_text
-from flowmind.base.texts import one_line, printable
+from flowmind.base.texts import did_you_mean, one_line, printable
 from flowmind.cli.arguments import add_tools, add_workflow, read_tools
 from flowmind.cli.converting import read_source
 from flowmind.cli.flags import add_flags, read_flags
@@ -39,6 +39,10 @@ def run(options: argparse.Namespace) -> int:
     settings = read_flags(SandboxOptions, options)
     workflow, _, bench = read_source(options.workflow, options.form)
     inputs = _read_input(options.input)
+    if unknown := next((name for name in inputs if name not in workflow.input_names), None):
+        names = ", ".join(workflow.input_names) or "none"
+        near = did_you_mean(unknown, workflow.input_names)
+        raise InputError(f"--input: there is no input {unknown!r}; the inputs are {names}{near}")
     with Sandboxes(settings.sandbox, least=settings.require_isolation) as sandboxes:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         if needs_model(workflow):
@@ -46,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
         else:
             trace = run_workflow(workflow, inputs, sandbox)
         sandboxes.print_differences()
+    if trace.error is not None and trace.error.type == "invalid_input":
+        raise InputError(f"--input: {trace.error.message}")
     if options.trace:
         print(printable(dump_json(trace.dump(), indent=1)))
     elif trace.ok:

@@ -13,7 +13,8 @@ from flowmind.build.induction.wording import read
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import UNSOURCED, short
 from flowmind.trace.task import Example
-from flowmind.workflow.document import Assign, Binding, End, Literal_, Map, ToolNode, Var, Workflow
+from flowmind.workflow.document import Assign, Binding, Condition, End, Literal_, Map, ToolNode, Var, Workflow
+from flowmind.workflow.graph import Digraph
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import ToolSpec
 
@@ -48,6 +49,36 @@ def passed_guesses(
     return tuple(lines)
 
 
+def guessed_conditions(
+    workflow: Workflow, specs: Mapping[str, ToolSpec], query: str, cases: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """A line for each condition that knows a case by its input and decides about a call that may change something.
+
+    Such a condition compares an input with a text that the task does not name and that only one case has: any other
+    input takes the other way.
+
+    Args:
+        workflow: The workflow.
+        specs: Its tools; those that are marked `read` may be called on a guess.
+        query: The task's text.
+        cases: The inputs of its traces and examples.
+    """
+    reading, graph = read(query), Digraph(edges=((edge.source, edge.target) for edge in workflow.edges))
+    changing = {node.id for node in workflow.nodes if any(specs[name].effect != "read" for name in _tools_of(node))}
+    lines: list[str] = []
+    for node in workflow.nodes:
+        if not isinstance(node, Condition):
+            continue
+        ways = [changing & _reached(graph, edge.target) for edge in workflow.edges if edge.source == node.id]
+        if all(way == ways[0] for way in ways):
+            continue
+        for source, text in _texts_of_inputs(workflow, node.expr):
+            if not is_named(text, reading) and _cases_with(source, text, cases) < SHOWN:
+                lines.append(f"{node.id}: {source} == {text!r} holds for one case only, and decides about a call")
+                break
+    return tuple(lines)
+
+
 def constant_answer(workflow: Workflow, query: str, examples: Sequence[Example]) -> str:
     """A line if the workflow has the same constant as its answer to every input, and at most one example shows it.
 
@@ -66,6 +97,37 @@ def constant_answer(workflow: Workflow, query: str, examples: Sequence[Example])
     if shown >= SHOWN or is_named(outputs[0], read(query)):
         return ""
     return f"the answer is {short(outputs[0])} for every input: it {UNSOURCED}"
+
+
+def _tools_of(node: object) -> list[str]:
+    steps = node.body if isinstance(node, Map) else [node]
+    return [step.tool for step in steps if isinstance(step, ToolNode)]
+
+
+def _reached(graph: Digraph, start: str) -> set[str]:
+    reached, waiting = {start}, [start]
+    while waiting:
+        for target in graph.successors(waiting.pop()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    return reached
+
+
+def _texts_of_inputs(workflow: Workflow, expr: str) -> Iterator[tuple[str, str]]:
+    """The inputs that an expression compares with a text, each with the text."""
+    for node in ast.walk(ast.parse(expr, mode="eval")):
+        match node:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=str(text))]):
+                if name in workflow.bound_inputs:
+                    yield name, text
+            case _:
+                pass
+
+
+def _cases_with(name: str, text: str, cases: Sequence[Mapping[str, Any]]) -> int:
+    """The number of different cases with a text as an input."""
+    return len({json.dumps(case, sort_keys=True) for case in cases if case.get(name) == text})
 
 
 def _calls(workflow: Workflow) -> Iterator[ToolNode]:
