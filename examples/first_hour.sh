@@ -28,7 +28,7 @@ wheel=$(ls "$work"/*.whl)
 
 "$python" -m venv --without-pip "$environment"
 install() { "$python" -m pip --disable-pip-version-check --python "$environment/bin/python" install --quiet "$@"; }
-if has 'import pydantic, langgraph, openai, jinja2, matplotlib'; then
+if has 'import pydantic, langgraph, openai, jinja2'; then
   "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$work/dependencies.pth"
   mv "$work/dependencies.pth" "$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
   install --no-deps "$wheel"

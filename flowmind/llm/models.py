@@ -177,7 +177,7 @@ def _default_url(info: ModelInfo) -> str:
 def _advice(info: ModelInfo) -> str:
     if info.kind == "vllm":
         return f"start one with `flowmind serve {info.name}` ({info.note}), or set OPENAI_BASE_URL"
-    return "check OPENAI_BASE_URL"
+    return "check the base URL (--base-url or OPENAI_BASE_URL)"
 
 
 _BUSY = 120.0
