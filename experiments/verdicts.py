@@ -119,10 +119,13 @@ def best(runs: Sequence[Loaded]) -> str:
     most = max(_share(cell) for cell in cells)
     leaders = [cell for cell in cells if _share(cell) == most]
     others = [cell for cell in cells if _share(cell) < most]
+    gold = any(run.gold for run in runs)
+    among = "Of the runs that executed, " if gold else ""
     if not others:
-        return f"All {len(cells)} runs pass the same share of cases: {_each(leaders)}."
+        every = f"all {len(cells)}" if gold else f"All {len(cells)} runs"
+        return f"{among}{every} pass the same share of cases: {_each(leaders)}."
     verb = "passes" if len(leaders) == 1 else "pass"
-    return f"{_listed(leaders)} {verb} the most cases, {_each(leaders)}{_separated(leaders, others)}."
+    return f"{among}{_listed(leaders)} {verb} the most cases, {_each(leaders)}{_separated(leaders, others)}."
 
 
 def _share(cell: Cases) -> float:

@@ -461,6 +461,14 @@ def loaded(
             "es-pe passes 3 of 8 cases.",
         ),
         ([loaded("b", 8, 8, traces="gold")], "No run that executed has a completed case."),
+        (
+            [loaded("a", 3, 8), loaded("b", 3, 8, mode="react"), loaded("c", 8, 8, mode="induction", traces="gold")],
+            "Of the runs that executed, all 2 pass the same share of cases: 3 of 8 each.",
+        ),
+        (
+            [loaded("a", 0, 8), loaded("b", 8, 8, mode="react"), loaded("c", 8, 8, mode="induction", traces="gold")],
+            "Of the runs that executed, react passes the most cases, 8 of 8; significantly more than es-pe (p = 0.008).",
+        ),
     ],
 )  # fmt: skip
 def test_the_first_sentence_is_true(runs: list[Loaded], sentence: str) -> None:
