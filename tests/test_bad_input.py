@@ -176,7 +176,7 @@ run ask.json --input '{"n": 1}' --model m --base-url nonsense
 run ask.json --input '{"n": 1}' --model m --base-url ftp://127.0.0.1/v1
     model 'm': 'ftp://127.0.0.1/v1' is no URL of a server; give one such as
 run ask.json --input '{"n": 1}' --model m --base-url http://127.0.0.1:99999/v1
-    nothing answers at http://127.0.0.1:99999/v1 (Port out of range 0-65535); check the base URL (--base-url or OPENAI_BASE_URL)
+    nothing answers at http://127.0.0.1:99999/v1 (Port out of range 0-65535); check the base URL
 run ask.json --input '{"n": 1}' --model m --base-url {closed}
     Connection refused); check the base URL (--base-url or OPENAI_BASE_URL)
 run ask.json --input '{"n": 1}' --model m --base-url {pages}

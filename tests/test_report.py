@@ -467,7 +467,8 @@ def loaded(
         ),
         (
             [loaded("a", 0, 8), loaded("b", 8, 8, mode="react"), loaded("c", 8, 8, mode="induction", traces="gold")],
-            "Of the runs that executed, react passes the most cases, 8 of 8; significantly more than es-pe (p = 0.008).",
+            "Of the runs that executed, react passes the most cases, 8 of 8; significantly more than es-pe "
+            "(p = 0.008).",
         ),
     ],
 )  # fmt: skip
