@@ -95,6 +95,38 @@ class Verdict(Record):
         yield from (f"not allowed: {line}" for line in self.unsupported)
 
 
+class Judged:
+    """A result with its verdict, whose parts are properties."""
+
+    verdict: Verdict
+    """Whether the workflow is sound, and right on every example and trace."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
+        return self.verdict.sound
+
+    @property
+    def solved(self) -> bool:
+        """Whether the workflow is sound and right on every example and trace."""
+        return self.verdict.solved
+
+    @property
+    def ok(self) -> bool:
+        """The same as `solved`."""
+        return self.solved
+
+    @property
+    def checks(self) -> tuple[ExampleCheck, ...]:
+        """The check of the workflow on each example and trace; empty if there is no sound workflow."""
+        return self.verdict.checks
+
+    @property
+    def failures(self) -> tuple[ExampleCheck, ...]:
+        """The examples and traces that are not solved, with expected and given value, or why they were not checked."""
+        return self.verdict.failures
+
+
 def several(kind: str, lines: Sequence[object]) -> Iterator[str]:
     """The first lines of a kind, and how many more there are."""
     yield from (f"{kind}: {line}" for line in lines[:_MOST])

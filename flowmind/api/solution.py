@@ -6,6 +6,7 @@ from flowmind.api.reporting import (
     ALLOW,
     MARK,
     REPAIR,
+    Judged,
     Verdict,
     contradiction_lines,
     derivation_lines,
@@ -22,7 +23,7 @@ from flowmind.base.errors import InvalidWorkflow
 from flowmind.build.derivation import Derivation
 from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
 from flowmind.protocols import ChatModel
-from flowmind.run.examples import ExampleCheck, check_examples
+from flowmind.run.examples import check_examples
 from flowmind.trace.events import Trace
 from flowmind.trace.recorded import UNMARKED
 from flowmind.trace.task import Task
@@ -62,7 +63,7 @@ class Solution(Record):
         return self.workflow is not None and not self.problems
 
 
-class Result:
+class Result(Judged):
     """The result of `ExecuteSummarize.run`. `print(result)` prints its report."""
 
     def __init__(
@@ -70,7 +71,6 @@ class Result:
     ) -> None:
         self.solution = solution
         self.verdict = verdict
-        """Whether the workflow is sound, and right on every example."""
         self._task = task
         self._environment = environment
         self._model = model
@@ -106,31 +106,6 @@ class Result:
     def derivation(self) -> Derivation | None:
         """How the workflow was derived and verified; None if an agent alone built it."""
         return self.solution.derivation
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
-        return self.verdict.sound
-
-    @property
-    def solved(self) -> bool:
-        """Whether the workflow is sound and right on every example."""
-        return self.verdict.solved
-
-    @property
-    def ok(self) -> bool:
-        """The same as `solved`."""
-        return self.solved
-
-    @property
-    def checks(self) -> tuple[ExampleCheck, ...]:
-        """The check of the workflow on each example; empty if there is no sound workflow."""
-        return self.verdict.checks
-
-    @property
-    def failures(self) -> tuple[ExampleCheck, ...]:
-        """The examples that are not solved, with input, expected and given value, or why they were not checked."""
-        return self.verdict.failures
 
     @property
     def workflow(self) -> RunnableWorkflow:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from flowmind.api.reporting import Verdict, evidence_lines, several
+from flowmind.api.reporting import Judged, Verdict, evidence_lines, several
 from flowmind.api.runnable import RunnableWorkflow, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import save
@@ -15,7 +15,6 @@ from flowmind.build.building import Built
 from flowmind.build.induction.evidence import Question
 from flowmind.build.verification.answers import Illustration, illustrate
 from flowmind.protocols import ChatModel
-from flowmind.run.examples import ExampleCheck
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
 
@@ -23,7 +22,7 @@ Checked = Literal["run", "recorded"]
 
 
 @dataclass(frozen=True, repr=False)
-class Summarized:
+class Summarized(Judged):
     """The result of `summarize`. Traces and questions are numbered from 1, in their order. `print` shows its report."""
 
     name: str
@@ -59,31 +58,6 @@ class Summarized:
 
     def __str__(self) -> str:
         return self.report()
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is a workflow that passes `check`. It may still give wrong answers; see `solved`."""
-        return self.verdict.sound
-
-    @property
-    def solved(self) -> bool:
-        """Whether the workflow is sound and right on every trace and example."""
-        return self.verdict.solved
-
-    @property
-    def ok(self) -> bool:
-        """The same as `solved`."""
-        return self.solved
-
-    @property
-    def checks(self) -> tuple[ExampleCheck, ...]:
-        """The check of the workflow on each trace and example; empty if there is no sound workflow."""
-        return self.verdict.checks
-
-    @property
-    def failures(self) -> tuple[ExampleCheck, ...]:
-        """The traces and examples that the workflow does not reproduce, or on which it was not checked."""
-        return self.verdict.failures
 
     @property
     def reproduced(self) -> tuple[int, ...]:
