@@ -110,11 +110,6 @@ def pack(value: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def unpack(text: str) -> Any:
-    """The JSON value that `pack` has packed."""
-    return json.loads(zlib.decompress(base64.b64decode(text)))
-
-
 def casebook(cases: Iterable[Case], runs: Sequence[str], tools: dict[str, str], cut: int) -> dict[str, Any]:
     """The cases as the page's script reads them.
 

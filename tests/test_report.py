@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import sys
+import zlib
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -35,7 +36,7 @@ from test_svg import edges_in, edges_of
 from tiny import called
 
 from experiments.analyses import analyse
-from experiments.casebook import pack, unpack
+from experiments.casebook import pack
 from experiments.costs import cost
 from experiments.folder import Run, RunFolder, Stages
 from experiments.loading import Loaded, load
@@ -54,6 +55,10 @@ from flowmind.protocols import Evaluation
 from flowmind.trace.events import Assigned, Called, Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import Observation, ToolCall
+
+
+def unpack(text: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 @pytest.fixture(scope="module")

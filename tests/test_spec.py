@@ -15,7 +15,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from flowmind import tool
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
-from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSource, ToolSpec, spec_from_source
+from tools_registry.specs.spec import Observation, SpecError, ToolCall, ToolSource, ToolSpec
+
+
+def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
+    return ToolSource.parse(source, name).spec
 
 
 def search_orders(customer: str, limit: int = 10, order: Literal["asc", "desc"] = "asc") -> list[str]:

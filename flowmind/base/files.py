@@ -88,24 +88,35 @@ def dump_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
 
 
-def read_text(path: Path) -> str:
-    """A file's text, with line feeds as line ends.
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file.
 
     Raises:
-        InputError: If it cannot be read as UTF-8, or has more than `MAX_FILE` bytes.
+        InputError: If it cannot be read, or has more than `most` bytes (by default `MAX_FILE`).
     """
+    most = MAX_FILE if most is None else most
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the name
         raise InputError(f"{path}: {error}") from None
+    if len(data) > most:
+        raise InputError(f"{path}: the file has more than {most} bytes")
+    return data
+
+
+def read_text(path: Path) -> str:
+    """A file's text, with line feeds as line ends.
+
+    Raises:
+        InputError: If it cannot be read as UTF-8, or has more than `MAX_FILE` bytes.
+    """
+    data = read_bytes(path)
     try:
-        if len(data) > MAX_FILE:
-            raise ValueError(f"the file has more than {MAX_FILE} bytes")
         return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None

@@ -43,11 +43,6 @@ class _Row(BaseModel):
     id: str
 
 
-def read_workflow(path: Path, form: str | None = None) -> Workflow:
-    """The workflow that a WORKFLOW argument names; see `read_source`."""
-    return read_source(path, form).workflow
-
-
 def read_source(path: Path, form: str | None = None) -> Source:
     """The workflow that a WORKFLOW argument names, and its task if it is that of a benchmark or a run.
 

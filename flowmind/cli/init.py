@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flowmind.base.errors import InputError
+from flowmind.base.files import read_bytes
 from tools_registry.sandbox.proposing import Proposal, proposals
 from tools_registry.specs.marking import parse, with_marks
 from tools_registry.specs.marks import Effect, SpecError
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Lists the functions with their marks, and writes the marks that are accepted; 1 if a function has none."""
     path: Path = options.tools
-    data = _read(path)
+    data = read_bytes(path, _MOST_BYTES)
     try:
         found = proposals(parse(data))
         _require_functions(found)
@@ -39,19 +40,6 @@ def run(options: argparse.Namespace) -> int:
     except SpecError as error:
         raise InputError(f"{path}: {error}") from None
     return _report(path, todo, effects)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if len(data) > _MOST_BYTES:
-        raise InputError(f"{path}: the file has more than {_MOST_BYTES} bytes")
-    return data
 
 
 def _require_functions(found: Sequence[Proposal]) -> None:
@@ -127,7 +115,8 @@ def _write(path: Path, data: bytes) -> None:
 def _report(path: Path, todo: Sequence[Proposal], effects: Mapping[str, Effect]) -> int:
     left = [proposal.node.name for proposal in todo if proposal.node.name not in effects]
     if effects:
-        print(f"{path}: {len(effects)} functions marked")
+        count = "1 function" if len(effects) == 1 else f"{len(effects)} functions"
+        print(f"{path}: {count} marked")
     if left and not effects:
         print(
             f"flowmind: nothing was written; run `flowmind init {path}` in a terminal to answer, or with --yes to "

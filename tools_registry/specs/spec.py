@@ -275,19 +275,6 @@ class _File:
         return spec_from_ast(node, mark or Mark())
 
 
-def spec_from_source(source: str, name: str | None = None) -> ToolSpec:
-    """The spec of a function in untrusted source. The source is parsed, not executed.
-
-    Args:
-        source: Python source that defines the function at top level.
-        name: The function; by default the last one.
-
-    Raises:
-        SpecError: If there is no such function, a mark cannot be read, or a parameter has no JSON type.
-    """
-    return _File(source).spec(name)
-
-
 def spec_from_ast(node: ast.FunctionDef, mark: Mark) -> ToolSpec:
     """The spec of a function's syntax tree, with its effect and its name by its mark.
 
