@@ -388,7 +388,7 @@ summarize talk.json --task no_query.json
 summarize talk.json --query @missing.txt
     missing.txt: no such file
 summarize talk.json --ask
-    --ask: standard input is no terminal; give the answers in a file with --answers
+    --ask: standard input is not a terminal; give the answers in a file with --answers
 summarize talk.json --answers list.json
     list.json: an object of answers by question is needed, such as {"if": "amount < 500"}
 summarize talk.json --answers .
@@ -396,7 +396,7 @@ summarize talk.json --answers .
 summarize talk.json --drop 9
     drop: there is no trace 9; the traces are 1 to 1
 summarize talk.json --drop x
-    --drop: 'x' is no list of trace numbers; give one, or several such as 2,5
+    --drop: 'x' is not a list of trace numbers; give one, or several such as 2,5
 summarize talk.json --model nobody
     model 'nobody' is not known: set OPENAI_BASE_URL
 summarize talk.json --model m --base-url {closed}

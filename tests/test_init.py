@@ -406,7 +406,7 @@ REFUSED = {
     "from flowmind import tool\n@tool\n" + DOUBLE: 'line 2: write @tool(effect="read") or ',
     "from flowmind import tool\n@tool('read')\n" + DOUBLE: 'line 2: write @tool(effect="read") or ',
     "from flowmind import tool\n@tool(effect='reads')\n"
-    + DOUBLE: "line 2: \"tool(effect='reads')\" is no mark; write ",
+    + DOUBLE: "line 2: \"tool(effect='reads')\" is not a mark; write ",
     "from flowmind import tool\n@tool(effect='read')\n@tool()\n" + DOUBLE: "line 3: 'double' is marked twice",
     "async def wait(n: int) -> int:\n    return n\n": "line 1: 'wait' is async, and the sandbox runs sync",
     "ROWS = open('rows.json').read()\n" + DOUBLE: "line 1: the name 'open' is not defined in the sandbox",

@@ -496,7 +496,7 @@ def test_an_answer_builds_the_workflow_again() -> None:
         ({0: 1}, "there is no question 0"),
         ({"iff": 1}, "there is no question 'iff'"),
         ({1: 3}, "question 1: there is no choice 3; there are 1 to 2"),
-        ({1: "amount <"}, "if: the answer 'amount <' is no condition: column"),
+        ({1: "amount <"}, "if: the answer 'amount <' is not a condition: column"),
         ({1: "size < 3"}, "if: there is no variable 'size' here; there are amount, weight"),
         (
             {1: "amount > 100"},
@@ -730,9 +730,9 @@ def test_what_cannot_be_asked_answered_or_dropped_is_one_line(tmp_path: Path) ->
     (tmp_path / "torn.json").write_text("{")
     (tmp_path / "wrong.json").write_text('{"if": "amount > 100"}')
     for words, problem in [
-        (["--ask"], "--ask: standard input is no terminal; give the answers in a file with --answers"),
+        (["--ask"], "--ask: standard input is not a terminal; give the answers in a file with --answers"),
         (["--drop", "7"], "drop: there is no trace 7; the traces are 1 to 4"),
-        (["--drop", "1,x"], "--drop: '1,x' is no list of trace numbers; give one, or several such as 2,5"),
+        (["--drop", "1,x"], "--drop: '1,x' is not a list of trace numbers; give one, or several such as 2,5"),
         (["--drop", "1,2,3,4"], "drop: all 4 traces would be left out"),
         (["--answers", tmp_path / "none.json"], "no such file"),
         (["--answers", tmp_path / "list.json"], "an object of answers by question is needed"),

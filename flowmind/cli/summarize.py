@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     require_file("--out", options.out, options.traces, options.tools, options.task)
     require_file("--answers", options.answers, options.traces, options.tools, options.task, options.out)
     if options.ask and not sys.stdin.isatty():
-        raise InputError("--ask: standard input is no terminal; give the answers in a file with --answers")
+        raise InputError("--ask: standard input is not a terminal; give the answers in a file with --answers")
     if options.model is not None and find(options.model).kind != "embedded":
         reach(options.model, options.base_url)  # before the imports that take seconds
     result = _summarize(options)
@@ -112,7 +112,7 @@ def _read_numbers(text: str | None) -> list[int]:
     try:
         return [int(part) for part in parts]
     except ValueError:
-        raise InputError(f"--drop: {text!r} is no list of trace numbers; give one, or several such as 2,5") from None
+        raise InputError(f"--drop: {text!r} is not a list of trace numbers; give one, or several such as 2,5") from None
 
 
 def _read_answers(path: Path | None, new: bool) -> dict[str, str]:

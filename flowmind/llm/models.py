@@ -80,7 +80,6 @@ KNOWN: dict[str, ModelInfo] = {
             kind="openai",
             note="OpenAI API, needs OPENAI_API_KEY",
             reasoning=True,
-            price=Price(input=1.25, output=10.0),
         ),
     )
 }

@@ -118,7 +118,7 @@ def _read_mark(decorator: ast.expr) -> Mark:
         elif word.arg == "name" and value is None:
             continue
         else:
-            raise SpecError(f"line {decorator.lineno}: {ast.unparse(decorator)!r} is no mark; write {_RIGHT}")
+            raise SpecError(f"line {decorator.lineno}: {ast.unparse(decorator)!r} is not a mark; write {_RIGHT}")
     return Mark(**fields)
 
 

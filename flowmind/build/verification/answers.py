@@ -112,7 +112,7 @@ def _shown(term: Term) -> str:
 
 
 def _require_condition(question: Question, answer: str, rows: Sequence[Row]) -> None:
-    """Refuses an answer that is no condition over the variables at its place.
+    """Refuses an answer that is not a condition over the variables at its place.
 
     Raises:
         InputError: With the variables.
@@ -120,7 +120,7 @@ def _require_condition(question: Question, answer: str, rows: Sequence[Row]) -> 
     try:
         unknown = names_in(answer) - {name for row in rows for name in row}
     except ExpressionError as error:
-        raise InputError(f"{question.id}: the answer {answer!r} is no condition: {error}") from None
+        raise InputError(f"{question.id}: the answer {answer!r} is not a condition: {error}") from None
     if unknown:
         known = ", ".join(sorted({name for row in rows for name in row if not name.startswith(HIDDEN)}))
         raise InputError(f"{question.id}: there is no variable {min(unknown)!r} here; there are {known}")
