@@ -23,7 +23,7 @@ from flowmind.trace.task import Task
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.program import load, run_case
-from tools_registry.specs.spec import spec_from_source
+from tools_registry.specs.spec import ToolSource
 from tools_registry.specs.values import clean
 
 fast = settings(
@@ -33,7 +33,7 @@ fast = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-SPEC = spec_from_source('def half(n: int, by: int = 2) -> float:\n    """Divide."""\n    return n / by')
+SPEC = ToolSource.parse('def half(n: int, by: int = 2) -> float:\n    """Divide."""\n    return n / by').spec
 SPECS = {"half": SPEC}
 DOCUMENT: dict[str, Any] = {
     "schema": "flowmind/workflow@1",
