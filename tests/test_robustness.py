@@ -237,13 +237,15 @@ def test_a_defect_in_one_case_is_its_error_and_the_others_go_on(
 
 @pytest.mark.parametrize(
     ("flag", "value", "stop"),
-    [("--turn-limit", 5, "turns"), ("--token-limit", 24, "tokens"), ("--time-limit", 1e-9, "seconds")],
+    [("--turn-limit", 5, "turns"), ("--token-limit", 24, "tokens"), ("--time-limit", 0.01, "seconds")],
 )
 def test_the_limits_of_a_case_are_stop_reasons(
     flag: str, value: object, stop: str, whole: tuple[Path, Path], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    with FaultyServer(lambda number, body: capable(body)) as server:
+    used = {"prompt_tokens": 10, "completion_tokens": 5}
+    late = FaultyServer(lambda number, body: Fault(body=completion(capable(body), used), delay=0.02))
+    with late as server:
         assert called(*with_server(server, whole[0], run, flag, value)).returncode == 0
     for row in records(run):
         stops = row["execute"]["stop"] + row["summarize"]["stop"]
