@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shlex
 import shutil
@@ -13,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from flowmind.base.errors import InputError
+from flowmind.base.folders import locked
 
 DEFAULT = Path("bench")
 """The folder of the benchmark that is built when it does not exist."""
@@ -47,16 +47,17 @@ def ensure_benchmark(folder: Path) -> None:
     require_benchmark(folder)
     if not _is_missing(folder):
         return
-    building, locked = (folder.with_name(f".{folder.name}.{word}") for word in ("building", "lock"))
-    with locked.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may build it now
+    building, lock = (folder.with_name(f".{folder.name}.{word}") for word in ("building", "lock"))
+    with locked(folder.parent, lock.name, wait=True) as above:  # another process may build it now
         try:
             if _is_missing(folder):
+                if building.is_symlink():
+                    above.remove(building.name)
                 shutil.rmtree(building, ignore_errors=True)  # what a killed process left
                 _build(building, f"flowmind: {folder}: building the benchmark, once (about a minute)")
                 building.rename(folder)
         finally:
-            locked.unlink(missing_ok=True)
+            above.remove(lock.name)
 
 
 def _is_missing(folder: Path) -> bool:

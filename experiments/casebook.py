@@ -66,6 +66,7 @@ def read_cases(runs: Sequence[Loaded]) -> list[Case]:
     cases: list[Case] = []
     for index, loaded in enumerate(runs):
         run = Run(loaded.folder)
+        run.verify(record.id for record in loaded.everything)
         for record in loaded.everything:
             cases.append(_case(index, loaded.mode, record, run.stages(record.id), run.workflow(record.id)))
     return cases

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from flowmind.base.errors import ModelUnavailable, Terminated
+from flowmind.llm.models import shown_url
 
 LOST = 5
 """The number of consecutive cases that an endpoint may fail before the run stops."""
@@ -140,7 +141,7 @@ def kept_in(folder: Path) -> Generator[None]:
 
 def at(model: str, urls: Iterable[str]) -> str:
     """The name of a model with the addresses of its servers, for errors."""
-    servers = ", ".join(dict.fromkeys(urls))
+    servers = ", ".join(dict.fromkeys(map(shown_url, urls)))
     return f"{model} at {servers}" if servers else model
 
 

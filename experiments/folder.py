@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Collection, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -19,7 +18,8 @@ from flowmind.api.solving import Solution
 from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
-from flowmind.base.files import dump_json, read_model, sweep, validate, write_text
+from flowmind.base.files import dump_json, read_model, validate, write_text
+from flowmind.base.folders import is_name, locked, opened, require_name, sweep
 from flowmind.build.settings import Settings
 from flowmind.llm.models import Price, find
 from flowmind.trace.events import Trace
@@ -60,6 +60,8 @@ _MOST_KEPT = 100_000
 K = TypeVar("K", bound=Kept)
 _BEFORE = {"pick": "first"}
 """Settings that older manifests do not have, with the values that they had."""
+_ISOLATION = {"sandbox": "local", "level": None, "isolation": "batch"}
+"""What the manifest keeps of the isolation of an earlier part of the run if it was another; with the older defaults."""
 
 
 class RunFolder(Generic[K]):
@@ -82,13 +84,12 @@ class RunFolder(Generic[K]):
         """Locks the folder for this process, and removes what a killed process left unfinished.
 
         Raises:
-            InputError: If another process has locked it.
+            InputError: If another process has locked it, or the records are no regular file.
         """
         faults.arm(os.environ)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("w") as file:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(locked(self.folder, ".lock"))
             except BlockingIOError:
                 raise InputError(f"{self.folder}: another process is running in this folder") from None
             sweep(self.folder)
@@ -98,7 +99,7 @@ class RunFolder(Generic[K]):
     def begin(self, manifest: dict[str, Any]) -> None:
         """Writes the manifest, or checks that the folder holds this run.
 
-        A stored manifest is changed only where settings that may change, or the price, are others.
+        A stored manifest is changed only where settings that may change, the price or the isolation are others.
 
         Raises:
             InputError: If it holds another run.
@@ -119,6 +120,9 @@ class RunFolder(Generic[K]):
         updated = {**self.manifest, "settings": {**self.manifest["settings"], **free}}
         if manifest.get("price"):
             updated["price"] = manifest["price"]
+        now, before = manifest.get("isolation", {}), self.manifest.get("isolation", {})
+        if now and any(now.get(name, plain) != before.get(name, plain) for name, plain in _ISOLATION.items()):
+            updated["isolation"] = {**now, "before": before}
         if updated != self.manifest:
             store.write_document(path, updated, "manifest")
             del self.manifest
@@ -200,18 +204,46 @@ class Run(RunFolder[CaseRecord]):
 
     def exchanges(self, id: str) -> Path:
         """The file with the exchanges of a case."""
-        return self.folder / "exchanges" / f"{id}.jsonl"
+        return self._file("exchanges", f"{id}.jsonl")
+
+    def verify(self, ids: Iterable[str]) -> None:
+        """Requires that the exchanges of finished cases are as they were written.
+
+        Raises:
+            InputError: If a line is damaged; the line says how to restore it.
+        """
+        for id in filter(is_name, ids):
+            remedy = (
+                f"remove that line and the line of {id!r} in {self.records_path}, and the run's command restores them"
+            )
+            store.verify(self.exchanges(id), remedy)
+
+    def _file(self, kind: str, name: str) -> Path:
+        """A file of a case.
+
+        Raises:
+            InputError: If the id of the case cannot be part of a file's name.
+        """
+        try:
+            return self.folder / kind / require_name(name)
+        except ValueError as error:
+            raise InputError(f"{self.folder}: {error}") from None
 
     def keep_case(self, task: Task, solution: Solution, tests: Iterable[Trace] = ()) -> None:
         """Stores the traces and the workflow of a case, and the runs of the workflow on the held-out tests."""
         stages = solution.model_dump(mode="json", include={"traces", "summary", "problems"})
         document = {"task": task.model_dump(mode="json"), **stages, "tests": [_kept(trace) for trace in tests]}
-        store.write_document(self.folder / "traces" / f"{task.id}.json", document, "trace")
-        path = self.folder / "workflows" / f"{task.id}.json"
+        store.write_document(self._file("traces", f"{task.id}.json"), document, "trace", self.folder)
+        path = self._file("workflows", f"{task.id}.json")
         if solution.workflow is not None:
-            write_text(path, solution.workflow.to_json(), "workflow")
-        else:
-            path.unlink(missing_ok=True)
+            write_text(path, solution.workflow.to_json(), "workflow", self.folder)
+        elif path.exists():
+            with opened(path.parent, self.folder) as folder:
+                folder.remove(path.name)
+
+    def keep_report(self, id: str, traceback: str) -> None:
+        """Stores the traceback of the defect that ended a case."""
+        write_text(self._file("errors", f"{id}.txt"), traceback, root=self.folder)
 
     def summarize(self) -> Summary:
         """Makes the summary from the records.
@@ -230,7 +262,9 @@ class Run(RunFolder[CaseRecord]):
         Raises:
             InputError: If they cannot be read.
         """
-        path = self.folder / "traces" / f"{id}.json"
+        if not is_name(id):  # a record that this project did not write: it has no files
+            return Stages()
+        path = self._file("traces", f"{id}.json")
         if not path.exists():
             return Stages()
         document = store.read_document(path, f"`flowmind exp --replay {self.folder}` makes it again")
@@ -245,7 +279,9 @@ class Run(RunFolder[CaseRecord]):
         Raises:
             InputError: If it cannot be read.
         """
-        path = self.folder / "workflows" / f"{id}.json"
+        if not is_name(id):
+            return None
+        path = self._file("workflows", f"{id}.json")
         return read_model(path, Workflow) if path.exists() else None
 
 

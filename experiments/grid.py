@@ -21,12 +21,14 @@ from experiments.picking import Pick
 from experiments.progress import CaseBar, shown
 from experiments.runner import run_experiment
 from flowmind.base.errors import InputError, ModelUnavailable
-from flowmind.base.files import read_text, validate
+from flowmind.base.files import TOO_LONG, read_text, validate
+from flowmind.base.folders import require_name
 from flowmind.build.settings import Mode, Settings
 from flowmind.llm.models import reach
 from flowmind.trace.task import Benchmark
 from tools_registry.specs.spec import Record
 
+_MOST_BYTES = 1_000_000
 _ELSEWHERE = {"model": "models", "mode": "modes", "seed": "seeds", "limit": "limit", "pick": "pick", "bench": "bench"}
 """Settings that are set at the top of a grid file, with their keys there."""
 SETTABLE = tuple(name for name in Experiment.model_fields if name not in (*_ELSEWHERE, *BUDGETS, "reuse"))
@@ -72,8 +74,7 @@ class Grid(Record):
     @classmethod
     def _all_settable(cls, variants: dict[str, Experiment]) -> dict[str, Experiment]:
         for name, settings in variants.items():
-            if "/" in name or name in ("", ".", ".."):
-                raise ValueError(f"{name!r} cannot be part of a folder's name; use letters, digits, _ and -")
+            require_name(name)
             cls._settable(settings)
         return variants
 
@@ -85,11 +86,14 @@ class Grid(Record):
             InputError: If the file is not a grid; the line names the file, the key and what would be right.
         """
         try:
-            document = tomllib.loads(read_text(path))
+            document = tomllib.loads(read_text(path, _MOST_BYTES))
             _require_known(document)
             return validate(cls, document)
+        except RecursionError:
+            raise InputError(f"{path}: nested too deeply") from None
         except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+            long = "set_int_max_str_digits" in str(error)
+            raise InputError(f"{path}: {TOO_LONG if long else error}") from None
 
     def part(self, models: Sequence[str] = (), modes: Sequence[str] = (), limit: int | None = None) -> Grid:
         """The grid with only these models and modes, and at most `limit` tasks.

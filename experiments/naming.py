@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from flowmind.base.errors import InputError
+from flowmind.base.folders import require_name
 from flowmind.build.settings import MODES, Settings, rounds_of, summarizer_of
 
 _PLAIN: dict[str, tuple[Any, str]] = {
@@ -49,11 +51,26 @@ def folder_name(settings: Mapping[str, Any], variant: str = "", tasks: str = "")
         settings: All settings of the run.
         variant: The name of the grid's variant.
         tasks: The tasks that the grid selects, such as `first8`.
+
+    Raises:
+        InputError: If the name of the model or of the variant cannot be part of a folder's name.
     """
     derived = [part for _, part in _derivation(settings)]
     seed = f"seed{settings['seed']}" if settings["seed"] else ""
-    parts = [settings["model"].replace("/", "_"), settings["mode"], variant, *derived, seed, tasks]
-    return "-".join(filter(None, parts))
+    parts = [settings["model"], settings["mode"], variant, *derived, seed, tasks]
+    return named("-".join(filter(None, parts)))
+
+
+def named(text: str) -> str:
+    """The name of a run's folder: the text with `_` for `/`.
+
+    Raises:
+        InputError: If it cannot be the name of a folder.
+    """
+    try:
+        return require_name(text.replace("/", "_"))
+    except ValueError as error:
+        raise InputError(f"the folder of the run: {error}") from None
 
 
 def label(model: str, mode: str, variant: str) -> str:

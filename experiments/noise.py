@@ -24,16 +24,18 @@ from experiments.tables import markdown
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
+from flowmind.base.texts import shown_output
 from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
 from flowmind.build.settings import Settings
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import run_many
 from flowmind.trace.events import Called, Event, Trace
-from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools, isolation_for
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 
@@ -297,7 +299,7 @@ def analysis(options: argparse.Namespace) -> Iterator[tuple[int, list[Spoiled]]]
         flows = ", ".join(sorted(by_flow)) or "none"
         raise InputError(f"{bench / 'gold.jsonl'}: no gold workflow of such a task; control flows with one: {flows}")
     processes = min(os.cpu_count() or 1, len(options.kinds))
-    with WorkerPool(1) as pool, Inducers(processes) as inducers:
+    with WorkerPool(1, isolation=isolation_for(tools)) as pool, Inducers(processes) as inducers:
         for task in tasks:
             if missing := [name for name in task.tools if name not in tools]:
                 raise InputError(f"{bench}: task {task.id!r} has a tool {missing[0]!r} that is not there")
@@ -344,7 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for bar.total, rows in analysis(options):
                 bar.update()
                 outcomes += rows
-    except FlowMindError as error:
+    except (FlowMindError, SandboxUnavailable) as error:
         print(f"noise: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -382,4 +384,6 @@ def _positive(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with shown_output():
+        code = main()
+    sys.exit(code)

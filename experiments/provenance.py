@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -10,8 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from flowmind.base.checksums import digest
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, read_text
+from flowmind.base.folders import require_name
 from flowmind.build.settings import Settings
 
 PACKAGES = ("flowmind-es", "langgraph", "openai", "pydantic", "networkx", "RestrictedPython", "json-repair")
@@ -54,7 +55,7 @@ def _benchmark(bench: Path) -> dict[str, Any]:
     path = bench / "manifest.json"
     try:
         built = parse_json(read_text(path))
-        digests = {name: hashlib.sha256((bench / name).read_bytes()).hexdigest() for name in built["sha256"]}
+        digests = {name: digest(bench / require_name(name)) for name in built["sha256"]}
         return {"name": f"{built['name']}, seed {built['seed']}", "sha256": digests}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: {error}") from None

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tqdm
 
 from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
-from experiments.evaluating import Case, CaseResult, evaluate, failed, report_of
+from experiments.evaluating import Case, CaseResult, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
 from experiments.maps import LocalMap, ProcessMap
@@ -27,12 +27,14 @@ from experiments.record import CaseRecord
 from experiments.services import Services
 from experiments.tables import group_table, summary_table
 from flowmind.base.errors import FlowMindError, InputError
-from flowmind.base.files import write_text
 from flowmind.base.processes import HelperEnded
 from flowmind.build.settings import Settings, require_consistent, summarizer_of
+from flowmind.cli.flags import read_flags
+from flowmind.cli.options import SandboxOptions
+from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
 from flowmind.protocols import Map
-from flowmind.trace.task import Benchmark, Task, benchmark_tools
+from flowmind.trace.task import Benchmark, Task, benchmark_tools, isolation_for
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import ToolSource
 
@@ -54,6 +56,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     """
     require_consistent(settings)
     tools, benchmark = _materials(options.bench)
+    options, isolated = _isolated(options, tools)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
     count = _processes(most, min(options.limit or len(benchmark.tasks), len(benchmark.tasks)))
     local = _is_local(options, settings, count)
@@ -63,7 +66,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     with Services(options, tools, workers, inducers) as services:
         services.open()
         with run.locked():
-            tasks = _begin(run, options, settings, benchmark, services)
+            tasks = _begin(run, options, settings, benchmark, services, isolated)
             golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
             cases = _Cases(run, benchmark, settings, services, golds, lenders)
             with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
@@ -83,7 +86,40 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     return summary
 
 
-def _begin(run: Run, options: RunOptions, settings: Settings, benchmark: Benchmark, services: Services) -> list[Task]:
+class _Isolated(NamedTuple):
+    """The sandbox and the isolation of a run."""
+
+    document: dict[str, Any]
+    """As its manifest has them."""
+    line: str
+    """As its first line has them."""
+
+
+def _isolated(options: RunOptions, tools: Mapping[str, ToolSource]) -> tuple[RunOptions, _Isolated]:
+    """The options with the sandbox and the isolation of this run, and the reasons for both.
+
+    Raises:
+        InputError: If the sandbox is not available, or isolates less than the options require.
+    """
+    with Sandboxes(options, quiet=True) as sandboxes:
+        choice = sandboxes.choice
+    isolation, reason = options.isolation, "as asked"
+    if isolation is None:
+        isolation = isolation_for(tools)
+        reason = "the tools are the catalog's" if isolation == "batch" else "the tools are not the catalog's"
+    document = {**choice.document(), "isolation": isolation, "isolation_reason": reason}
+    line = f"{choice.line}; a process for each {isolation}: {reason}"
+    return options.model_copy(update={"sandbox": choice.sandbox, "isolation": isolation}), _Isolated(document, line)
+
+
+def _begin(
+    run: Run,
+    options: RunOptions,
+    settings: Settings,
+    benchmark: Benchmark,
+    services: Services,
+    isolated: _Isolated,
+) -> list[Task]:
     """The tasks of a run, after its manifest is written.
 
     Raises:
@@ -94,20 +130,24 @@ def _begin(run: Run, options: RunOptions, settings: Settings, benchmark: Benchma
         options = options.model_copy(update={"pick": stored})
     tasks = choose(in_order(benchmark.tasks, options.pick), run.records().keys(), options.limit, run.folder)
     document = manifest(options.chosen(), settings, options.bench, services.servers)
-    document["isolation"] = services.sandboxes.isolation().model_dump(mode="json")
+    document["isolation"] = isolated.document
     if (price := options.price) is not None:
         document["price"] = price.model_dump()
     run.begin(document)
+    tqdm.tqdm.write(isolated.line, file=sys.stderr)
     return tasks
 
 
-def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summary:
+def replay(
+    source: Path, out: Path, bench: Path, bar: Bar | None = None, isolated: SandboxOptions | None = None
+) -> Summary:
     """Computes the records of a run again from its exchanges; no model is asked.
 
     Args:
         source: A run's folder.
         out: The folder of the new records; may be the same folder.
         bench: The benchmark that it ran on, built on any machine.
+        isolated: The isolation of the tools; their sandbox is that of the run.
         bar: Shows the progress; by default a bar on standard error.
 
     Raises:
@@ -119,10 +159,13 @@ def replay(source: Path, out: Path, bench: Path, bar: Bar | None = None) -> Summ
     others = {name: value for name, value in stored["settings"].items() if name not in Settings.model_fields}
     if manifest(others, settings, bench)["benchmark"] != stored["benchmark"]:
         raise InputError(f"{bench}: not the benchmark of this run, which is {stored['benchmark']['name']}")
-    options = RunOptions.model_validate({"pick": "first", **_fields_of(RunOptions, others)})
+    own = isolated.model_dump(exclude_unset=True, include={"require_isolation", "isolation"}) if isolated else {}
+    fields = {"pick": "first", "sandbox": "local", **_fields_of(RunOptions, others), **own}
+    options, sandbox = _isolated(read_flags(RunOptions, fields), tools)
     run = Run(out)
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
         run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
+        tqdm.tqdm.write(sandbox.line, file=sys.stderr)
         cases = _Cases(run, benchmark, settings, services, read_golds(bench), replayed=Run(source))
         order = in_order(benchmark.tasks, options.pick)
         tasks = [task for task in order if cases.stored(task).timing is not None]
@@ -209,6 +252,7 @@ class _Cases:
             ModelUnavailable: If the model cannot serve at all, or has failed too many consecutive cases.
         """
         done = {id: record for id, record in self.run.records().items() if record.error is None}
+        self.run.verify(done)
         self.passed = sum(record.passed for record in done.values())
         todo = [task for task in tasks if task.id not in done]
         bar.begin(self.settings.mode, len(tasks), len(tasks) - len(todo))
@@ -240,7 +284,7 @@ class _Cases:
     def stored(self, task: Task) -> Stored:
         """The exchanges of a case so far; on replay, those of the run that is replayed."""
         if self.replayed is None:
-            return exchange_file(self.run.exchanges(task.id))
+            return exchange_file(self.run.exchanges(task.id), self.run.folder)
         return Stored.read(self.replayed.exchanges(task.id))
 
     async def _case(self, case_map: Map[Case, CaseResult], task: Task) -> CaseResult:
@@ -257,13 +301,13 @@ class _Cases:
             file=str(path),
         )
         try:
-            result = await case_map.evaluate(case, partial(keep_exchange, path))
+            result = await case_map.evaluate(case, partial(keep_exchange, path, root=self.run.folder))
         except HelperEnded as ended:
             return CaseResult(failed(case, f"the process of the case has ended ({ended})"))
         if result.traceback:
-            write_text(self.run.folder / report_of(task), result.traceback)
+            self.run.keep_report(task.id, result.traceback)
         if self.replayed is None:
-            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds))
+            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds), self.run.folder)
         return result
 
     def _keep_case(self, task: Task, result: CaseResult) -> None:

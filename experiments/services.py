@@ -148,12 +148,8 @@ class Services(Closing):
 
     @cached_property
     def sandboxes(self) -> Sandboxes:
-        """The sandboxes of the tools.
-
-        Raises:
-            InputError: If the sandbox is not available, or isolates less than the options require.
-        """
-        return Sandboxes(self.options.sandbox, self._workers, least=self.options.require_isolation)
+        """The sandboxes of the tools."""
+        return Sandboxes(self.options, self._workers, quiet=True)
 
     @cached_property
     def inducer(self) -> Inducer:
@@ -168,9 +164,9 @@ class Services(Closing):
         """Opens the sandboxes, so that a missing one is reported before anything is written.
 
         Raises:
-            InputError: As `sandboxes`.
+            InputError: If the sandbox is not available, or isolates less than the options require.
         """
-        assert self.sandboxes
+        assert self.sandboxes.choice
 
     async def disconnect(self) -> None:
         """Closes the connections of the models; to be awaited on the event loop that used them."""

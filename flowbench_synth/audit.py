@@ -8,7 +8,6 @@ may solve the task. The builder filters new instances with the code that `flowbe
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
 import os
 import re
@@ -25,9 +24,11 @@ from flowbench_synth.features import Part, control_flow, signature, tool_calls
 from flowbench_synth.instance import FILES, TOOLS, Gold
 from flowbench_synth.mutants import mutants
 from flowmind.api.solving import solve
+from flowmind.base.checksums import digest
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_lines, validate
 from flowmind.base.files import read_text as read_file
+from flowmind.base.folders import require_name
 from flowmind.base.processes import collect_seldom
 from flowmind.build.settings import Settings
 from flowmind.llm.search.model import SearchModel
@@ -36,10 +37,12 @@ from flowmind.run.compiler import program_of
 from flowmind.run.running import run_batch
 from flowmind.trace.constants import read_text
 from flowmind.trace.events import Trace
-from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools
+from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools, isolation_for
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Condition, Workflow
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.isolation import Level
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
@@ -270,11 +273,26 @@ def _single_calls(task: Task, tool: str, names: Sequence[str], box: LocalSandbox
 
 
 def solved_by_search(
-    task: Task, tests: Sequence[Example], tools: Mapping[str, ToolSource], pool: WorkerPool, budget: int = SEARCH_BUDGET
+    task: Task,
+    tests: Sequence[Example],
+    tools: Mapping[str, ToolSource],
+    pool: WorkerPool,
+    trying: WorkerPool | None = None,
+    budget: int = SEARCH_BUDGET,
 ) -> bool:
-    """Whether `search` with `es-react` makes a workflow that passes all tests of a task."""
-    sandbox = LocalSandbox([tools[name] for name in task.tools], pool)
-    model = SearchModel(Thinker(sandbox.values, budget))
+    """Whether `search` with `es-react` makes a workflow that passes all tests of a task.
+
+    Args:
+        task: The task.
+        tests: Its held-out tests.
+        tools: The tools by name.
+        pool: The workers of the agent and the tests.
+        trying: The workers of the trial calls of `search`; by default the same.
+        budget: The most trial calls.
+    """
+    offered = [tools[name] for name in task.tools]
+    sandbox, trials = LocalSandbox(offered, pool), LocalSandbox(offered, trying or pool)
+    model = SearchModel(Thinker(trials.values, budget))
     solution = asyncio.run(solve(task, sandbox, model, Settings(mode="es-react")))
     if solution.workflow is None or not solution.graph_valid:
         return False
@@ -285,22 +303,30 @@ def solved_by_search(
 # A built benchmark
 
 
-def own_pools() -> tuple[WorkerPool, WorkerPool]:
+def own_pools(isolation: Isolating = "batch", require: Level = "kernel") -> tuple[WorkerPool, WorkerPool]:
     """Two pools of one worker each, for the life of this process."""
-    return _pools_of(os.getpid())
+    return _pools_of(os.getpid(), isolation, require)
 
 
 @cache
-def _pools_of(process: int) -> tuple[WorkerPool, WorkerPool]:
+def _pools_of(process: int, isolation: Isolating, require: Level) -> tuple[WorkerPool, WorkerPool]:
     """The pools of a process. A forked process must not use the workers of its parent."""
-    return WorkerPool(1), WorkerPool(1)
+    return WorkerPool(1, isolation=isolation, require=require), WorkerPool(1, isolation=isolation, require=require)
 
 
 Item = tuple[Task, tuple[Example, ...], dict[str, Any] | None]
 
 
-def audit(folder: Path, quiet: bool = False) -> tuple[list[str], list[TaskAudit]]:
+def audit(
+    folder: Path, quiet: bool = False, isolation: Isolating | None = None, require: Level = "kernel"
+) -> tuple[list[str], list[TaskAudit]]:
     """The faults in the files of a built benchmark, and the audit of each task.
+
+    Args:
+        folder: The benchmark.
+        quiet: Show no progress.
+        isolation: A process for each batch of cases or for each case; by default as the tools need it.
+        require: The least isolation of the workers.
 
     Raises:
         InputError: If a file is missing or cannot be read.
@@ -310,14 +336,15 @@ def audit(folder: Path, quiet: bool = False) -> tuple[list[str], list[TaskAudit]
     sized = manifest.get("backend", "blueprints") == "blueprints"
     benchmark = Benchmark.load(folder)
     gold = {row.id: row.workflow for row in read_lines(folder / "gold.jsonl", Gold)}
+    isolated = isolation or isolation_for(benchmark_tools(folder))
     items: list[Item] = [(task, benchmark.tests[task.id], gold.get(task.id)) for task in benchmark.tasks]
     with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as pool:
-        work = pool.map(partial(_audit, folder, sized), items)
+        work = pool.map(partial(_audit, folder, sized, isolated, require), items)
         audits = list(tqdm.tqdm(work, total=len(items), desc="checking", unit="task", disable=quiet))
     return problems, audits
 
 
-def _audit(folder: Path, sized: bool, item: Item) -> TaskAudit:
+def _audit(folder: Path, sized: bool, isolation: Isolating, require: Level, item: Item) -> TaskAudit:
     task, tests, gold = item
     fields: dict[str, Any] = {"id": task.id, "difficulty": task.difficulty}
     if gold is None:
@@ -326,7 +353,7 @@ def _audit(folder: Path, sized: bool, item: Item) -> TaskAudit:
         workflow = validate(Workflow, gold)
     except ValueError as error:
         return TaskAudit(**fields, problems=(f"the gold workflow is no workflow: {error}",))
-    return audit_task(task, tests, workflow, benchmark_tools(folder), own_pools(), sized)
+    return audit_task(task, tests, workflow, benchmark_tools(folder), own_pools(isolation, require), sized)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -341,8 +368,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _hashes(folder: Path, manifest: dict[str, Any]) -> list[str]:
     problems: list[str] = []
-    for name, digest in manifest["sha256"].items():
-        read_file(folder / name)
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+    for name, built in manifest["sha256"].items():
+        if digest(folder / require_name(name)) != built:
             problems.append(f"{name}: the file is not the one that was built (its sha256 differs)")
     return problems

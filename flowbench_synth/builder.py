@@ -29,7 +29,8 @@ from flowmind.trace.task import Example, HeldOut, Task
 from flowmind.workflow.document import Workflow
 from tools_registry import catalog
 from tools_registry.catalog import CATEGORIES, CatalogTool, Category
-from tools_registry.sandbox.environments import WorkerPool
+from tools_registry.sandbox.isolation import Level
+from tools_registry.sandbox.workers import Isolating, WorkerPool
 
 SOURCES = "tool_sources.jsonl"
 """A further file of a benchmark whose tools are not those of the catalog."""
@@ -47,7 +48,13 @@ class Constructed(NamedTuple):
 
 
 def build(
-    seed: int, out: Path, size: int = SIZE, categories: Sequence[Category] = CATEGORIES, quiet: bool = False
+    seed: int,
+    out: Path,
+    size: int = SIZE,
+    categories: Sequence[Category] = CATEGORIES,
+    quiet: bool = False,
+    isolation: Isolating = "batch",
+    require: Level = "kernel",
 ) -> dict[str, Any]:
     """Writes the benchmark of a seed, made from blueprints, to a folder and returns its manifest.
 
@@ -57,11 +64,12 @@ def build(
     """
     slots = plan(all_blueprints(), seed, size, categories)
     candidates = list(catalog.load().values())
-    with WorkerPool(1) as first, WorkerPool(1) as second:
+    options: dict[str, Any] = {"isolation": isolation, "require": require}
+    with WorkerPool(1, **options) as first, WorkerPool(1, **options) as second:
         tools, lost = check_tools(candidates, (first, second))
     if lost:
         raise BuildError(f"tool {lost[0][0]!r}: {lost[0][1]}")
-    results = list(_in_parallel(partial(construct, seed=seed), slots, quiet))
+    results = list(_in_parallel(partial(construct, seed=seed, **options), slots, quiet))
     rejected = [(slot.id, reason) for slot, result in zip(slots, results, strict=True) for reason in result.rejected]
     stages = [
         stage("tool synthesis", "tools", len(candidates)),
@@ -72,18 +80,19 @@ def build(
     return write(out, seed, "blueprints", results, tools, stages)
 
 
-def construct(slot: Slot, seed: int) -> Constructed:
+def construct(slot: Slot, seed: int, isolation: Isolating = "batch", require: Level = "kernel") -> Constructed:
     """The instance of a slot, with its audit and whether `search` solves it.
 
     Raises:
         BuildError: If no attempt passes its audit.
     """
-    audited = drawn(slot, seed)
-    solved = solved_by_search(audited.instance.task, audited.instance.tests, catalog.load(), own_pools()[0])
+    pools = own_pools(isolation, require)
+    audited = drawn(slot, seed, pools)
+    solved = solved_by_search(audited.instance.task, audited.instance.tests, catalog.load(), pools[0])
     return audited._replace(solved=solved)
 
 
-def drawn(slot: Slot, seed: int) -> Constructed:
+def drawn(slot: Slot, seed: int, pools: tuple[WorkerPool, WorkerPool] | None = None) -> Constructed:
     """The instance of a slot; it is drawn again until its audit finds no problem.
 
     Raises:
@@ -91,7 +100,7 @@ def drawn(slot: Slot, seed: int) -> Constructed:
     """
     blueprint = next(item for item in all_blueprints() if item.id == slot.blueprint)
     rejected: list[str] = []
-    first, second = own_pools()
+    first, second = pools or own_pools()
     for attempt in range(ATTEMPTS):
         try:
             instance, kills = make_instance(blueprint, seed, first, slot, attempt)

@@ -28,10 +28,12 @@ from flowmind.base.files import read_lines
 from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.run.running import Ran, run_many
-from flowmind.trace.task import Benchmark, benchmark_tools
+from flowmind.trace.task import Benchmark, benchmark_tools, isolation_for
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.isolation import Level
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record
 
@@ -81,13 +83,21 @@ def certified_formats() -> list[str]:
     return [*names, *(["serverless"] if importlib.util.find_spec("jq") else [])]
 
 
-def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Certificate]:
+def certify(
+    folder: Path,
+    names: Sequence[str],
+    quiet: bool = False,
+    isolation: Isolating | None = None,
+    require: Level = "kernel",
+) -> list[Certificate]:
     """Runs every gold workflow of a benchmark in some formats, on all its tests.
 
     Args:
         folder: A built benchmark.
         names: Some of `certified_formats()`.
         quiet: Show no progress.
+        isolation: A process for each batch of cases or for each case; by default as the tools need it.
+        require: The least isolation of the workers.
 
     Raises:
         InputError: If the benchmark or its gold workflows cannot be read, or a format is not among them.
@@ -97,7 +107,11 @@ def certify(folder: Path, names: Sequence[str], quiet: bool = False) -> list[Cer
     benchmark, sources = Benchmark.load(folder), benchmark_tools(folder)
     golds = {row.id: Workflow.model_validate(row.workflow) for row in read_lines(folder / "gold.jsonl", Gold)}
     certificates = {name: Certificate(format=name, read=BARE[name].read) for name in names}
-    with WorkerPool(1) as pool, tqdm.tqdm(total=len(golds) * len(names), disable=quiet or None, unit="workflow") as bar:
+    total = len(golds) * len(names)
+    with (
+        WorkerPool(1, isolation=isolation or isolation_for(sources), require=require) as pool,
+        tqdm.tqdm(total=total, disable=quiet or None, unit="workflow") as bar,
+    ):
         for task, workflow in golds.items():
             tools = workflow.tool_names
             box = LocalSandbox([sources[name] for name in tools], pool)

@@ -12,7 +12,7 @@ from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, parse_json, read_text
 from flowmind.base.outputs import require_folder
 from flowmind.base.parsing import Parser
-from flowmind.base.texts import one_line
+from flowmind.base.texts import one_line, shown_output
 from tools_registry.sandbox.errors import SandboxUnavailable
 
 SIZE = 141
@@ -24,6 +24,11 @@ CATEGORIES = ("mathematical_computation", "data_processing", "string_manipulatio
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command. Exit codes: 0 done, 1 the benchmark is not sound, 2 bad usage or input, 130 interrupted."""
+    with shown_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
         return options.run(options)
@@ -62,9 +67,11 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help=f"number of tools that the model writes for each category (with --backend llm; default {TOOLS})",
     )
+    _add_isolation(build)
     build.set_defaults(run=_build)
     check = commands.add_parser("check", help="audit a built benchmark; exit code 1 if it has a problem")
     check.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
+    _add_isolation(check)
     check.set_defaults(run=_check)
     certify = commands.add_parser(
         "certify", help="run the gold workflows in other formats; exit code 1 if an answer differs"
@@ -72,12 +79,44 @@ def _parser() -> argparse.ArgumentParser:
     certify.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     certify.add_argument("--formats", default=None, help="formats, separated by commas (default all)")
     certify.add_argument("--json", action="store_true", help="print JSON")
+    _add_isolation(certify)
     certify.set_defaults(run=_certify)
     stats = commands.add_parser("stats", help="print the statistics of a built benchmark")
     stats.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     stats.add_argument("--json", action="store_true", help="print JSON")
     stats.set_defaults(run=_stats)
     return parser
+
+
+def _add_isolation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--isolation",
+        choices=("batch", "case"),
+        help="a process for each batch of calls and cases, or for each call and each case (default batch for tools of "
+        "the catalog, case for others, such as those that a model wrote)",
+    )
+    parser.add_argument(
+        "--require-isolation",
+        choices=("none", "limits", "kernel", "full"),
+        default="kernel",
+        help="least isolation of the processes that run tools; `flowmind doctor` shows that of this machine "
+        "(default kernel)",
+    )
+
+
+def _isolation(options: argparse.Namespace) -> dict[str, Any]:
+    """The isolation as arguments of a function; a line on standard error if the kernel does not isolate tools.
+
+    Raises:
+        SandboxUnavailable: If the tools are isolated less than is required.
+    """
+    from tools_registry.sandbox.choosing import choose
+
+    choice = choose("local", options.require_isolation)
+    if choice.is_weak:
+        print(f"flowbench_synth: {choice.line}", file=sys.stderr)
+    given = {"isolation": options.isolation} if options.isolation else {}
+    return {**given, "require": options.require_isolation}
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -106,7 +145,7 @@ def _backend(options: argparse.Namespace, categories: Sequence[Any]) -> dict[str
 
         if unused := [flag for flag in ("model", "tools") if getattr(options, flag) is not None]:
             raise InputError(f"--{unused[0]} needs --backend llm")
-        return build(options.seed, options.out, options.size, categories)
+        return build(options.seed, options.out, options.size, categories, **_isolation(options))
     from flowbench_synth.llm_backend import build_with_model
     from flowmind.llm.models import find
 
@@ -117,7 +156,9 @@ def _backend(options: argparse.Namespace, categories: Sequence[Any]) -> dict[str
     tools = TOOLS if options.tools is None else options.tools
     if not 1 <= tools <= MAX_TOOLS:
         raise InputError(f"--tools {tools}: give a number from 1 to {MAX_TOOLS}")
-    return build_with_model(options.model, options.seed, options.out, options.size, categories, tools)
+    return build_with_model(
+        options.model, options.seed, options.out, options.size, categories, tools, **_isolation(options)
+    )
 
 
 def _categories(text: str) -> list[str]:
@@ -133,7 +174,7 @@ def _check(options: argparse.Namespace) -> int:
     from flowbench_synth.audit import audit
     from flowbench_synth.card import audit_table
 
-    problems, audits = audit(options.folder)
+    problems, audits = audit(options.folder, **_isolation(options))
     problems += [f"{task.id}: {problem}" for task in audits for problem in task.problems]
     print(audit_table([task.model_dump(mode="json") for task in audits]), end="\n\n")
     for problem in problems:
@@ -150,7 +191,7 @@ def _certify(options: argparse.Namespace) -> int:
         names = [name.strip() for name in options.formats.split(",") if name.strip()]
     if not names:
         raise InputError(f"--formats: give at least one of {', '.join(certified_formats())}")
-    certificates = certify(options.folder, names, quiet=options.json)
+    certificates = certify(options.folder, names, quiet=options.json, **_isolation(options))
     if options.json:
         print(dump_json([certificate.model_dump(mode="json") for certificate in certificates], indent=1))
     else:

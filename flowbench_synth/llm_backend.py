@@ -36,6 +36,8 @@ from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from tools_registry.catalog import CatalogTool, Category, tools_in
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.isolation import Level
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import SchemaError, json_equal, validator
 
 BATCH = 4
@@ -59,7 +61,14 @@ class Dropped(Exception):
 
 
 def build_with_model(
-    name: str, seed: int, out: Path, size: int, categories: Sequence[Category], tools_each: int
+    name: str,
+    seed: int,
+    out: Path,
+    size: int,
+    categories: Sequence[Category],
+    tools_each: int,
+    isolation: Isolating = "case",
+    require: Level = "kernel",
 ) -> dict[str, Any]:
     """Writes a benchmark with the tools and tasks of a model, and returns its manifest.
 
@@ -70,14 +79,20 @@ def build_with_model(
         size: The number of tasks to write; dropped tasks are not replaced.
         categories: The categories.
         tools_each: The number of tools to write for each category.
+        isolation: A process for each case, because the model writes the tools; or for each batch of cases.
+        require: The least isolation of the workers.
 
     Raises:
         BuildError: If no instance passed all stages; the message has the reports of the stages.
         ModelUnavailable: If the model cannot be reached.
     """
-    with WorkerPool(2) as first, WorkerPool(1) as second:
+    with (
+        WorkerPool(2, isolation=isolation, require=require) as first,
+        WorkerPool(1, isolation=isolation, require=require) as second,
+        WorkerPool(1, require=require) as trying,
+    ):
         model = model_named(name, LocalSandbox([], first))
-        writer = _Writer(model, seed, (first, second))
+        writer = _Writer(model, seed, (first, second), trying)
         return asyncio.run(_closing(model, writer.build(out, size, categories, tools_each)))
 
 
@@ -90,10 +105,14 @@ async def _closing(model: ChatModel, work: Coroutine[Any, Any, dict[str, Any]]) 
 
 
 class _Writer:
-    def __init__(self, model: ChatModel, seed: int, pools: tuple[WorkerPool, WorkerPool]) -> None:
+    def __init__(
+        self, model: ChatModel, seed: int, pools: tuple[WorkerPool, WorkerPool], trying: WorkerPool | None = None
+    ) -> None:
         self.model = model
         self.seed = seed
         self.pools = pools
+        self.trying = trying
+        """The workers of the trial calls of `search`, whose results are no score."""
 
     async def build(self, out: Path, size: int, categories: Sequence[Category], tools_each: int) -> dict[str, Any]:
         """Runs the four stages and returns the manifest."""
@@ -285,7 +304,7 @@ class _Writer:
         audit = audit_task(instance.task, instance.tests, workflow, known, self.pools, sized=False)
         if audit.problems:
             return Constructed(instance, audit, (), False), re.sub(r"'[^']*'|\d+", "…", audit.problems[0])
-        solved = solved_by_search(instance.task, instance.tests, known, self.pools[0])
+        solved = solved_by_search(instance.task, instance.tests, known, self.pools[0], self.trying)
         return Constructed(instance, audit, (), solved), None
 
     async def solved_without_tools(self, instance: Instance) -> bool:

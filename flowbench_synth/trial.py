@@ -10,6 +10,7 @@ import re
 import runpy
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.schema import json_equal, validator
 from tools_registry.specs.spec import ToolCall
 
@@ -29,12 +31,19 @@ SAMPLES = 200
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the problems of each blueprint of a file; returns 1 if there are any."""
-    blueprints: list[Blueprint] = runpy.run_path(arguments[0])["BLUEPRINTS"]
+    """Prints the problems of each blueprint of a file; returns 1 if there are any, 2 if no tool can run here."""
+    try:
+        return _tried(runpy.run_path(arguments[0])["BLUEPRINTS"], arguments[1:])
+    except SandboxUnavailable as error:
+        print(f"trial: {error}", file=sys.stderr)
+        return 2
+
+
+def _tried(blueprints: Sequence[Blueprint], chosen: Sequence[str]) -> int:
     wrong = 0
     with WorkerPool(1) as pool:
         for blueprint in blueprints:
-            if arguments[1:] and blueprint.id not in arguments[1:]:
+            if chosen and blueprint.id not in chosen:
                 continue
             problems = try_blueprint(blueprint, pool)
             wrong += bool(problems)

@@ -26,7 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("flowmind.workflow.expression_runtime",),
     ("flowmind.workflow.expressions", "flowmind.workflow.program", "tools_registry.sandbox.language"),
     ("tools_registry.sandbox",),
-    ("tools_registry.catalog", "flowmind.workflow"),
+    ("tools_registry.catalog", "tools_registry.attack", "flowmind.workflow"),
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
     ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
@@ -53,7 +53,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
-    "tqdm": ("flowbench_synth", "experiments", "tools_registry.sandbox.audit"),
+    "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
     "jinja2": ("experiments.report",),
 }
 
@@ -235,7 +235,7 @@ import os, signal, socket, sys
 
 class Hidden:
     def find_spec(self, name, path=None, target=None):
-        if name in ("resource", "fcntl", "pwd", "grp", "termios"):
+        if name in ("resource", "fcntl", "pwd", "grp", "termios", *sys.argv[1:]):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
@@ -250,21 +250,25 @@ from flowmind.api.runnable import environment_of
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import ToolCall
 
-sandbox = environment_of([ToolSource.parse("def double(n: int) -> int: return 2 * n")])
 try:
-    asyncio.run(sandbox.call(ToolCall(tool="double", args={"n": 1})))
+    sandbox = environment_of([ToolSource.parse("def double(n: int) -> int: return 2 * n")])
+    print(asyncio.run(sandbox.call(ToolCall(tool="double", args={"n": 1}))).value)
 except SandboxUnavailable as error:
     print(error)
 """
 
 
 def test_own_functions_run_without_fork_and_the_sandbox_says_what_is_missing() -> None:
-    code = ELSEWHERE + LOAD_AND_RUN + IN_A_SANDBOX
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", ELSEWHERE + LOAD_AND_RUN + IN_A_SANDBOX]
+    missing = "the sandbox does not start: this system has no os.fork"
+    done = subprocess.run([*command, "pydantic_monty"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "the sandbox does not start: this system has no os.fork; your own functions run without a sandbox\n"
+        f"{missing}; pip install 'flowmind-es[monty]' for one that needs none; "
+        "your own functions run without a sandbox\n"
     )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", f"tools run in monty: {missing}\n")
 
 
 @pytest.mark.parametrize(

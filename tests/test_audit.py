@@ -2,17 +2,14 @@
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tools_registry.sandbox import audit
-from tools_registry.sandbox.audit import Auditor, Report, Row
-from tools_registry.sandbox.workers import Limits
+from tools_registry.sandbox.audit import Auditor, Row
+from tools_registry.sandbox.workers import Limits, Worker
 
 BLOCKED = ["blocked-at-compile", "blocked-at-run", "killed-by-limit"]
 
@@ -61,10 +58,8 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def auditor() -> Iterator[Auditor]:
-    made = Auditor(Limits(seconds=0.5), lanes=2)
-    yield made
-    made.close()
+def auditor() -> Auditor:
+    return Auditor(Limits(seconds=0.5))
 
 
 def written(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -77,13 +72,14 @@ def test_rows_that_do_as_they_must_pass(auditor: Auditor, tmp_path: Path) -> Non
     path = written(tmp_path, *RIGHT)
     report = audit.audit(path, audit.read(path), auditor, quiet=True)
     assert [(result.id, result.why) for result in report.results if not result.passed] == []
-    assert {result.id: result.outcome for result in report.results} == {
-        "file": "blocked-at-run", "attribute": "blocked-at-compile", "loop": "killed-by-limit", "state": "allowed",
+    outcomes = {result.id: result.outcome for result in report.results}
+    assert outcomes.pop("file") in ("blocked-at-compile", "blocked-at-run")
+    assert outcomes == {
+        "attribute": "blocked-at-compile", "loop": "killed-by-limit", "state": "allowed",
         "patch": "blocked-at-run", "random": "allowed", "arguments": "allowed", "json": "blocked-at-run",
         "benign": "allowed", "condition": "allowed", "condition-attribute": "blocked-at-compile",
         "condition-error": "blocked-at-run",
     }  # fmt: skip
-    assert report.leaks == ()
     assert report.passed
     text = audit.table(report)
     assert "10 of 10 attacks stopped, 2 of 2 benign rows right" in text
@@ -93,35 +89,37 @@ def test_rows_that_do_as_they_must_pass(auditor: Auditor, tmp_path: Path) -> Non
     }  # fmt: skip
 
 
+def made(fields: dict[str, Any]) -> Row:
+    return Row.model_validate({name: part for name, part in fields.items() if name != "note"})
+
+
 @pytest.mark.parametrize("why", WRONG)
 def test_a_row_that_does_not_is_named_with_its_reason(why: str, auditor: Auditor) -> None:
     source = json.dumps(WRONG[why]).replace("SECRET", auditor.secret)
-    result = auditor.run(
-        Row.model_validate({name: part for name, part in json.loads(source).items() if name != "note"})
-    )
+    result = auditor.run(made(json.loads(source)))
     assert not result.passed
     assert result.why.startswith(why)
-    assert result.canary == ("secret" in why)
 
 
 def test_a_check_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, auditor: Auditor) -> None:
     """Simulates what the sandbox prevents: changed arguments, and results that differ between workers."""
     calls: list[int] = []
 
-    def observe(self: Auditor, lane: object, source: str, args: dict[str, Any]) -> audit.Observation:
+    def observe(
+        self: Auditor, pool: object, sources: dict[str, str], args: dict[str, Any], names: object = None
+    ) -> audit.Observation:
         calls.append(1)
         args["canary"] = "changed"
-        return audit.Observation(value=float("nan") if "nan" in source else f"{len(calls)}")
+        return audit.Observation(value=float("nan") if "nan" in sources["tool"] else f"{len(calls)}")
 
     monkeypatch.setattr(Auditor, "_call", observe)
 
     def why(check: str, source: str = "") -> str:
-        made = row(tool(source), accept=["allowed"], check=check)
-        return auditor.run(Row.model_validate({name: part for name, part in made.items() if name != "note"})).why
+        return auditor.run(made(row(tool(source), accept=["allowed"], check=check))).why
 
     assert why("args-unchanged") == "the caller's arguments were changed"
     assert why("same-across-workers") == "two workers gave '3' and '4'"
-    assert why("second-case") == "the second case gave '6', alone '7'"
+    assert why("second-case") == "a later case of another tool set gave '6', alone '7'"
     assert why("result-must-be-strict-json", "nan") == "the result is not strict JSON: nan is not a JSON number"
 
 
@@ -130,9 +128,9 @@ def test_a_check_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, auditor: A
     [
         ("{", "line 1: not JSON: "),
         ("[]", "line 1: a row must be an object"),
-        (json.dumps(row("", surface="shell")), "line 1: surface: 'shell' is not one of tool, expr"),
-        (json.dumps(row("", check="maybe")), "line 1: check: 'maybe' is not one of second-case, "),
-        (json.dumps({"id": "a"}), "line 1: surface: the field is missing"),
+        (json.dumps(row("", surface="shell")), "line 1: surface: Input should be 'tool' or 'expr'"),
+        (json.dumps(row("", check="maybe")), "line 1: check: Input should be 'second-case', "),
+        (json.dumps({"id": "a"}), "line 1: surface: Field required"),
         (json.dumps(row("", args=3)), "line 1: args: "),
         ("", "has no rows"),
     ],
@@ -166,7 +164,11 @@ def test_the_command_says_by_its_exit_status_what_came(tmp_path: Path, capsys: p
     assert "bad (file): gave 'PWNED'" in capsys.readouterr().out
 
 
-def test_without_the_language_the_process_still_stops_files_and_processes(
+PLANTS = row(tool("math.sqrt = lambda n: 'PWNED'", "import math"), id="plants", kind="state", check="second-case",
+             source2="import math\ndef tool(canary):\n    return math.sqrt(4)")  # fmt: skip
+
+
+def test_without_the_language_the_process_still_stops_what_it_must(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(
@@ -175,42 +177,52 @@ def test_without_the_language_the_process_still_stops_files_and_processes(
         row(tool("return 'PWNED %d' % os.fork()", "import os"), id="fork", kind="fork"),
         row(tool("return 'PWNED' + str(socket.socket())", "import socket"), id="socket", kind="network"),
         row("'PWNED ' + open(canary).read()", id="condition", surface="expr"),
-        row(tool("return os.path.join('a', 'b')", "import os"), id="plain", severity="benign", want="a/b"),
+        row(tool("while True: pass"), id="loop", kind="cpu", severity="resource"),
+        PLANTS,
+        row(tool("return 'PWNED' + type(1).__name__"), id="names", kind="escape"),
+        row(tool("return math.sqrt(4)", "import math"), id="plain", severity="benign", want=2.0),
     )
     assert audit.main([str(path), "--without", "language", "--pool", "1"]) == 0
     said = capsys.readouterr().out
-    assert "the secret was returned by no row" in said
-    assert "file: 2 of 2 stopped" in said
-    assert "fork: 1 of 1 stopped" in said
-    assert "network: 1 of 1 stopped" in said
+    assert "must be stopped: 6 of 6 rows stopped" in said
+    assert "matter of the layer that is off: 0 of 1 rows stopped; not names" in said
+
+
+def test_a_tool_set_that_poisons_its_worker_is_compared_with_later_cases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, PLANTS)
+    assert audit.main([str(path), "--without", "language", "--isolation", "case"]) == 0
+    monkeypatch.setattr(Worker, "bind", lambda self, _: setattr(self, "loaded", False))
+    assert audit.main([str(path), "--without", "language"]) == 1
+    assert "plants (state): a later case of another tool set gave 'PWNED'" in capsys.readouterr().out
+
+
+def test_the_secret_counts_whichever_layer_is_off(auditor: Auditor) -> None:
+    bare = Auditor(Limits(seconds=0.5), frozenset({"language"}))
+    result = bare.run(made(row("def tool(x):\n    return x", kind="escape", args={"x": bare.secret})))
+    assert (result.counts, result.passed, result.why) == (True, False, "gave the secret of the canary file")
 
 
 def test_without_the_process_layer_the_report_says_what_stays_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, row(tool("return 'PWNED ' + open(canary).read()")))
+    path = written(
+        tmp_path, row(tool("return 'PWNED ' + open(canary).read()")), row(tool("return ().__class__"), kind="escape")
+    )
     assert audit.main([str(path), "--without", "process", "--pool", "1"]) == 0
-    assert "only the language layer protects: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "layer kernel: off: disabled" in said
+    assert "must be stopped: 1 of 1 rows stopped" in said
+    assert "matter of the layer that is off: 1 of 1 rows stopped" in said
 
 
-def test_what_a_run_leaves_behind_makes_it_fail() -> None:
-    report = Report(
-        file="rows.jsonl", without=(), isolation={}, results=(), growth_mb=21.0,
-        leaks=("1 file descriptors are still open",),
-    )  # fmt: skip
-    assert not report.passed
-    assert "left behind: 1 file descriptors are still open" in audit.table(report)
+CORPORA = Path(os.environ.get("FLOWMIND_FIXTURES") or Path(__file__).parents[2] / "shared" / "fixtures") / "sandbox"
 
 
-def test_open_files_and_ended_children_are_found() -> None:
-    resources = audit.Resources()
-    assert list(resources.leaks()) == []
-    reader, writer = os.pipe()
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    try:
-        assert list(resources.leaks()) == ["2 file descriptors are still open", "1 ended processes were not reaped"]
-    finally:
-        child.wait()
-        os.close(reader)
-        os.close(writer)
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPORA.is_dir(), reason="no fixtures: neither FLOWMIND_FIXTURES nor ../shared/fixtures")
+@pytest.mark.parametrize("options", [[], ["--isolation", "case"], ["--without", "language"], ["--without", "process"]])
+@pytest.mark.parametrize("name", ["attacks.dev.jsonl", "attacks.2.jsonl"])
+def test_every_row_of_the_corpora_is_stopped(name: str, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit.main([str(CORPORA / name), *options]) == 0, capsys.readouterr().out

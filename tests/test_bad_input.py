@@ -96,7 +96,7 @@ check good.json --tools no_tools.py
 check good.json --tools tools_nul.py
     tools_nul.py: tool source does not parse
 check good.json --tools import.py
-    import.py: line 1: tools cannot import 'os'; they can import abc, base64
+    import.py: line 1: tools cannot import 'os'; tools have no files
 check good.json --tools same.py
     same.py: two tools have the name 'double'; names are unique
 check good.json --jsn
@@ -158,11 +158,11 @@ run good.json --input '{"n": 1}'
 run good.json --tools same.py --input '{"n": 1}'
     same.py: two tools have the name 'double'; names are unique
 run good.json --tools import.py --input '{"n": 1}'
-    import.py: line 1: tools cannot import 'os'; they can import abc, base64
+    import.py: line 1: tools cannot import 'os'; tools have no files
 run good.json --tools tools.py --input '{"n": 1}' --sandbox remote
-    --sandbox: 'remote' is none of local, monty, both
+    --sandbox: 'remote' is none of auto, local, monty, both
 run good.json --tools tools.py --input '{"n": 1}' --require-isolation total
-    --require-isolation: 'total' is none of limits, kernel, full
+    --require-isolation: 'total' is none of none, limits, kernel, full
 run unsound.json --tools tools.py --input '{"n": 1}'
     twice: this node has no out-edge; add an edge to the next node or to an end [missing_edge, nodes.1]
 run bench/instances.jsonl --input '{}'
@@ -300,7 +300,7 @@ solve --task task.json --tools no_tools.py
 solve --task task.json --tools same.py
     same.py: two tools have the name 'double'; names are unique
 solve --task task.json --tools import.py
-    import.py: line 1: tools cannot import 'os'; they can import abc, base64
+    import.py: line 1: tools cannot import 'os'; tools have no files
 solve --task task.json --tools graph_tool.py
     tool 'add_edge' has the name of a graph tool; rename it
 solve --task task.json --tools tools.py --mode es-px
@@ -340,7 +340,7 @@ FLOWMIND_MODE=es-px solve --task task.json --tools tools.py
 FLOWMIND_ROLLOUTS=x solve --task task.json --tools tools.py
     FLOWMIND_ROLLOUTS='x' (--rollouts): not an integer
 FLOWMIND_SANDBOX=x solve --task task.json --tools tools.py
-    FLOWMIND_SANDBOX='x' (--sandbox) is none of local, monty, both
+    FLOWMIND_SANDBOX='x' (--sandbox) is none of auto, local, monty, both
 FLOWMIND_TASK=nope.json solve --tools tools.py
     nope.json: no such file
 summarize
@@ -476,7 +476,7 @@ exp --bench bench --reuse nowhere
 exp --bench bench --replay nowhere
     nowhere/manifest.json: no such file
 exp --bench bench --replay a_folder --limit 3
-    --limit: --replay takes the settings of the run; give only --out and --bench
+    --limit: --replay takes the settings of the run; give only --out, --isolation, --require-isolation and --bench
 exp --bench bench --limit 1 --out a_file
     --out a_file: this is a file; give the name of a folder
 exp --bench bench --limit 1 --out a_file/run

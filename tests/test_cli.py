@@ -23,8 +23,7 @@ from flowmind.formats.catalog import FORMATS
 from flowmind.formats.fidelity import Fidelity
 from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.workflow.document import Workflow
-from tools_registry.sandbox import isolation, workers
-from tools_registry.sandbox.workers import WorkerPool
+from tools_registry.sandbox import zygotes
 
 TOOLS = '''
 from flowmind import tool
@@ -416,26 +415,11 @@ def test_doctor_looks_at_this_machine() -> None:
     assert lines["limits"] == "ok        limits: on"
 
 
-def test_a_command_refuses_to_go_on_where_tools_are_locked_in_less(
-    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("run", document(tmp_path), "--tools", tools, "--input", '{"numbers": [1, 2, 4]}')
-    assert called(*words, "--require-isolation", "limits").stdout == called(*words).stdout != ""
-
-    def measured(pool: WorkerPool) -> isolation.Isolation:
-        layers = {"language policy": "on", "limits": "on", "seccomp": "off: no table for pdp11"}
-        return isolation.Isolation(level="limits", platform="Unix", layers=layers)
-
-    monkeypatch.setattr(isolation, "measure", measured)
-    done = called(*words, "--require-isolation", "kernel")
-    assert refused(done) == "--require-isolation kernel: it is 'limits' here; off: seccomp (no table for pdp11)\n"
-
-
 def test_no_worker_is_one_line(tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_zygotes", {})
-    monkeypatch.setattr(workers, "_BOOT", "raise SystemExit('no room')")
-    done = called("run", document(tmp_path), "--tools", tools, "--input", '{"numbers": [1, 2, 4]}')
-    assert refused(done) == "the sandbox does not start: no room\n"
+    monkeypatch.setattr(zygotes, "_zygotes", {})
+    monkeypatch.setattr(zygotes, "_BOOT", "raise SystemExit('no room')")
+    words = ("run", document(tmp_path), "--tools", tools, "--input", '{"numbers": [1, 2, 4]}')
+    assert refused(called(*words, "--sandbox", "local")) == "--sandbox local: the sandbox does not start: no room\n"
 
 
 def test_solve_prints_a_workflow_that_runs(tmp_path: Path, tools: Path) -> None:

@@ -9,13 +9,19 @@ import pytest
 from tools_registry.sandbox import determinism
 
 
-def test_equal_calls_give_equal_results_in_any_worker_under_any_hash_seed() -> None:
-    command = [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", "300"]
-    done = subprocess.run(command, capture_output=True, text=True)
+@pytest.mark.parametrize(("isolation", "cases"), [("batch", 300), ("case", 40)])
+def test_equal_calls_give_equal_results_in_any_worker_under_any_hash_seed(isolation: str, cases: int) -> None:
+    command = [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", str(cases)]
+    done = subprocess.run([*command, "--isolation", isolation], capture_output=True, text=True)
     lines = done.stdout.splitlines()
     assert (done.returncode, len(lines)) == (0, 9)
-    assert all("300 calls" in line and line.endswith(" 0 differ") for line in lines)
+    assert all(f"{cases} calls" in line and line.endswith(" 0 differ") for line in lines)
     assert len({line.split()[-3] for line in lines}) == 1
+
+
+def test_a_process_for_each_call_gives_what_a_shared_one_gives() -> None:
+    made = determinism.calls(60)
+    assert determinism.results(made, 2, "case") == determinism.results(made, 1)
 
 
 def test_the_calls_are_examples_and_variations_of_them() -> None:
@@ -28,7 +34,7 @@ def test_the_calls_are_examples_and_variations_of_them() -> None:
 
 
 def test_a_difference_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def run(count: int, seed: str) -> dict[str, list[str]]:
+    def run(count: int, seed: str, isolation: str) -> dict[str, list[str]]:
         odd = "[1, null]" if seed == "1" else "[2, null]"
         return {"one worker": ["[0, null]"] * (count - 1) + [odd]}
 

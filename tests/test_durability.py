@@ -497,6 +497,38 @@ def test_a_changed_exchange_is_named_and_made_again(bench: Path, two: Path, tmp_
     assert left(run) == left(two)
 
 
+def test_a_changed_exchange_of_a_finished_case_is_named(bench: Path, two: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(two, tmp_path / "run")
+    path, id = run / "exchanges" / f"{ORDER[1]}.jsonl", ORDER[1]
+    number = flip(path, b"multiply", b"multiplz")
+    with FaultyServer(lambda number, body: capable(body)) as server:
+        for given in (words(server, bench, run, 2), ("report", run)):
+            done = called(*given)
+            assert done.returncode == 2
+            assert f"flowmind: {path}, line {number}: its checksum does not match: " in done.stderr
+            assert f"remove that line and the line of {id!r} in {run / 'records.jsonl'}" in done.stderr
+        assert server.requests == []
+        without(path, number)
+        without(run / "records.jsonl", 2)
+        assert called(*words(server, bench, run, 2)).returncode == 0
+        assert len(server.requests) == 1
+    assert left(run) == left(two)
+
+
+def test_lines_are_verified_as_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    store.append(path, {"a": "é"}, "exchange")
+    with path.open("a") as file:
+        file.write('{"written": "before there were checksums"}\n{"torn')
+    store.verify(path, "")
+    store.verify(tmp_path / "missing.jsonl", "")
+    path.write_bytes(path.read_bytes().replace(b"before", b"b fore"))
+    store.verify(path, "")
+    path.write_bytes(path.read_bytes().replace("é".encode(), "è".encode()))
+    with pytest.raises(InputError, match=r"line 1: its checksum does not match: .*; look"):
+        store.verify(path, "look")
+
+
 def test_a_changed_record_is_named_and_made_again(bench: Path, two: Path, tmp_path: Path) -> None:
     run = shutil.copytree(two, tmp_path / "run")
     path = run / "records.jsonl"

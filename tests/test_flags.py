@@ -200,7 +200,7 @@ HEAD = 'title = "t"\nmodels = ["m"]\nmodes = ["es-rr"]\n'
         ("[variants.a]\nxyz = 3\n", "variants.a.xyz: there is no such setting; there are rollouts, "),
         ("[settings]\nprobe = 201\n", "settings.probe: Input should be less than or equal to 200"),
         ("[settings]\nseed = 1\n", "settings: 'seed' is set by 'seeds' at the top of the file"),
-        ('[variants."../x"]\nprobe = 1\n', "variants: '../x' cannot be part of a folder's name"),
+        ('[variants."../x"]\nprobe = 1\n', "variants: '../x' cannot be the name of a file"),
         ("settings = 3\n", "settings: "),
     ],
 )

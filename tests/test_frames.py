@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools_registry.sandbox.frames import HEADER, MAX_FRAME, FrameError, decode, encode, size_of
+from tools_registry.sandbox import frames
+from tools_registry.sandbox.frames import HEADER, FrameError, encode, fits, size_of
 from tools_registry.specs.values import MAX_DEPTH, CaseError, clean
+
+LIMIT = 2_000_000
+
+
+def decode(body: bytes) -> Any:
+    return frames.decode(body, LIMIT)
+
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(
@@ -28,7 +36,7 @@ def nested(depth: int) -> str:
 @given(values)
 def test_what_is_encoded_is_decoded(value: Any) -> None:
     frame = encode(value)
-    assert size_of(frame[:HEADER]) == len(frame) - HEADER
+    assert size_of(frame[:HEADER], LIMIT) == len(frame) - HEADER
     assert repr(decode(frame[HEADER:])) == repr(value)
 
 
@@ -58,6 +66,8 @@ def test_a_value_that_only_looks_unusual_passes(value: Any) -> None:
         (b"1e999", "beyond all bounds"),
         (b"[-1E+0400]", "beyond all bounds"),
         (b"1" + b"0" * 400 + b".5", "beyond all bounds"),
+        (b"9" * 299 + b"e20", "beyond all bounds"),
+        (b"[-" + b"9" * 220 + b".0E+99]", "beyond all bounds"),
         (b'{"a": 1, "a": 1}', "a key twice"),
         (b'[{"b": [{"a": 1, "c": 2, "a": 3}]}]', "a key twice"),
         (str(2**1024).encode(), "more than 1024 bits"),
@@ -66,7 +76,10 @@ def test_a_value_that_only_looks_unusual_passes(value: Any) -> None:
         (b'"\\ud800"', "half a character"),
         (b'{"\\uDFFF": 1}', "half a character"),
         (nested(61).encode(), "nested deeper than 60"),
-        (nested(100_000).encode(), "not strict JSON"),
+        (b"[[[", "brackets without a partner"),
+        (b'[{"a":1]]', "not strict JSON"),
+        (b']["', "brackets without a partner"),
+        (nested(10_000).encode(), "nested deeper than 60"),
         (b'{"a":' * 70 + b"1" + b"}" * 70, "nested deeper than 60"),
     ],
 )
@@ -92,9 +105,48 @@ def test_any_bytes_are_a_strict_value_or_a_frame_error(body: bytes) -> None:
 
 
 def test_an_announced_length_is_checked_before_anything_is_read() -> None:
-    assert size_of(MAX_FRAME.to_bytes(HEADER, "big")) == MAX_FRAME
-    with pytest.raises(FrameError, match="at most 256000000 are allowed"):
-        size_of((MAX_FRAME + 1).to_bytes(HEADER, "big"))
+    assert size_of(LIMIT.to_bytes(HEADER, "big"), LIMIT) == LIMIT
+    with pytest.raises(FrameError, match="a frame of 2000001 bytes, at most 2000000 are allowed"):
+        size_of((LIMIT + 1).to_bytes(HEADER, "big"), LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        (b"[" + b"[]," * 20_000 + b"[]]", True),
+        (b"[" + b"[]," * 30_000 + b"[]]", False),
+        (b'"' + b"x" * 1_300_000 + b'"', True),
+        (b'"' + b"x" * 1_400_000 + b'"', False),
+        (b'["' + b"[,:{" * 300_000 + b'"]', True),
+        (b'["' + b'\\"[,' * 250_000 + b'"]', True),
+        (b'["\\\\","' + b"[,:{" * 300_000 + b'"]', True),
+        (b'["\\\\",' + b"[]," * 40_000 + b"0]", False),
+    ],
+)
+def test_only_what_is_outside_of_strings_counts_as_a_value(body: bytes, size: bool) -> None:
+    json.loads(body)
+    assert fits(body, LIMIT) is size
+
+
+def test_a_long_text_of_brackets_is_not_deep() -> None:
+    for text in ("[" * 300_000, "]" * 300_000, '\\"[' * 100_000, "\\" * 200_001 + "["):
+        assert decode(encode([text, {"a": text}])[HEADER:]) == [text, {"a": text}]
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(st.lists(st.text(st.sampled_from('a"\\[]{},:\n\u20ac'), max_size=12), max_size=30), st.integers(1, 50))
+def test_a_skeleton_is_what_remains_without_strings(strings: list[str], chunk: int) -> None:
+    body = json.dumps([{text: [text]} for text in strings]).encode()
+    frames_chunk, frames._CHUNK = frames._CHUNK, chunk
+    try:
+        structure, quotes = frames._skeleton(body)
+    finally:
+        frames._CHUNK = frames_chunk
+    assert (
+        structure.replace(b" ", b"")
+        == json.dumps([{"": [""]} for _ in strings]).replace('"', "").replace(" ", "").encode()
+    )
+    assert quotes == body.replace(b"\\\\", b"").replace(b'\\"', b"").count(b'"')
 
 
 def test_only_json_is_sent() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +23,10 @@ from flowmind.agents.turns import Budget
 from flowmind.api.solving import ExecuteSummarize
 from flowmind.base import files
 from flowmind.base.errors import InputError, ModelFailure, ModelUnavailable
-from flowmind.base.files import parse_json
+from flowmind.base.files import MAX_KEYS, MAX_MEMBERS, parse_json
 from flowmind.formats.own import from_own
 from flowmind.llm.faulty_server import Fault, FaultyServer
+from flowmind.llm.models import get_json
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.llm.testing import ScriptedChat, completion
 from flowmind.protocols import Brief, ChatRequest, Message, Reply
@@ -337,6 +340,24 @@ def test_a_terminal_that_cannot_show_a_drawing_is_one_line(tmp_path: Path, monke
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     done = typed("show", path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "PYTHONIOENCODING=utf-8" in done.stderr
+
+
+def test_a_document_has_a_largest_number_of_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "many.json"
+    many = ",".join(f'"k{number}":1' for number in range(MAX_MEMBERS + 1))
+    fewer = ",".join(f'"k{number}": 1' for number in range(20_000))
+    texts = {
+        f"{{{many}}}": "an object has more than 100,000 keys",
+        json.dumps({"a": f"{{{many}}}"}): "inputs: Field required (and 2 more)",
+        f"{{{fewer}}}": "document: 20,002 of its fields are unknown or wrong",
+        f"[{{{fewer}}},{{{fewer}}}]": "the text has more than 30,000 keys",
+        f"[{{{fewer.replace(': ', ':')}}},{{{fewer.replace(': ', ':')}}}]": "the text has more than 30,000 keys",
+    }
+    for text, problem in texts.items():
+        monkeypatch.setattr("flowmind.base.files.MAX_KEYS", 30_000 if "30,000" in problem else MAX_KEYS)
+        path.write_text(text)
+        done = called("check", path)
+        assert (done.returncode, done.stderr) == (2, f"flowmind: {path}: {problem}\n")
 
 
 def test_a_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -734,6 +755,30 @@ def test_the_key_does_not_follow_a_redirect_to_another_server() -> None:
         ):
             ask(url, attempts=1)
     assert len(asked) == 1 and b"sk-secret" not in asked[0]
+
+
+@pytest.mark.parametrize("user", ["", "me:p%40ssword@"])
+def test_the_list_of_models_is_asked_for_with_the_key_on_its_own_server_only(user: str) -> None:
+    key = b"Basic bWU6cEBzc3dvcmQ=" if user else b"Bearer sk-secret"
+    with raw_server(http("200 OK\r\nContent-Length: 2", b"{}")) as (other, asked):
+        moved = http(f"307 Temporary\r\nLocation: {other}/models\r\nContent-Length: 0")
+        again = http("307 Temporary\r\nLocation: /v2/models\r\nContent-Length: 0")
+        with raw_server(again, moved) as (url, first):
+            assert get_json(f"{url}/models".replace("://", f"://{user}"), 5.0, "sk-secret") == {}
+    assert len(first) == 2 and all(key in request for request in first)
+    assert len(asked) == 1 and b"Authorization" not in asked[0]
+
+
+def test_a_list_of_models_that_trickles_runs_into_the_timeout() -> None:
+    def trickle(connection: socket.socket) -> None:
+        connection.sendall(http("200 OK\r\nContent-Length: 900000"))
+        with contextlib.suppress(OSError):
+            while True:
+                connection.sendall(b" ")
+                time.sleep(0.01)
+
+    with raw_server(trickle) as (url, _), pytest.raises(TimeoutError, match=r"no whole answer within 0.2 s"):
+        get_json(f"{url}/models", 0.2)
 
 
 def test_a_server_of_this_machine_is_not_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

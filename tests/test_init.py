@@ -309,7 +309,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shutil.copymode", full)
+    monkeypatch.setattr("os.fsync", full)
     assert main(["init", str(path), "--yes"]) == 2
     assert capsys.readouterr().err == f"flowmind: {path}: it cannot be written: No space left on device\n"
     assert path.read_text() == DOUBLE and [file.name for file in tmp_path.iterdir()] == ["tools.py"]
@@ -398,8 +398,8 @@ def test_one_tool_of_a_source_is_marked_too() -> None:
 
 
 REFUSED = {
-    "import requests\n" + DOUBLE: "line 1: tools cannot import 'requests'; they can import ",
-    "from math import secret\n" + DOUBLE: "line 1: tools cannot import 'secret' from 'math'",
+    "import requests\n" + DOUBLE: "line 1: tools cannot import 'requests'; tools have no network",
+    "from math import secret\n" + DOUBLE: "line 1: module 'math' offers no 'secret' to tools",
     "from flowmind import tool, summarize\n" + DOUBLE: "line 1: a tools file can import `tool` from flowmind, not",
     "from flowmind import *\n" + DOUBLE: "line 1: a tools file can import `tool` from flowmind, not '*'",
     "import flowmind.api\n" + DOUBLE: "line 1: tools cannot import 'flowmind.api'",
@@ -412,7 +412,7 @@ REFUSED = {
     "ROWS = open('rows.json').read()\n" + DOUBLE: "line 1: the name 'open' is not defined in the sandbox",
     f"LATER: int = double(2)\n{DOUBLE}": "line 1: the name 'double' is not defined in the sandbox",
     "for n in [1]:\n    pass\n" + DOUBLE: "line 1: For at top level; only imports, constants, functions and classes",
-    DOUBLE + "\n\ndef leak() -> str:\n    return ().__class__\n": 'Line 6: "__class__" is an invalid attribute',
+    DOUBLE + "\n\ndef leak() -> str:\n    return ().__class__\n": 'Line 6: "__class__" is not available to tools',
 }
 
 

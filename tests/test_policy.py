@@ -9,6 +9,7 @@ import functools
 import gc
 import json
 import operator
+import os
 import random
 import re
 import textwrap
@@ -18,8 +19,8 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from tools_registry.sandbox.environments import LocalSandbox, ToolSource, WorkerPool
-from tools_registry.sandbox.language import classes, facades, gate, guards, policy, rewriting
+from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.language import facades, gate, guards, policy, rewriting
 from tools_registry.sandbox.language.policy import FACADES, RefusedSource, ToolCode, compile_tools, self_test
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
@@ -969,7 +970,6 @@ REFUSED_WHEN_COMPILED = [
     "def tool(_write_=None, /):\n    return 1",
     "def _getiter_(x):\n    return x\ndef tool():\n    return 1",
     "def tool():\n    match 1:\n        case int(real=x):\n            return 1",
-    "def tool():\n    match 1:\n        case tool():\n            return 1",
     "def tool():\n    try:\n        return 1\n    except* ValueError:\n        pass",
     "async def tool():\n    return 1",
     "from math import *\ndef tool():\n    return sqrt(4)",
@@ -1048,16 +1048,15 @@ def test_a_module_that_is_not_listed_cannot_be_imported(module: str, pool: Worke
         "return getattr([], '__class__')",
         "return id(1)",
         "return '{0.__class__}'.format(1)",
-        "return '{0.real}'.format(1)",
-        "return '{x[0]}'.format(x=[1])",
-        "return '{:{0.real}}'.format(1)",
-        "return '{0.real}'.format_map({'0': 1})",
+        "return '{0._real}'.format(1)",
+        "return '{x[0].append}'.format(x=[[1]])",
+        "return '{:{0.to_bytes}}'.format(1)",
+        "return '{0.imag_}'.format_map({'0': 1})",
         "return str.format('{0.real}', 1)",
         "return ''.join(map(str.format, ['{0.real}'], [1]))",
         "return (n for n in [1]).gi_code",
         "return [].copy.name",
         "match 1:\n        case tool.real:\n            return 1",
-        "tool.counter = 1\n    return tool.counter",
         "int.real = 1",
         "(1, 2)[0] = 3",
         "'abc'[0] = 'x'",
@@ -1223,6 +1222,193 @@ def test_a_finally_in_a_finally_in_a_finally_is_refused() -> None:
         compile_tools("\n".join([*lines, "    " * 7 + "pass"]))
 
 
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import os\ndef tool():\n    return 1", "tools cannot import 'os'; tools have no files"),
+        ("import numpy as np\ndef tool():\n    return 1", "use lists, math and statistics"),
+        ("import requests\ndef tool():\n    return 1", "tools have no network"),
+        ("import uuid\ndef tool():\n    return 1", "use a counter or hashlib.sha256 of the data"),
+        ("from time import time\ndef tool():\n    return 1", "the clock is not available"),
+        ("from json import load\ndef tool():\n    return 1", "module 'json' offers no 'load' to tools; use json.loads"),
+        ("from math import square\ndef tool():\n    return 1", "module 'math' offers no 'square' to tools"),
+        ("def tool():\n    return eval('1')", "eval: tools cannot run text as code"),
+        (
+            "class A:\n    def __getattr__(self, name):\n        return 1\ndef tool():\n    return 1",
+            "define properties",
+        ),
+        ("class A(metaclass=type):\n    pass\ndef tool():\n    return 1", "inherit from abc.ABC"),
+        ("def tool(x):\n    return x.__mro__", '"__mro__" is not available to tools; use issubclass'),
+    ],
+)
+def test_a_refusal_says_what_to_write_instead(source: str, reason: str) -> None:
+    with pytest.raises(RefusedSource, match=re.escape(reason)):
+        compile_tools(source)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return open('x')", "NameError: name 'open' is not defined in tools: tools have no files"),
+        ("return input()", "NameError: name 'input' is not defined in tools: use the arguments of the function"),
+        ("import os\n    return 1", "ImportError: tools cannot import 'os'; tools have no files"),
+        ("import random\n    return random.SystemRandom()", "'SystemRandom' to tools; use random, which has a fixed"),
+    ],
+)
+def test_an_error_says_what_to_write_instead(body: str, message: str, pool: WorkerPool) -> None:
+    seen = call(pool, f"def tool():\n    {body}")
+    assert seen.error is not None
+    assert message in seen.error.message
+
+
+def test_an_error_while_a_tool_is_defined_is_named(pool: WorkerPool) -> None:
+    seen = call(pool, "import math\nLIMIT = math.sqrt(-1)\ndef tool():\n    return LIMIT")
+    message = "tool 'tool' while it is defined: ValueError: math domain error"
+    assert seen == Observation.failed("refused", message)
+
+
+def test_the_message_of_an_error_has_no_address(pool: WorkerPool) -> None:
+    seen = call(pool, "def tool():\n    return [].index(tool)")
+    assert seen == Observation.failed("tool_error", "ValueError: <function tool> is not in list")
+
+
+def test_texts_of_the_caller_are_never_refused(pool: WorkerPool) -> None:
+    text = "<function f at 0x7f0000000000> failed"
+    source = (
+        "from string import Template\ndef tool(text):\n"
+        "    made = '%s' % text\n    made %= ()\n"
+        "    return [f'{text}!', str(text), '{}'.format(text), made, Template('$t').substitute(t=text), '%s' % (text,)]"
+    )
+    assert call(pool, source, text=text).value == [f"{text}!", *[text] * 5]
+
+
+def test_the_context_of_decimals_is_new_in_each_case() -> None:
+    policy.begin_case()
+    decimal.getcontext().prec = 3
+    policy.begin_case()
+    assert decimal.getcontext().prec == 28
+
+
+def test_methods_read_through_a_class_work_on_its_instances(pool: WorkerPool) -> None:
+    source = """
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import Enum, Flag, IntEnum, auto
+
+
+class Money:
+    def __init__(self, n):
+        self.n = n
+
+    def __add__(self, other):
+        return Money(self.n + (other.n if isinstance(other, Money) else other))
+
+    __radd__ = __add__
+
+
+class Tip(Money):
+    def __init__(self, n):
+        Money.__init__(self, n * 2)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "y", self.y + 1)
+
+
+class Level(IntEnum):
+    LOW = auto()
+    HIGH = auto()
+
+
+class Kind(str, Enum):
+    A = "a"
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.A
+
+
+class Flags(Flag):
+    R = auto()
+    W = auto()
+
+
+def tool(words):
+    Color = Enum("Color", "RED GREEN")
+    return [
+        sum([Money(1), Tip(2)]).n, list(map(str.lower, words)), Counter.most_common(Counter(words), 1),
+        Point.__repr__(Point(1)), str(replace(Point(1), x=5)), Level.HIGH > 1, f"{Level.LOW:03d}", Kind("zzz").value,
+        Color.GREEN.value, [c.name for c in Color], list(Level.__members__), (Flags.R | Flags.W).value,
+        type(Kind.A).__name__, tool.__name__, {str: "text"}[type("")], isinstance(1, str | int),
+    ]
+"""
+    scope: dict[str, Any] = {}
+    exec(compile(source, "<plain>", "exec", dont_inherit=True), scope)
+    plain = json.loads(json.dumps(scope["tool"](["B", "a", "B"])))
+    assert call(pool, source, words=["B", "a", "B"]).value == plain
+
+
+def test_a_pattern_reads_the_attributes_of_the_tools_own_classes(pool: WorkerPool) -> None:
+    source = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Circle:
+    radius: float
+
+
+@dataclass
+class Box:
+    width: float
+    height: float
+
+
+def tool(sizes):
+    areas = []
+    for shape in [*(Circle(n) for n in sizes), Box(2, 3), ValueError("x"), "text"]:
+        match shape:
+            case Circle(radius=n) if n > 1:
+                areas.append(n * n)
+            case Box(w, h):
+                areas.append(w * h)
+            case ValueError() | str():
+                areas.append(type(shape).__name__)
+            case _:
+                areas.append(None)
+    return areas
+"""
+    assert call(pool, source, sizes=[1, 2]).value == [None, 4, 6, "ValueError", "str"]
+
+
+@pytest.mark.parametrize("corpus", ["attacks.dev.jsonl", "attacks.2.jsonl"])
+def test_no_attack_of_a_corpus_gets_through(corpus: str) -> None:
+    root = os.environ.get("FLOWMIND_FIXTURES") or Path(__file__).parents[1].parent / "shared" / "fixtures"
+    path = Path(root) / "sandbox" / corpus
+    if not path.exists():
+        pytest.skip(f"no fixtures: neither FLOWMIND_FIXTURES nor ../shared/fixtures has sandbox/{corpus}")
+    rows = [row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()) if row["surface"] == "tool"]
+    kinds = ("escape", "isolation", "determinism")
+    attacks = [
+        row for row in rows if row["severity"] in kinds and row["kind"] not in ("signal", "walrus-comprehension")
+    ]
+    through: list[str] = []
+    with WorkerPool(1, Limits(seconds=1)) as workers:
+        for row in attacks:
+            seen = [call(workers, row["source"], **row["args"])]
+            if row.get("check") == "second-case":
+                seen.append(call(workers, row.get("source2") or row["source"], **row["args"]))
+            if any(isinstance(result.value, str) and result.value.startswith("PWNED") for result in seen):
+                through.append(row["id"])
+    assert len(attacks) > 15
+    assert through == []
+
+
 # Attacks, and what happens to them where a guard is gone.
 
 
@@ -1246,6 +1432,7 @@ Tool = Callable[[], Any]
 
 
 def load(code: ToolCode) -> Tool:
+    policy.begin_case()
     scope = policy.namespace()
     exec(code.code, scope)
     return cast(Tool, scope["tool"])
@@ -1267,6 +1454,7 @@ def _worked(attack: Attack) -> bool:
         if "second" in attack.marks:
             with contextlib.suppress(Exception):
                 tool()
+            policy.begin_case()
             tool = tool if code.stateless else load(code)
         value = tool()
     except Exception:  # whatever a guard raises, the attack has not worked
@@ -1288,7 +1476,8 @@ def same(value: Any, *rest: Any) -> Any:
 
 
 def names_of(facade: Any) -> dict[str, Any]:
-    return object.__getattribute__(facade, "_names")
+    read: Any = type(facade).__getattribute__
+    return read.__closure__[read.__code__.co_freevars.index("names")].cell_contents
 
 
 def raw_abstract(function: Any) -> Any:
@@ -1296,8 +1485,13 @@ def raw_abstract(function: Any) -> Any:
     return function
 
 
+class RawConstant:
+    def __init__(self, owner: Any, name: str) -> None:
+        self.value = getattr(owner, name)
+
+
 def unseeded() -> guards.Facade:
-    return guards.Facade("random", {"random": random.random, "Random": random.Random})
+    return guards.facade("random", {"random": random.random, "Random": random.Random})
 
 
 def name_of(kind: Any) -> str:
@@ -1342,13 +1536,10 @@ CHANGES: list[tuple[str, Any, str, Any, str]] = [
     ("attributes", policy.GUARDS, "_getattr_", getattr, "error-name"),
     ("attributes written", policy.GUARDS, "_write_", same, "attribute-of-a-function"),
     ("augmented", policy.GUARDS, "_augment_", same, "error-object-by-augmented-assignment"),
-    ("patterns", policy.GUARDS, "_own_", same, "match-value-of-an-error"),
-    ("loops", policy.GUARDS, "_getiter_", same, "looping-over-a-generic-alias"),
-    ("str", policy.GUARDS, "_text_", str, "address-of-a-function"),
+    ("patterns", policy.GUARDS, "_constant_", RawConstant, "match-value-of-an-error"),
+    ("str", policy.BUILTINS, "str", str, "address-of-a-function"),
     ("f-strings", policy.GUARDS, "_shown_", same, "address-in-an-f-string"),
     ("percent", policy.GUARDS, "_percent_", operator.mod, "address-by-percent"),
-    ("widths", policy.GUARDS, "_width_", same, "f-string-huge-width-from-a-value"),
-    ("class names", policy.GUARDS, "_name_", name_of, "function-name-by-class-name"),
     ("update", policy.GUARDS, "_update_", update_of, "special-name-through-instance-update"),
     ("metaclass", policy.GUARDS, "__metaclass__", type, "int-subclass"),
     ("getattr", policy.BUILTINS, "getattr", getattr, "getattr-built-name"),
@@ -1358,34 +1549,29 @@ CHANGES: list[tuple[str, Any, str, Any, str]] = [
     ("vars", policy.BUILTINS, "vars", vars, "dict-of-own-class"),
     ("type", policy.BUILTINS, "type", type, "type-of-a-function"),
     ("hash", policy.BUILTINS, "hash", hash, "hash-of-a-function"),
-    ("format", policy.BUILTINS, "format", format, "builtin-format-huge-precision"),
+    ("format", policy.BUILTINS, "format", format, "address-by-the-builtin-format"),
     ("repr", policy.BUILTINS, "repr", repr, "address-in-a-container"),
     ("ascii", policy.BUILTINS, "ascii", ascii, "address-of-an-iterator"),
-    ("open", policy.BUILTINS, "open", open, "reading-a-file"),
     ("str.format", guards.WRAPPED[str], "format", format_of, "format-walk"),
     ("str.format_map", guards.WRAPPED[str], "format_map", format_map_of, "format-map-walk"),
-    ("Pattern.sub", guards.WRAPPED[re.Pattern], "sub", ignoring, "template-lookalike-kept-by-the-library"),
     ("attrgetter", names_of(FACADES["operator"]), "attrgetter", operator.attrgetter, "attrgetter"),
     ("methodcaller", names_of(FACADES["operator"]), "methodcaller", operator.methodcaller, "methodcaller"),
     ("wraps", names_of(FACADES["functools"]), "wraps", functools.wraps, "wraps-writes-to-what-it-is-given"),
     ("ordering", names_of(FACADES["functools"]), "total_ordering", same, "total-ordering-on-the-library"),
-    ("re", names_of(FACADES["re"]), "compile", re.compile, "flags-lookalike-kept-by-the-library"),
     ("textwrap", names_of(FACADES["textwrap"]), "wrap", textwrap.wrap, "text-lookalike-in-the-library"),
     ("abstractmethod", names_of(FACADES["abc"]), "abstractmethod", same, "abstract-mark-on-a-library-function"),
     ("contextmanager", names_of(FACADES["contextlib"]), "contextmanager", suppressing,
      "generator-lookalike-in-the-library"),
     ("import", policy, "_import", builtins.__import__, "module-in-a-function"),
-    ("decimals", facades.DecimalContext, "reset", nothing, "decimal-context"),
+    ("decimals", policy, "begin_case", nothing, "decimal-context"),
     ("random", facades, "random_facade", unseeded, "random-state"),
     ("stateless", gate, "is_stateless", yes, "default-list"),
-    ("__exit__", classes, "_without_traceback", same, "exit-gets-a-traceback"),
+    ("managers", policy.GUARDS, "_manager_", same, "exit-gets-a-traceback"),
     ("top level", gate, "_check_top", same, "call-at-top-level"),
     ("names", rewriting.Rewriter, "check_name", same, "guard-as-a-parameter"),
-    ("class patterns", rewriting.Rewriter, "visit_MatchClass", let_in, "match-class-attribute"),
+    ("class patterns", policy.GUARDS, "_matchable_", same, "match-class-attribute"),
     ("except*", rewriting.Rewriter, "visit_TryStar", let_in, "except-star"),
     ("async", rewriting.Rewriter, "visit_AsyncFunctionDef", let_in, "async-function-inside"),
-    ("methods", rewriting, "METHOD_DUNDERS", {*rewriting.METHOD_DUNDERS, "__class_getitem__"}, "class-getitem"),
-    ("shown in f-strings", rewriting, "_may_show_an_object", no, "address-in-an-f-string"),
 ]  # fmt: skip
 MUTATIONS = {name: change for name, *change in CHANGES}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,8 +20,6 @@ from flowmind import tool
 from flowmind.base.errors import InvalidWorkflow
 from flowmind.formats import python
 from flowmind.formats.fidelity import Note
-from flowmind.formats.flowbench import to_flowbench_code
-from flowmind.formats.langgraph import to_langgraph_source
 from flowmind.formats.python import PythonWriter, to_function, to_python
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import arun, run_many
@@ -31,7 +27,6 @@ from flowmind.workflow.document import Workflow
 from flowmind.workflow.nesting import readable
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import ToolSpec
 
 
 def same(value: Any) -> Any:
@@ -411,61 +406,6 @@ def test_a_model_is_asked_the_same(prompt: str, path: list[int]) -> None:
         function = to_function(workflow, {}, answer, strict=strict)
         assert function(n=[[1, "a"]]) == trace.answer == "yes"
     assert asked == 2 * [step.prompt for step in trace.events if step.kind == "asked"]
-
-
-HOSTILE = [
-    '"+str(print("OWNED"))+"', "'+str(print('OWNED'))+'", '"""\nimport os\n"""', "\\", '\\" + x #', "\n    return 1\n",
-    "\r\n# \x0c\u2028", "); import os; (", "x = 1", "${ .secret }", "%s %(x)s", "\N{BULLET}", "lambda: 0", "'''",
-]  # fmt: skip
-
-
-def texts(text: str) -> Document:
-    """A workflow with a text in each of its text fields."""
-    field = {"type": "object", "description": text, "default": {text: text}, "title": text}
-    shown = text.replace("{", "{{").replace("}", "}}")
-    nodes = [
-        {
-            "id": "a",
-            "kind": "tool",
-            "tool": f"t {text}",
-            "output": "a",
-            "args": {f"p {text}": {"value": {text: [text]}}},
-        },
-        {"id": "b", "kind": "assign", "value": {"var": "o", "path": [f"k {text}"]}, "output": "b"},
-        {"id": "ask", "kind": "llm", "prompt": f"{shown} {{b}} {shown}", "args": {"b": {"var": "b"}}, "output": "said"},
-        {"id": "ask2", "kind": "llm", "prompt": shown + ".", "args": {}, "output": "said2"},
-        condition("c", f"said == {text!r} and o[{text!r}] == {{{text!r}: [{text!r}]}}"),
-        each("m", {"list": [{"value": text}]}, "x", {"object": {text: {"var": "x"}}}, where=f"x != {text!r}"),
-        end({"object": {text: {"var": "m"}}}),
-        end({"value": text}, "other"),
-    ]
-    document = sketch(nodes, "start a b ask ask2 c.true m end", "c.false other", o=field, e={"enum": [text, "b"]})
-    return {**document, "name": f"flow {text}", "description": text}
-
-
-def shape(source: str) -> str:
-    """The syntax tree of a module, its names and texts left out."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node.value = ""
-        for key in ("id", "name", "arg"):
-            if isinstance(getattr(node, key, None), str):
-                setattr(node, key, "")
-    return ast.dump(tree)
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_no_text_of_a_workflow_becomes_code(text: str) -> None:
-    plain, workflow = (Workflow.model_validate(texts(word)) for word in ("two words", text))
-    tools = {name: ToolSpec(name=name, description=f"{text} x", parameters={"properties": {f"p {text}": {}}},
-                            returns={"description": f"{text} x"}) for name in workflow.tool_names}  # fmt: skip
-    known = {name: ToolSpec(name=name, description="two x", parameters={"properties": {"p two words": {}}},
-                            returns={"description": "two x"}) for name in plain.tool_names}  # fmt: skip
-    for write in (to_python, partial(to_python, strict=True), to_langgraph_source, to_flowbench_code):
-        ours, theirs = write(workflow, tools).text, write(plain, known).text
-        assert shape(ours) == shape(theirs)
-        assert "OWNED" not in {node.id for node in ast.walk(ast.parse(ours)) if isinstance(node, ast.Name)}
 
 
 def test_an_unsound_workflow_is_refused() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tools_registry.sandbox import isolation, workers
+from tools_registry.sandbox import isolation, workers, zygotes
 from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.sandbox.workers import Worker
@@ -51,6 +51,11 @@ def pid_of(pool: WorkerPool) -> int:
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def has_worked(pid: int) -> bool:
+    """Whether a process has computed for 50 ms, which takes longer than its start."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]) >= 5
 
 
 def is_running(pid: int) -> bool:
@@ -95,9 +100,11 @@ def test_a_worker_that_is_killed_is_replaced_once_and_then_it_is_an_error_of_its
         others = set(children.read_text().split())
         with ThreadPoolExecutor(1) as thread:
             waiting = thread.submit(sandbox.values, [("tool", {})])
+            assert until(lambda: has_worked(worker))
             os.kill(worker, signal.SIGKILL)
-            assert until(lambda: set(children.read_text().split()) - others)
+            assert until(lambda: bool(set(children.read_text().split()) - others))
             [replaced] = set(children.read_text().split()) - others
+            assert until(lambda: has_worked(int(replaced)))
             os.kill(int(replaced), signal.SIGKILL)
             ((_, error),) = waiting.result()
         assert tuple(error) == ("crash", "the tool worker ended (SIGKILL)")
@@ -183,7 +190,7 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
             with WorkerPool(1) as own:
                 right = value(own, ONE) == 1 and parent_of(pid_of(own)) != parent_of(worker)
                 own.close()
-            workers.close_all()
+            zygotes.close_all()
             os._exit(0 if right else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert value(pool, ONE) == 1
@@ -278,9 +285,80 @@ def test_a_worker_that_has_worked_long_is_replaced_between_two_requests(monkeypa
 
 
 def test_where_no_worker_can_start_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_zygotes", {})
-    monkeypatch.setattr(workers, "_BOOT", "raise SystemExit('no luck today')")
+    monkeypatch.setattr(zygotes, "_zygotes", {})
+    monkeypatch.setattr(zygotes, "_BOOT", "raise SystemExit('no luck today')")
     with WorkerPool(1) as pool, pytest.raises(SandboxUnavailable, match="does not start: no luck today"):
+        value(pool, ONE)
+
+
+def test_a_worker_that_is_too_weak_serves_nothing(bare: WorkerPool) -> None:
+    with WorkerPool(1, without=frozenset({"process"})) as pool, pytest.raises(SandboxUnavailable) as error:
+        value(pool, ONE)
+    assert "isolation 'kernel' is required and this machine gives 'limits'; off: kernel (disabled)" in str(error.value)
+    assert "pip install 'flowmind-es[monty]'" in str(error.value)
+    assert "--require-isolation none" in str(error.value)
+    assert "\n" not in str(error.value)
+    with pool.borrow() as worker:
+        assert worker.pid is None
+    with WorkerPool(1, without=frozenset({"process"}), require="none") as pool:
+        assert value(pool, ONE) == 1
+
+
+def test_workers_keep_their_tool_sets_and_the_longest_idle_one_changes() -> None:
+    def process(pool: WorkerPool, number: int) -> int:
+        return value(pool, f"import os\ndef tool():\n    {number}\n    return os.getpid()")
+
+    with WorkerPool(2, without=frozenset({"language"}), require="none") as pool:
+        first, second = process(pool, 1), process(pool, 2)
+        assert first != second
+        assert [process(pool, 1), process(pool, 2), process(pool, 1)] == [first, second, first]
+        third = process(pool, 3)
+        assert third not in (first, second)
+        assert [process(pool, 1), process(pool, 3)] == [first, third]
+        assert process(pool, 2) not in (first, second, third)
+
+
+@linux_only
+@pytest.mark.parametrize("size", [1, 2])
+def test_no_process_of_a_case_is_left(size: int) -> None:
+    with WorkerPool(1) as other:
+        zygote = parent_of(pid_of(other))
+        children = Path(f"/proc/{zygote}/task/{zygote}/children")
+        before, descriptors = set(children.read_text().split()), len(list(Path("/dev/fd").iterdir()))
+        with WorkerPool(size, isolation="case") as pool:
+            sandbox = LocalSandbox([untyped(ONE)], pool)
+            assert sandbox.values([("tool", {})] * 12) == [(1, None)] * 12
+            assert until(lambda: len(set(children.read_text().split()) - before) <= size)
+        assert set(children.read_text().split()) == before
+        assert len(list(Path("/dev/fd").iterdir())) == descriptors
+
+
+def test_an_interrupted_request_leaves_no_reply_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with WorkerPool(1) as pool:
+        sandbox = LocalSandbox([untyped("def tool(n):\n    return n")], pool)
+        assert sandbox.values([("tool", {"n": 1})]) == [(1, None)]
+        with monkeypatch.context() as patched:
+            patched.setattr(Worker, "_receive", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                sandbox.values([("tool", {"n": 2})])
+        assert sandbox.values([("tool", {"n": 3})]) == [(3, None)]
+
+
+@pytest.mark.parametrize("first", [None, [], {"seccomp": 1}, {"seccomp": ["on"]}, "on"])
+def test_a_process_that_reports_no_isolation_serves_nothing(first: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "_receive", lambda *_: first)
+    with WorkerPool(1, require="none") as pool, pytest.raises(SandboxUnavailable, match="it reports no isolation"):
+        value(pool, ONE)
+
+
+@pytest.mark.parametrize("answer", [b"{}\n", b"\n", b"1.5\n", b"1 2\n", b"9" * 40, b"true\n", b"12\n34\n"])
+def test_an_answer_of_a_zygote_is_one_short_number(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zygotes, "_zygotes", {})
+    monkeypatch.setattr(zygotes, "_BOOT", f"import os; os.write(0, {answer!r}); os.read(0, 1)")
+    with WorkerPool(1) as pool, pytest.raises(SandboxUnavailable, match="does not start"):
         value(pool, ONE)
 
 
@@ -290,14 +368,15 @@ def test_an_unknown_layer_cannot_be_left_out() -> None:
 
 
 def test_isolation_is_measured_and_says_what_is_missing(bare: WorkerPool) -> None:
-    with WorkerPool(1) as pool, WorkerPool(1, without=frozenset({"process"})) as unlocked:
+    with WorkerPool(1) as pool, WorkerPool(1, without=frozenset({"process"}), require="none") as unlocked:
         whole, without_locks, without_policy = map(isolation.measure, (pool, unlocked, bare))
     assert whole.layers["language policy"] == "on"
-    assert without_locks.level == without_policy.level == "limits"
+    assert without_locks.level == "limits"
+    assert without_policy.level == ("kernel" if whole.reaches("kernel") else whole.level)
     assert "kernel (disabled)" in without_locks.missing()
     assert without_policy.missing()[0] == "language policy (disabled)"
     assert [whole.reaches(level) for level in isolation.LEVELS] == [
-        place <= isolation.LEVELS.index(whole.level) for place in range(3)
+        place <= isolation.LEVELS.index(whole.level) for place in range(4)
     ]
     assert (whole.missing() == []) == (whole.level == "full")
 
@@ -307,12 +386,12 @@ def test_isolation_is_measured_and_says_what_is_missing(bare: WorkerPool) -> Non
     [
         ([], "full"),
         (["ipc namespace"], "kernel"),
-        (["seccomp"], "kernel"),
-        (["seccomp", "landlock"], "kernel"),
-        (["seccomp", "landlock", "empty root"], "limits"),
-        (["seccomp", "network namespace"], "limits"),
-        (["seccomp", "user"], "limits"),
-        (["language policy"], "limits"),
+        (["user", "empty root", "network namespace", "ipc namespace"], "kernel"),
+        (["landlock", "user", "empty root", "network namespace", "ipc namespace"], "kernel"),
+        (["language policy"], "kernel"),
+        (["seccomp"], "limits"),
+        (["limits"], "none"),
+        (["limits", "seccomp"], "none"),
     ],
 )
 def test_a_level_asks_for_a_lock_on_files_network_and_processes(off: list[str], level: str) -> None:

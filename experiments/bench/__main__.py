@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from experiments.bench import growth, sandboxed, starting, structure, turns, wor
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.base.files import write_text
+from flowmind.base.folders import opened
 
 
 def benches(quick: bool = False) -> dict[str, Bench]:
@@ -54,8 +56,8 @@ def _require_writable(path: Path) -> None:
     Raises:
         OSError: If it cannot.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.open("a").close()
+    with opened(path.parent, create=True) as folder:
+        os.close(folder.open(path.name, os.O_WRONLY | os.O_CREAT))
 
 
 def _measured(chosen: Sequence[Bench], rounds: int | None, quick: bool) -> list[Outcome]:

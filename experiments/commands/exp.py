@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from experiments.metrics import Summary
 
 
+_REPLAYED = ("isolation", "require_isolation")
+"""Settings that a replay takes from the command line; the records do not depend on them."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags; the settings of a run are the fields of `Experiment`."""
     parser.add_argument(
@@ -114,11 +118,12 @@ def _shown(summaries: Sequence[Summary], last: str) -> int:
 def _replay(options: argparse.Namespace) -> int:
     from experiments.runner import replay
 
-    if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench"}):
-        raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only --out and --bench")
-    folder, bench = options.out or options.replay, read_flags(RunOptions, options).bench
-    require_benchmark(bench)
-    return _shown([replay(options.replay, folder, bench)], f"{folder}/summary.json")
+    if others := sorted(options.explicit & {*Experiment.model_fields, "config"} - {"bench", *_REPLAYED}):
+        also = ", ".join(["--out", *map(flag_of, _REPLAYED)])
+        raise InputError(f"{flag_of(others[0])}: --replay takes the settings of the run; give only {also} and --bench")
+    folder, given = options.out or options.replay, read_flags(RunOptions, options)
+    require_benchmark(given.bench)
+    return _shown([replay(options.replay, folder, given.bench, isolated=given)], f"{folder}/summary.json")
 
 
 def _grid(options: argparse.Namespace, experiment: Experiment) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from experiments.endpoints import served
+from experiments.naming import named
 from experiments.options import read_concurrency
 from flowmind.base.errors import InputError
 from flowmind.base.outputs import require_folder
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     out = options.out
     if out is None:
         kind = "-gold-chain" if options.gold_chain else ""
-        out = Path("runs") / f"worfbench-{options.model.replace('/', '_')}{kind}"
+        out = Path("runs") / named(f"worfbench-{options.model}{kind}")
     materials = running.prepare(chosen)
     with served(chosen.model, chosen.base_url) as started:
         summary = running.run(chosen.model_copy(update={"base_url": started or chosen.base_url}), materials, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import parse_json, validate
+from flowmind.base.files import parse_json, read_bytes, validate
 from flowmind.evaluation.worfeval import Definition, StepGraph
 from flowmind.formats.node_edge import NodeEdge, parse, parse_as_published
 from tools_registry.specs.spec import Record
@@ -27,6 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """The paper's four groups and their sources (section 2.2, appendix A.1)."""
 HELD_OUT = ("seal_tools", "intercodesql")
 """Sources that the paper excludes from its groups and from its average, for table 2 (appendix A.1)."""
+_MOST_BYTES = 500_000_000
 _OPENING = re.compile(r"\A\s*(?:Now it's your turn\.\s*)?(?:Task:\s*)?")
 _ANSWER_CUE = re.compile(r"^Output:[ \t]*(?:\n|\Z)", re.MULTILINE)
 """`_OPENING` and `_ANSWER_CUE`: the parts of the paper's own prompts around a task in the data."""
@@ -113,12 +115,12 @@ def read_rows(path: Path, definition: Definition) -> Data:
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, _MOST_BYTES)
         if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
+            if len(data) > _MOST_BYTES:
+                raise InputError(f"{path}: the archive holds more than {_MOST_BYTES} bytes")
         return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: the gzip archive is damaged") from None
     except UnicodeDecodeError:

@@ -35,6 +35,7 @@ def environment_of(tools: Tools | Environment) -> Environment:
     Raises:
         InputError: If there is no tool, if functions and sources are mixed, if two tools have the same name, or if
             something cannot be a tool.
+        SandboxUnavailable: If no sandbox on this machine isolates sources enough; see `docs/sandbox.md`.
     """
     if hasattr(tools, "specs") and hasattr(tools, "awaited"):
         return cast(Environment, tools)
@@ -48,7 +49,7 @@ def environment_of(tools: Tools | Environment) -> Environment:
     if len(sources) < len(listed):
         raise InputError("tools: functions run in this process and tool sources in a sandbox; give one kind only")
     # loaded by name: your own functions need no sandbox
-    return import_module("tools_registry.sandbox.local").LocalSandbox(sources)
+    return import_module("tools_registry.sandbox.choosing").sandbox_of(sources)
 
 
 def require_environment(environment: Any) -> Environment:
@@ -144,6 +145,7 @@ class RunnableWorkflow:
     Raises:
         InputError: If something cannot be a tool.
         InvalidWorkflow: If the workflow does not pass `check`.
+        SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
 
     def __init__(self, workflow: Workflow, tools: Tools | Environment, model: ChatModel | None = None) -> None:

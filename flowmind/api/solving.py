@@ -181,6 +181,7 @@ class ExecuteSummarize:
     Raises:
         InputError: If something cannot be a tool, or if mode, settings and verification contradict each other.
         ModelUnavailable: If the named model cannot be reached.
+        SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
 
     def __init__(

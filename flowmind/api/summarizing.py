@@ -90,6 +90,7 @@ def summarize(
             not passed, the name of an input cannot be a variable, there is no trace to drop, or an answer contradicts
             the traces.
         ModelUnavailable: If the named model cannot be reached.
+        SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
     read = read_traces(Path(traces)) if isinstance(traces, str | Path) else _traces(traces)
     request = _Request(read, tools, environment, query, inputs, examples, name, model, tuple(drop))

@@ -6,11 +6,11 @@ object without `crc` is read without verification.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,9 +18,12 @@ from pydantic import BaseModel
 
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
-from flowmind.base.files import dump_json, parse_json, read_text, validate, write_all, write_text
+from flowmind.base.files import dump_json, parse_json, read_text, reading, validate, write_all, write_text
+from flowmind.base.folders import opened
 
 M = TypeVar("M", bound=BaseModel)
+_SEAL = len(',"crc":"01234567"}')
+"""The length of the end of a line."""
 
 
 def line(value: Mapping[str, Any]) -> str:
@@ -28,7 +31,9 @@ def line(value: Mapping[str, Any]) -> str:
     return dump_json(_sealed(value)) + "\n"
 
 
-def append(path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool = False) -> None:
+def append(
+    path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool = False, root: Path | None = None
+) -> None:
     """Adds a line to a file, whole or not at all.
 
     Args:
@@ -36,12 +41,13 @@ def append(path: Path, value: Mapping[str, Any], write: faults.Write, sync: bool
         value: The object.
         write: The kind of record, for fault points.
         sync: Wait until the line is on the disk.
+        root: The folder below which no link is followed; by default the file's folder.
 
     Raises:
         InputError: If it cannot be written.
     """
     faults.reach("before", write)
-    with _at(path), FileIO(path, "a") as file:
+    with _at(path), opened(path.parent, root) as folder, folder.append(path.name) as file:
         whole = file.tell()
         try:
             write_all(file, line(value).encode(), write)
@@ -59,8 +65,7 @@ def read(path: Path, kind: type[M]) -> Iterator[M]:
     Raises:
         InputError: If a line is damaged, with file, line and reason.
     """
-    data = _bytes(path)
-    for number, text in enumerate(data[: _whole(data)].split(b"\n")[:-1], 1):
+    for number, text in _numbered(path):
         try:
             yield validate(kind, _unsealed(parse_json(_decoded(text))))
         except ValueError as error:
@@ -69,26 +74,60 @@ def read(path: Path, kind: type[M]) -> Iterator[M]:
             ) from None
 
 
-def cut_torn_line(path: Path) -> None:
+def verify(path: Path, remedy: str) -> None:
+    """Requires that the lines of a file have their checksums, without reading more of lines that are as written.
+
+    Args:
+        path: The file; it may be missing.
+        remedy: What to do if a line is damaged.
+
+    Raises:
+        InputError: If a line is damaged, with file, line and reason.
+    """
+    for number, text in _numbered(path):
+        try:
+            sealed = b',"crc":"%08x"}' % zlib.crc32(text[:-_SEAL] + b"}")
+            if not text.endswith(sealed):
+                _unsealed(parse_json(_decoded(text)))
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {error}; {remedy}") from None
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    data = _bytes(path)
+    return enumerate(data[: _whole(data)].split(b"\n")[:-1], 1)
+
+
+def cut_torn_line(path: Path, root: Path | None = None) -> None:
     """Removes an unfinished last line, which a killed process leaves; only the owner of the folder may call it.
+
+    The folder of the file is made if it does not exist.
+
+    Args:
+        path: The file.
+        root: The folder below which no link is followed; by default the file's folder.
 
     Raises:
         InputError: If it cannot be cut off.
     """
-    data = _bytes(path)
-    if (whole := _whole(data)) < len(data):
-        with _at(path):
-            os.truncate(path, whole)
+    with _at(path), opened(path.parent, root, create=True) as folder:
+        if not os.path.lexists(path):
+            return
+        with folder.append(path.name) as file:
+            file.seek(0)
+            data = file.readall()
+            if (whole := _whole(data)) < len(data):
+                file.truncate(whole)
 
 
-def write_document(path: Path, value: Mapping[str, Any], write: faults.Write) -> None:
-    """Writes an object as a file of its own.
+def write_document(path: Path, value: Mapping[str, Any], write: faults.Write, root: Path | None = None) -> None:
+    """Writes an object as a file of its own; `root` as for `append`.
 
     Raises:
         InputError: If it cannot be written.
     """
     with _at(path):
-        write_text(path, dump_json(_sealed(value), indent=1) + "\n", write)
+        write_text(path, dump_json(_sealed(value), indent=1) + "\n", write, root)
 
 
 def read_document(path: Path, remedy: str) -> Any:
@@ -105,6 +144,16 @@ def read_document(path: Path, remedy: str) -> Any:
         return _unsealed(parse_json(read_text(path)))
     except ValueError as error:
         raise InputError(f"{path}: {error}; {remedy}") from None
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file of any size, in hex.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    with reading(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sealed(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,12 +174,10 @@ def _checksum(value: Mapping[str, Any]) -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return b""
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    with reading(path) as file:
+        return file.read()
 
 
 def _whole(data: bytes) -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from io import FileIO
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -19,24 +19,32 @@ from pydantic_core import ErrorDetails
 
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
+from flowmind.base.folders import open_to_read, opened
 from flowmind.base.texts import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 MAX_LINE = 10_000_000
 MAX_FILE = 50_000_000
 """The largest size of a file in bytes; in files of lines the limit is for each line."""
+MAX_KEYS, MAX_MEMBERS = 2_000_000, 100_000
+"""The most keys of a JSON text, and of one object in it."""
+TOO_LONG = "an integer of more digits than can be held"
+_MANY = 10_000
+"""A number of errors in one document that is not worth a list."""
 _BY_NAME = {"missing", "extra_forbidden", "model_type"}
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. NaN, infinities, duplicate keys and lone surrogates are refused.
+    """The value of a JSON text. NaN, infinities, duplicate keys, lone surrogates and too many keys are refused.
 
     Raises:
         ValueError: With what is wrong.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        if text.count('":') > MAX_KEYS:  # before millions of keys are made
+            raise ValueError(_too_many("the text", MAX_KEYS))
+        value = json.loads(text, object_pairs_hook=_Members(), parse_constant=_no_constant, parse_float=_finite)
         if _HALF_PAIR.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -49,7 +57,7 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"{error}; {hint}") from None
     except ValueError as error:
         if "set_int_max_str_digits" in str(error):
-            raise ValueError("an integer of more digits than can be held") from None
+            raise ValueError(TOO_LONG) from None
         raise
     return value
 
@@ -61,12 +69,26 @@ def _finite(text: str) -> float:
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"key {twice[:80]!r} stands twice in one object")
-    return made
+class _Members:
+    """Makes the objects of a JSON text and counts their keys."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._count += len(pairs)
+        if len(pairs) > MAX_MEMBERS or self._count > MAX_KEYS:
+            single = len(pairs) > MAX_MEMBERS
+            raise ValueError(_too_many("an object", MAX_MEMBERS) if single else _too_many("the text", MAX_KEYS))
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+            raise ValueError(f"key {twice[:80]!r} stands twice in one object")
+        return made
+
+
+def _too_many(place: str, most: int) -> str:
+    return f"{place} has more than {most:,} keys"
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -95,27 +117,38 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
         InputError: If it cannot be read, or has more than `most` bytes (by default `MAX_FILE`).
     """
     most = MAX_FILE if most is None else most
+    with reading(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"{path}: the file has more than {most} bytes")
+    return data
+
+
+@contextmanager
+def reading(path: Path) -> Generator[BufferedReader[Any]]:
+    """Yields a file to read.
+
+    Raises:
+        InputError: If it cannot be read, or is a pipe or a device.
+    """
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        with BufferedReader(open_to_read(path)) as file:
+            yield file
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the name
         raise InputError(f"{path}: {error}") from None
-    if len(data) > most:
-        raise InputError(f"{path}: the file has more than {most} bytes")
-    return data
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int | None = None) -> str:
     """A file's text, with line feeds as line ends.
 
     Raises:
-        InputError: If it cannot be read as UTF-8, or has more than `MAX_FILE` bytes.
+        InputError: If it cannot be read as UTF-8, or has more than `most` bytes (by default `MAX_FILE`).
     """
-    data = read_bytes(path)
+    data = read_bytes(path, most)
     try:
         return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
     except ValueError as error:
@@ -150,6 +183,8 @@ def validate(kind: type[M], value: Any) -> M:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
+        if error.error_count() > _MANY:
+            raise ValueError(f"document: {error.error_count():,} of its fields are unknown or wrong") from None
         first = _first(error)
         place = _place(value, first["loc"])
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
@@ -248,35 +283,30 @@ def read_numbered(path: Path, kind: type[M]) -> Iterator[tuple[int, M]]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            while line := file.readline(MAX_LINE + 1):
-                yield line
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    with reading(path) as file:
+        while line := file.readline(MAX_LINE + 1):
+            yield line
 
 
-def write_text(path: Path, text: str, write: faults.Write | None = None) -> None:
+def write_text(path: Path, text: str, write: faults.Write | None = None, root: Path | None = None) -> None:
     """Writes a file atomically: after a crash it has the old content or the new.
+
+    Args:
+        path: The file; a link, a pipe or a device is refused.
+        text: Its content.
+        write: The kind of record, for fault points.
+        root: The folder below which no link is followed; by default the file's folder.
 
     Raises:
         OSError: With the file's name, if it cannot be written.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     faults.reach("before", write)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileIO(part, "w") as file:
+        with opened(path.parent, root, create=True) as folder, folder.replacing(path.name) as file:
             write_all(file, text.encode(), write)
-            os.fsync(file.fileno())
-        part.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     faults.reach("after", write)
 
@@ -314,9 +344,3 @@ def write_all(file: FileIO, data: bytes, write: faults.Write | None = None) -> N
         done = 0
         while done < len(part):
             done += file.write(part[done:])
-
-
-def sweep(folder: Path) -> None:
-    """Removes the unfinished files that `write_text` left in a folder and below when its process was killed."""
-    for part in folder.rglob(".*.part"):
-        part.unlink(missing_ok=True)

@@ -19,12 +19,17 @@ def require_file(flag: str, path: Path | None, *others: Path | None) -> None:
         others: Files that are read, or written as well.
 
     Raises:
-        InputError: If the file is a folder, is one of the others, or no file can be written in its folder.
+        InputError: If the file is a folder, a link or a device, is one of the others, or no file can be written in its
+            folder.
     """
     if path is None:
         return
+    if path.is_symlink():
+        raise InputError(f"{flag} {path}: this is a symbolic link, which is not followed; give another name")
     if path.is_dir():
         raise InputError(f"{flag} {path}: this is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{flag} {path}: this is not a regular file; give another name")
     if any(other is not None and path.resolve() == other.resolve() for other in others):
         raise InputError(f"{flag} {path}: this file is named twice in the command; give another name")
     _require_writable(flag, path, path.parent)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
 
 MAX_LINE = 1_000
 """The most characters of an error's line."""
-_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_PASSWORD = re.compile(r"(?<=://)[^\s'\"<>]*@")
+_KEY = re.compile(r"([?&][\w-]*(?:key|token|secret|password|auth|sig)[\w-]*=)[^\s&'\"]+", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
@@ -21,10 +25,54 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+class _Shown:
+    """A text stream that shows control characters instead of sending them.
+
+    Args:
+        stream: The stream.
+        bars: Whether progress bars are written to it: each of their texts begins with a carriage return.
+    """
+
+    def __init__(self, stream: Any, bars: bool) -> None:
+        self._stream = stream
+        self._bars = bars
+
+    def write(self, text: str) -> int:
+        """Writes a text; returns its length."""
+        start = int(self._bars and text.startswith("\r"))
+        self._stream.write(text[:start] + printable(text[start:]))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def shown_output() -> Generator[None]:
+    """Within the block, standard output and error show control characters instead of sending them.
+
+    Texts of tools, models, servers and documents cannot command the terminal then, whoever prints them. After a defect
+    the streams stay as they are, for its traceback.
+    """
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _Shown(sys.stdout, False), _Shown(sys.stderr, True)
+    try:
+        yield
+    except SystemExit:
+        sys.stdout, sys.stderr = streams
+        raise
+    sys.stdout, sys.stderr = streams
+
+
 def one_line(text: str) -> str:
-    """A message as one printable line of at most `MAX_LINE` characters, without the passwords in its URLs."""
-    line = printable(_PASSWORD.sub("***@", " ".join(text.split("\n")).replace("\t", " ")))
+    """A message as one printable line of at most `MAX_LINE` characters, without the passwords and keys in its URLs."""
+    line = printable(without_secrets(" ".join(text.split("\n")).replace("\t", " ")))
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
+
+
+def without_secrets(text: str) -> str:
+    """A text without the passwords and keys in its URLs."""
+    return _PASSWORD.sub("***@", _KEY.sub(r"\1***", text))
 
 
 def nearest(word: str, names: Iterable[str], most: int = 1) -> list[str]:

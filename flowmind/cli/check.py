@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from flowmind.base.files import dump_json
-from flowmind.base.texts import one_line, printable
+from flowmind.base.texts import one_line
 from flowmind.cli.arguments import add_tools, add_workflow, read_specs
 from flowmind.cli.converting import read_source
 from flowmind.workflow.checking import check
@@ -23,9 +23,9 @@ def run(options: argparse.Namespace) -> int:
     workflow, _, bench = read_source(options.workflow, options.form)
     problems = check(workflow, read_specs(options.tools, bench))
     if options.json:
-        print(printable(dump_json([problem.model_dump() for problem in problems], indent=1)))
+        print(dump_json([problem.model_dump() for problem in problems], indent=1))
     else:
         for problem in problems:
             print(one_line(str(problem)))
-        print(f"{printable(str(options.workflow))}: {'sound' if not problems else f'{len(problems)} problems'}")
+        print(f"{options.workflow!s}: {'sound' if not problems else f'{len(problems)} problems'}")
     return 1 if problems else 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import dump_json, write_text
 from flowmind.base.outputs import require_file
-from flowmind.base.texts import one_line, printable
+from flowmind.base.texts import one_line
 from flowmind.cli.arguments import add_out, add_tools, add_workflow, read_specs
 from flowmind.cli.converting import read_source
 from flowmind.formats.catalog import FORMATS
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidWorkflow(f"{options.workflow}: {problems[0]}; `flowmind check` lists all {len(problems)}")
     export = FORMATS[options.to].export(workflow, specs, **({"strict": True} if options.strict else {}))
     if options.out is None:
-        print(printable(export.text), end="")
+        print(export.text, end="")
     else:
         write_text(options.out, export.text)
     if options.report is not None:

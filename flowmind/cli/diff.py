@@ -11,7 +11,6 @@ from typing import Literal
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
-from flowmind.base.texts import printable
 from flowmind.cli.arguments import add_tools, read_specs
 from flowmind.cli.converting import WORKFLOW_HELP, Source, read_source
 from flowmind.evaluation.structure import compare
@@ -52,9 +51,9 @@ def run(options: argparse.Namespace) -> int:
     changes = diff(before, after)
     verdict = judge(before, after, changes, _specs(options.tools, sources))
     if options.json:
-        print(printable(dump_json({**verdict.model_dump(), **changes.model_dump(mode="json")}, indent=1)))
+        print(dump_json({**verdict.model_dump(), **changes.model_dump(mode="json")}, indent=1))
     else:
-        print(printable("\n".join([*_lines(changes), *_verdict_lines(verdict, changes)])))
+        print("\n".join([*_lines(changes), *_verdict_lines(verdict, changes)]))
     return 1 if verdict.result == "different" else 0
 
 

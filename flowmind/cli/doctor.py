@@ -11,11 +11,10 @@ import sys
 
 from flowmind.base.errors import ModelUnavailable
 from flowmind.llm.fingerprints import gpus, versions
-from flowmind.llm.models import LOCAL_URL, reach
+from flowmind.llm.models import LOCAL_URL, reach, shown_url
 from flowmind.llm.serving import gpu_found
 from tools_registry import catalog
-from tools_registry.sandbox import isolation
-from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.choosing import Choice, choose, sandbox_of
 from tools_registry.sandbox.errors import SandboxUnavailable
 from tools_registry.specs.spec import Record, ToolCall
 
@@ -58,22 +57,39 @@ def diagnose() -> list[Finding]:
 
 
 def _sandbox() -> list[Finding]:
+    """Whether a tool runs in the sandbox that `--sandbox auto` chooses, and the isolation of local workers."""
     tool = catalog.load()["add"]
     example = tool.examples[0]
     try:
-        with WorkerPool(1) as pool:
-            observation = asyncio.run(LocalSandbox([tool], pool).call(ToolCall(tool="add", args=example.args)))
-            isolated = isolation.measure(pool)
+        chosen = choose()
+        with sandbox_of([tool], chosen) as sandbox:
+            observation = asyncio.run(sandbox.call(ToolCall(tool="add", args=example.args)))
+        right = observation.ok and observation.value == example.result
+        ran = Finding(what="sandbox", ok=right, note=_ran(chosen) if right else str(observation.error))
+        auto = Finding(what="  --sandbox auto", ok=right, note=chosen.line, needed=False)
     except SandboxUnavailable as error:
-        return [Finding(what="sandbox", ok=False, note=str(error))]
-    right = observation.ok and observation.value == example.result
-    note = f"a tool ran in a worker; isolation: {isolated.level}" if right else str(observation.error)
+        ran = Finding(what="sandbox", ok=False, note=str(error))
+        auto = Finding(what="  --sandbox auto", ok=False, note="no tool runs", needed=False)
+    cases = "a process for each batch; exp scores with one for each case if the tools are not the catalog's"
+    isolated = Finding(what="  --isolation", ok=True, note=f"default: {cases}", needed=False)
+    return [ran, *_layers(), auto, isolated]
+
+
+def _ran(chosen: Choice) -> str:
+    if chosen.sandbox == "monty" or chosen.measured is None:
+        return "a tool ran in monty; isolation by the kernel: none"
+    return f"a tool ran in a worker; isolation: {chosen.measured.level}"
+
+
+def _layers() -> list[Finding]:
+    """The layers of local workers; none if no worker starts."""
+    try:
+        measured = choose("local", "none").measured
+    except SandboxUnavailable:
+        return []
+    layers = measured.layers if measured else {}
     return [
-        Finding(what="sandbox", ok=right, note=note),
-        *(
-            Finding(what=f"  {name}", ok=state.startswith("on"), note=state, needed=False)
-            for name, state in isolated.layers.items()
-        ),
+        Finding(what=f"  {name}", ok=state.startswith("on"), note=state, needed=False) for name, state in layers.items()
     ]
 
 
@@ -83,7 +99,7 @@ def _optional() -> list[Finding]:
     url = os.environ.get("OPENAI_BASE_URL", LOCAL_URL)
     try:
         reach("any", url, timeout=1.0)
-        answers, note = True, f"{url} answers"
+        answers, note = True, f"{shown_url(url)} answers"
     except ModelUnavailable as error:
         answers = "serves" in str(error)
         note = str(error).removeprefix("model 'any': ")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import read_bytes
+from flowmind.base.files import read_bytes, write_all
+from flowmind.base.folders import opened
 from tools_registry.sandbox.proposing import Proposal, proposals
 from tools_registry.specs.marking import parse, with_marks
 from tools_registry.specs.marks import Effect, SpecError
@@ -101,15 +102,13 @@ def _write(path: Path, data: bytes) -> None:
         InputError: If it cannot be written.
     """
     target = path.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(data)
-        shutil.copymode(target, part)
-        part.replace(target)
+        with opened(target.parent) as folder, folder.replacing(target.name) as file:
+            write_all(file, data)
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
     except OSError as error:
         raise InputError(f"{path}: it cannot be written: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _report(path: Path, todo: Sequence[Proposal], effects: Mapping[str, Effect]) -> int:

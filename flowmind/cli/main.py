@@ -17,7 +17,7 @@ import flowmind
 from flowmind.base.errors import FlowMindError, InputError, Terminated
 from flowmind.base.packages import hidden
 from flowmind.base.parsing import KINDS, Parser
-from flowmind.base.texts import did_you_mean, one_line
+from flowmind.base.texts import did_you_mean, one_line, shown_output
 from flowmind.cli.command import Command
 from tools_registry.sandbox.errors import SandboxUnavailable
 
@@ -68,8 +68,13 @@ _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fals
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code. An error that a user can correct is one line, without a traceback."""
+    with shown_output():
+        return _run(sys.argv[1:] if arguments is None else arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        options = parse(arguments)
         code = options.command.run(options)
         sys.stdout.flush()
         return code

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pydantic import ConfigDict, ValidationInfo, field_validator
 
-from pydantic import ConfigDict
-
-from tools_registry.sandbox.isolation import Level
+from tools_registry.sandbox.isolation import Level, SandboxKind
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.spec import Record
-
-SandboxKind = Literal["local", "monty", "both"]
 
 
 class ModelOptions(Record):
@@ -28,7 +25,19 @@ class SandboxOptions(Record):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    sandbox: SandboxKind = "local"
-    """run tools in isolated processes, in monty (needs the extra monty), or in both and compare the results"""
-    require_isolation: Level | None = None
-    """stop if the isolation of tools is weaker than this level; `flowmind doctor` shows the level of this machine"""
+    sandbox: SandboxKind = "auto"
+    """run tools in isolated processes (local), in monty (needs the extra monty), or in both and compare the results;
+    auto takes local where it reaches --require-isolation, else monty"""
+    require_isolation: Level = "kernel"
+    """least isolation of local processes; below it tools run in monty or not at all; `flowmind doctor` shows the level
+    of this machine"""
+    isolation: Isolating | None = None
+    """a process for each batch of calls and cases, or for each call and each case (default batch; exp scores with case
+    if the tools of the benchmark are not the catalog's)"""
+
+    @field_validator("require_isolation")
+    @classmethod
+    def _of_processes(cls, least: Level, info: ValidationInfo) -> Level:
+        if info.data.get("sandbox") == "monty" and least in ("kernel", "full"):
+            raise ValueError("monty workers have no kernel isolation; use local")
+        return least

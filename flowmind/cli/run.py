@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_text
-from flowmind.base.texts import did_you_mean, one_line, printable
+from flowmind.base.texts import did_you_mean, one_line
 from flowmind.cli.arguments import add_tools, add_workflow, read_tools
 from flowmind.cli.converting import read_source
 from flowmind.cli.flags import add_flags, read_flags
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         names = ", ".join(workflow.input_names) or "none"
         near = did_you_mean(unknown, workflow.input_names)
         raise InputError(f"--input: there is no input {unknown!r}; the inputs are {names}{near}")
-    with Sandboxes(settings.sandbox, least=settings.require_isolation) as sandboxes:
+    with Sandboxes(settings) as sandboxes:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         if needs_model(workflow):
             trace = asyncio.run(arun(workflow, inputs, sandbox, _model(options, sandbox)))
@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     if trace.error is not None and trace.error.type == "invalid_input":
         raise InputError(f"--input: {trace.error.message}")
     if options.trace:
-        print(printable(dump_json(trace.dump(), indent=1)))
+        print(dump_json(trace.dump(), indent=1))
     elif trace.ok:
-        print(printable(dump_json(trace.answer)))
+        print(dump_json(trace.answer))
     if trace.error is not None:
         print(f"flowmind: {one_line(f'{trace.error.type}: {trace.error.message}')}", file=sys.stderr)
         return 1

@@ -1,85 +1,111 @@
-"""The sandboxes of a command, chosen by `--sandbox` and `--require-isolation`."""
+"""The sandboxes of a command, chosen by `--sandbox`, `--require-isolation` and `--isolation`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from flowmind.api.runnable import require_distinct
 from flowmind.base.errors import InputError
 from flowmind.base.files import read_lines, write_text
-from flowmind.cli.options import SandboxKind
-from tools_registry.sandbox import isolation
+from flowmind.cli.options import SandboxOptions
+from tools_registry.sandbox.choosing import Choice, choose
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.crosscheck import CrossCheck, CrossCheckSandbox, Difference, Trier
-from tools_registry.sandbox.environments import Limits, LocalSandbox, ToolSource, WorkerPool
+from tools_registry.sandbox.environments import FunctionEnvironment, Limits, LocalSandbox, ToolSource, WorkerPool
 from tools_registry.sandbox.errors import SandboxUnavailable
-from tools_registry.sandbox.isolation import Isolation, Level
 from tools_registry.sandbox.monty import MontyPool, MontySandbox
 
 
 class Sandboxes(Closing):
-    """The sandboxes of one command. They share their workers.
+    """The sandboxes of one command. They share their workers, which start when the first tool is called.
 
     Args:
-        kind: `local`, `monty`, or `both`: everything runs locally, and again in monty to compare the results.
+        options: The sandbox, the least isolation, and the processes.
         size: The number of workers of each kind.
         limits: The limits of one call or one case.
-        least: The weakest isolation that is accepted.
-
-    Raises:
-        InputError: If monty is not available, or the isolation is weaker than `least`.
-        SandboxUnavailable: If `least` is given and no worker starts.
+        quiet: Do not say on standard error that tools run without isolation by the kernel.
     """
 
     def __init__(
-        self, kind: SandboxKind = "local", size: int = 1, limits: Limits | None = None, least: Level | None = None
+        self, options: SandboxOptions, size: int = 1, limits: Limits | None = None, quiet: bool = False
     ) -> None:
-        self.kind = kind
         self.crosscheck = CrossCheck()
-        self._workers = WorkerPool(size, limits)
-        try:
-            self._monty = None if kind == "local" else MontyPool(size, limits)
-            if self._monty is not None:
-                self._monty.start()
-        except SandboxUnavailable as error:
-            raise InputError(f"--sandbox {kind}: {error}") from None
-        if least is not None:
-            self._require(least)
+        self._options, self._size, self._limits, self._quiet = options, size, limits, quiet
 
-    def isolation(self) -> Isolation:
-        """The isolation of the local workers.
+    @cached_property
+    def choice(self) -> Choice:
+        """The sandbox that was chosen. Measures the isolation of this machine.
 
         Raises:
-            SandboxUnavailable: If no worker starts.
+            InputError: If the sandbox is not available, or isolates less than is required.
         """
-        return isolation.measure(self._workers)
+        options = self._options
+        try:
+            choice = choose(options.sandbox, options.require_isolation)
+        except SandboxUnavailable as error:
+            raise InputError(
+                str(error) if options.sandbox == "auto" else f"--sandbox {options.sandbox}: {error}"
+            ) from None
+        if choice.is_weak and not self._quiet:
+            print(choice.line, file=sys.stderr)
+        return choice
 
-    def _require(self, least: Level) -> None:
-        if self.kind == "monty" and least != "limits":
-            raise InputError(f"--require-isolation {least}: monty workers have no kernel isolation; use local")
-        measured = self.isolation()
-        if not measured.reaches(least):
-            off = "; ".join(measured.missing())
-            raise InputError(f"--require-isolation {least}: it is {measured.level!r} here; off: {off}")
+    @cached_property
+    def _workers(self) -> WorkerPool:
+        isolation, require = self._options.isolation or "batch", self._options.require_isolation
+        return WorkerPool(self._size, self._limits, isolation=isolation, require=require)
+
+    @cached_property
+    def _trying(self) -> WorkerPool:
+        return WorkerPool(self._size, self._limits, require=self._options.require_isolation)
+
+    @cached_property
+    def _monty(self) -> MontyPool:
+        return MontyPool(self._size, self._limits, self._options.isolation or "batch")
+
+    @cached_property
+    def _trying_monty(self) -> MontyPool:
+        return MontyPool(self._size, self._limits)
 
     def of(self, tools: Sequence[ToolSource]) -> Trier:
         """A sandbox with these tools.
 
         Raises:
-            InputError: If two of them have one name.
+            InputError: If two of them have one name; and as `choice`.
         """
         require_distinct([tool.spec.name for tool in tools])
-        local = LocalSandbox(tools, self._workers)
-        if self._monty is None:
-            return local
-        monty = MontySandbox(tools, pool=self._monty)
-        return monty if self.kind == "monty" else CrossCheckSandbox(local, monty, self.crosscheck)
+        match self._sandbox_for(tools):
+            case "monty":
+                return MontySandbox(tools, pool=self._monty)
+            case "both":
+                monty = MontySandbox(tools, pool=self._monty)
+                return CrossCheckSandbox(LocalSandbox(tools, self._workers), monty, self.crosscheck)
+            case "local":
+                return LocalSandbox(tools, self._workers)
+            case _:
+                return FunctionEnvironment(())
+
+    def _sandbox_for(self, tools: Sequence[ToolSource]) -> str:
+        """The chosen sandbox; empty if none is available and there is no tool, so that none is needed."""
+        try:
+            return self.choice.sandbox
+        except InputError:
+            if tools:
+                raise
+            return ""
 
     def thinking(self, tools: Sequence[ToolSource]) -> Trier:
-        """A sandbox for the trial calls of a model, which are not compared."""
-        return LocalSandbox(tools, self._workers) if self.kind == "both" else self.of(tools)
+        """A sandbox for the trial calls of a model. They are not compared, and no score: they run in batches."""
+        match self._sandbox_for(tools):
+            case "monty":
+                return MontySandbox(tools, pool=self._trying_monty)
+            case "local" | "both":
+                return LocalSandbox(tools, self._trying)
+            case _:
+                return FunctionEnvironment(())
 
     def write(self, path: Path) -> None:
         """Adds the differences to a file, which may have differences of an earlier part of the run.
@@ -94,13 +120,13 @@ class Sandboxes(Closing):
 
     def print_differences(self) -> None:
         """Prints the differences and a summary to standard error, if two sandboxes were compared."""
-        if self.kind == "both":
+        if self._options.sandbox == "both":
             for difference in self.crosscheck.differences:
                 print(difference.line, file=sys.stderr)
             print(f"crosscheck: {self.crosscheck.summary()}", file=sys.stderr)
 
     def close(self) -> None:
         """Stops all workers."""
-        self._workers.close()
-        if self._monty is not None:
-            self._monty.close()
+        for name in ("_workers", "_trying", "_monty", "_trying_monty"):
+            if (pool := vars(self).get(name)) is not None:
+                pool.close()

@@ -12,7 +12,6 @@ from pathlib import Path
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.base.outputs import require_file
-from flowmind.base.texts import printable
 from flowmind.cli.arguments import add_workflow
 from flowmind.cli.converting import Source, read_source
 from flowmind.formats.svg import to_svg
@@ -43,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         drawing = to_terminal(source.workflow, width)
     except InputError as error:
         raise InputError(f"{options.workflow}: {error}; `flowmind check` lists all problems") from None
-    print(printable("\n".join([*_heading(source), drawing])), end="")
+    print("\n".join([*_heading(source), drawing]), end="")
     if options.svg is not None:
         write_text(options.svg, to_svg(source.workflow))
     return 0

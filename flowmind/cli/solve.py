@@ -60,8 +60,7 @@ def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions
 
     sources = read_tools(options.tools)
     task = _read_task(options.task, [source.spec.name for source in sources])
-    isolated = read_flags(SandboxOptions, options)
-    with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
+    with Sandboxes(read_flags(SandboxOptions, options)) as sandboxes:
         model = model_named(chosen.model, sandboxes.thinking(sources), chosen.base_url)
         result = ExecuteSummarize(sources, model, settings.mode, settings, sandboxes.of(sources)).run(task)
         sandboxes.print_differences()

@@ -85,12 +85,11 @@ def _summarize(options: argparse.Namespace) -> Summarized:
     query = task.query if options.query is None else str(options.query)
     if query.startswith("@"):
         query = read_text(Path(query[1:]))
-    isolated = read_flags(SandboxOptions, options)
     tools: Path | None = options.tools
     definitions = _read_definitions(tools) if tools is not None and tools.suffix == ".json" else None
     sources = read_tools(tools) if tools is not None and definitions is None else []
     answers, drop = _read_answers(options.answers, new=options.ask), _read_numbers(options.drop)
-    with Sandboxes(isolated.sandbox, least=isolated.require_isolation) as sandboxes:
+    with Sandboxes(read_flags(SandboxOptions, options)) as sandboxes:
         model = options.model and model_named(options.model, sandboxes.thinking(sources), options.base_url)
         result = summarize(
             options.traces, definitions, query=query, inputs=task.inputs, examples=task.examples, name=task.id,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from flowmind.formats.fidelity import Export, Fidelity, Note, report
+from flowmind.formats.mermaid import quoted
 from flowmind.formats.pycode import require_sound
 from flowmind.formats.python import PythonWriter
 from flowmind.formats.text import fidelity
@@ -63,7 +64,7 @@ def to_flowbench_flowchart(workflow: Workflow, specs: Mapping[str, ToolSpec]) ->
             continue
         source = names[hosts.get(edge.source, edge.source)]
         label = _edge_label(edge, workflow)
-        arrow = f"-- {_quoted(label)} -->" if label else "-->"
+        arrow = f"-- {quoted(label)} -->" if label else "-->"
         lines.append(f"    {source} {arrow} {names[edge.target]}")
     return Export("\n".join(lines) + "\n", _chart_fidelity(workflow))
 
@@ -95,15 +96,15 @@ def _state(node: Node, test: Condition | None, workflow: Workflow, specs: Mappin
     match node:
         case Start():
             given = f"Start: {listed(workflow.input_names)} given" if workflow.input_names else "Start"
-            return f"([{_quoted(given)}])"
+            return f"([{quoted(given)}])"
         case End():
-            return f"([{_quoted(say_step(node, specs))}])"
+            return f"([{quoted(say_step(node, specs))}])"
         case Condition(expr=expr):
-            return f"{{{_quoted(f'Check whether {say_test(expr).text}')}}}"
+            return f"{{{quoted(f'Check whether {say_test(expr).text}')}}}"
         case Map():
-            return f"[{_quoted(say_map(node, specs) + check)}]"
+            return f"[{quoted(say_map(node, specs) + check)}]"
         case _:
-            return f"[{_quoted(say_step(node, specs) + check)}]"
+            return f"[{quoted(say_step(node, specs) + check)}]"
 
 
 def _edge_label(edge: Edge, workflow: Workflow) -> str:
@@ -115,9 +116,3 @@ def _edge_label(edge: Edge, workflow: Workflow) -> str:
     elif len(paths := workflow.after(edge.source)) > 1:
         way = f"path {paths.index(edge) + 1} of {len(paths)}, all are taken"
     return ", ".join(filter(None, (way, bound)))
-
-
-def _quoted(text: str) -> str:
-    """Text between quotes; characters with a meaning in Mermaid become entity codes."""
-    special = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": " "}
-    return '"' + "".join(special.get(character, character) for character in text) + '"'

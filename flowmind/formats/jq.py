@@ -92,11 +92,13 @@ def to_jq(expr: str, places: Mapping[str, str], kinds: Mapping[str, str] | None 
 
 def place(root: str, var: Var) -> str:
     """A variable, or a path into it, in jq."""
-    parts = [
-        f".{part}" if isinstance(part, str) and _PLAIN.fullmatch(part) and part not in KEYWORDS else f"[{_json(part)}]"
-        for part in var.path
-    ]
-    return root + "".join(parts)
+    return root + "".join(map(access, var.path))
+
+
+def access(part: str | int) -> str:
+    """A key or an index behind a value in jq."""
+    plain = isinstance(part, str) and _PLAIN.fullmatch(part) and part not in KEYWORDS
+    return f".{part}" if plain else f"[{_json(part)}]"
 
 
 def _json(value: object) -> str:

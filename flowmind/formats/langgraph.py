@@ -8,12 +8,13 @@ counts the rounds, so bounds are kept. LangGraph is imported only when a graph i
 
 from __future__ import annotations
 
-import keyword
+import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from flowmind.formats.fidelity import Export, Note, report
 from flowmind.formats.pycode import (
+    HOMES,
     IMPORTED,
     Code,
     Names,
@@ -24,7 +25,6 @@ from flowmind.formats.pycode import (
     documented_tools,
     field_of,
     hint,
-    imports_of_hints,
     in_order,
     module,
     outputs_of,
@@ -36,8 +36,19 @@ from flowmind.formats.pycode import (
     specs_for,
 )
 from flowmind.formats.pyexpr import as_truth, test_of
-from flowmind.formats.pylayout import INDENT, Group, Source, constant, docstring, named, statement
-from flowmind.formats.pylayout import text as string
+from flowmind.formats.pytree import (
+    Parameter,
+    call,
+    constant,
+    docstring,
+    function,
+    is_identifier,
+    named,
+    parameter,
+    quote,
+    quoted,
+    table,
+)
 from flowmind.workflow.document import (
     Assign,
     BodyStep,
@@ -56,9 +67,14 @@ from tools_registry.specs.spec import ToolSpec
 
 STEPS = 100_000
 """Steps that a graph may take: its recursion limit, as many as a run has in its budget."""
+_HOMES = {
+    **HOMES,
+    "typing": (*HOMES["typing"], "NotRequired", "TypedDict"),
+    "langgraph.graph": ("END", "START", "StateGraph"),
+}
 _OWN = (
-    "tools", "llm", "state", "graph", "State", "Answer", "Inputs", "TypedDict", "NotRequired", "StateGraph", "START",
-    "END", "build_graph", "following",
+    "tools", "llm", "state", "graph", "State", "Answer", "Inputs", "build_graph", "following",
+    *_HOMES["typing"], *_HOMES["langgraph.graph"],
 )  # fmt: skip
 ANSWER = "answer"
 """The key of the state that holds the answer."""
@@ -113,9 +129,13 @@ class _Code(Code):
 
     local: frozenset[str] = frozenset()
 
-    def variable(self, name: str) -> str:
-        """The source that reads a variable."""
-        return self.names.of(name) if name in self.local else f"state[{string(name)}]"
+    def variable(self, variable: str) -> ast.expr:
+        """What reads a variable."""
+        return named(self.names.of(variable)) if variable in self.local else _state(variable)
+
+
+def _state(key: str) -> ast.expr:
+    return quoted("state[KEY]", KEY=constant(key))
 
 
 class _Writer:
@@ -163,88 +183,80 @@ class _Writer:
         return notes
 
     def module(self) -> str:
-        lines = [*self.state(), "", "", *self.build()]
-        helpers = self.code.helpers(self.specs)
-        imports = {
-            "from typing import Any, TypedDict",
-            "from langgraph.graph import END, START, StateGraph",
-            *self.code.imports(),
-            *imports_of_hints(lines),
-        }
-        return module(imports, [*lines, *helpers], f"The workflow {self.workflow.name}, as a LangGraph graph.")
+        tree = [*self.state(), self.build()]
+        tree += self.code.below(tree, self.specs)
+        return module(tree, f"The workflow {self.workflow.name}, as a LangGraph graph.", homes=_HOMES)
 
-    def state(self) -> list[str]:
+    def state(self) -> list[ast.stmt]:
         """The types of the state, of the inputs and of the answer."""
         inputs = self.workflow.input_names
-        hints = {name: hint(field_of(self.workflow, name)) for name in inputs}
+        hints = {key: hint(field_of(self.workflow, key)) for key in inputs}
         required = required_of(self.workflow)
-        given = {name: kind if name in required else f"NotRequired[{kind}]" for name, kind in hints.items()}
+        given = {
+            key: kind if key in required else quoted("NotRequired[KIND]", KIND=kind) for key, kind in hints.items()
+        }
         # An input whose variable is set again may hold anything then.
-        later = {name for node in self.workflow.nodes for name in outputs_of(node)[-1:]} | {ANSWER}
-        keys = {name: "Any" if name in later else hints[name] for name in self.keys}
-        keys |= {self.taken: "bool"} if any(isinstance(node, Condition) for node in self.workflow.nodes) else {}
-        keys |= dict.fromkeys(self.counters.values(), "int")
+        later = {key for node in self.workflow.nodes for key in outputs_of(node)[-1:]} | {ANSWER}
+        keys = {key: named("Any") if key in later else hints[key] for key in self.keys}
+        keys |= {self.taken: named("bool")} if any(isinstance(node, Condition) for node in self.workflow.nodes) else {}
+        keys |= dict.fromkeys(self.counters.values(), named("int"))
         return [
             *_typed("Inputs", "What a run begins with.", given),
-            *_typed("State", "The variables, and what the graph itself needs to know.", keys, ", total=False"),
-            *_typed("Answer", "What a run ends with.", {ANSWER: "Any"})[:-2],
+            *_typed("State", "The variables, and what the graph itself needs to know.", keys, total=False),
+            *_typed("Answer", "What a run ends with.", {ANSWER: named("Any")}),
         ]
 
-    def build(self) -> list[str]:
-        asks = asks_model(self.workflow)
-        parts: list[Source] = ["tools: Mapping[str, Callable[..., Any]]"] if self.tools else []
-        parts += ["llm: Callable[[str], str]"] if asks else []
-        lines = statement(0, Group("(", tuple(parts), ")"), "def build_graph", " -> Any:")
+    def build(self) -> ast.stmt:
+        """The function that builds the graph."""
+        parameters: list[Parameter] = []
+        if self.tools:
+            parameters.append((parameter("tools", quoted("Mapping[str, Callable[..., Any]]")), None))
+        if asks_model(self.workflow):
+            parameters.append((parameter("llm", quoted("Callable[[str], str]")), None))
+        body = self.documented()
+        for tool, called in self.tools.items():
+            body += quote("TOOL = _tool(tools, KEY)", TOOL=called, KEY=constant(tool))
+        for id in self.nodes:
+            node = self.workflow.by_id[id]
+            body += quote("def NODE(state: State) -> State: BODY", NODE=self.functions[id], BODY=self.steps(node))
+        if any(isinstance(self.workflow.by_id[id], Condition) for id in self.nodes):
+            body += quote("def following(state: State) -> bool: return TAKEN", TAKEN=_state(self.taken))
+        body += quote("graph = StateGraph(State, input_schema=Inputs, output_schema=Answer)")
+        for id in self.nodes:
+            body += quote("graph.add_node(TITLE, NODE)", TITLE=constant(self.titles[id]), NODE=self.functions[id])
+        for id in self.nodes:
+            body += self.edges(self.workflow.by_id[id])
+        body += quote("return graph.compile().with_config(recursion_limit=LIMIT)", LIMIT=constant(STEPS))
+        return function("build_graph", parameters, body, named("Any"))
+
+    def documented(self) -> list[ast.stmt]:
+        """The docstring of the function."""
         described = ["    tools: Functions by name; each is called with named arguments:"] if self.tools else []
         described += documented_tools(self.workflow, self.specs, " " * 8)
-        described += ["    llm: Answers a prompt with text."] if asks else []
+        described += ["    llm: Answers a prompt with text."] if asks_model(self.workflow) else []
         note = f"At most {STEPS} nodes run (the graph's `recursion_limit`)."
-        lines += docstring(
-            1,
-            [
-                *about(self.workflow),
-                "",
-                *paragraphs(f'`build_graph(...).invoke(inputs)["{ANSWER}"]` is the answer. {note}'),
-                *(["", "Args:", *described] if described else []),
-            ],
-        )
-        for tool, name in self.tools.items():
-            lines += statement(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
-        for name in self.nodes:
-            lines += ["", *self.function(self.workflow.by_id[name])]
-        if any(isinstance(self.workflow.by_id[name], Condition) for name in self.nodes):
-            lines += ["", f"{INDENT}def following(state: State) -> bool:"]
-            lines += [f"{INDENT * 2}return state[{string(self.taken)}]"]
-        schemas = ("State", "input_schema=Inputs", "output_schema=Answer")
-        lines += ["", *statement(1, Group("StateGraph(", schemas, ")"), "graph = ")]
-        for name in self.nodes:
-            lines += self.added("add_node", string(self.titles[name]), self.functions[name])
-        for name in self.nodes:
-            lines += self.edges(self.workflow.by_id[name])
-        limit = Group("with_config(", (f"recursion_limit={STEPS:_}",), ")")
-        return [*lines, *statement(1, named("graph.compile().", limit), "return ")]
+        returns = paragraphs(f'`build_graph(...).invoke(inputs)["{ANSWER}"]` is the answer. {note}')
+        return docstring([*about(self.workflow), "", *returns, *(["", "Args:", *described] if described else [])])
 
-    def added(self, what: str, *parts: Source) -> list[str]:
-        return statement(1, Group(f"graph.{what}(", parts, ")"))
-
-    def edges(self, node: Node) -> list[str]:
-        title = string(self.titles[node.id])
+    def edges(self, node: Node) -> list[ast.stmt]:
+        """The statements that lead out of a node."""
+        title = constant(self.titles[node.id])
         match node:
             case Start():
-                first = self.added("add_edge", "START", title)
-                return [*first, *self.added("add_edge", title, self.next(node))]
+                template = "graph.add_edge(START, TITLE)\ngraph.add_edge(TITLE, NEXT)"
+                return quote(template, TITLE=title, NEXT=self.next(node))
             case End():
-                return self.added("add_edge", title, "END")
+                return quote("graph.add_edge(TITLE, END)", TITLE=title)
             case Condition():
-                arms = self.arms(node)
-                ways = Group("{", tuple(f"{when}: {string(self.titles[arms[when]])}" for when in (True, False)), "}")
-                return self.added("add_conditional_edges", title, "following", ways)
+                yes, no = (constant(self.titles[self.arms(node)[when]]) for when in (True, False))
+                template = "graph.add_conditional_edges(TITLE, following, {True: YES, False: NO})"
+                return quote(template, TITLE=title, YES=yes, NO=no)
             case _:
-                return self.added("add_edge", title, self.next(node))
+                return quote("graph.add_edge(TITLE, NEXT)", TITLE=title, NEXT=self.next(node))
 
-    def next(self, node: Node) -> str:
+    def next(self, node: Node) -> ast.expr:
         (after,) = self.flow.order.successors(node.id)
-        return string(self.titles[after])
+        return constant(self.titles[after])
 
     def arms(self, node: Condition) -> dict[bool, str]:
         """The targets of a condition's edges, forks laid out."""
@@ -255,107 +267,99 @@ class _Writer:
             targets[bool(edge.when)] = edge.target if way in back else self.flow.jumps.get(way, edge.target)
         return targets
 
-    def function(self, node: Node) -> list[str]:
-        """The function of a node, which returns the changes of the state."""
-        lines = [f"{INDENT}def {self.functions[node.id]}(state: State) -> State:"]
+    def steps(self, node: Node) -> list[ast.stmt]:
+        """The body of a node's function, which returns the changes of the state."""
         match node:
             case Start():
-                return [*lines, *self.start(node)]
+                return self.start(node)
             case Condition():
-                return [*lines, *self.condition(node)]
+                return self.condition(node)
             case End(output=output):
-                return [*lines, *self.gives({ANSWER: self.code.binding(output)})]
+                return self.gives({ANSWER: self.code.binding(output)})
             case Map():
                 before, collected = self.map(node)
-                return [*lines, *before, *self.gives({node.output: collected, **self.goes(node)})]
-            case ToolNode(tool=tool, args=args, output=output):
-                return [*lines, *self.gives({output: self.code.call(self.tools[tool], args), **self.goes(node)})]
-            case Assign(output=output):
-                return [*lines, *self.gives({output: self.code.value(node), **self.goes(node)})]
+                return [*before, *self.gives({node.output: collected, **self.goes(node)})]
+            case ToolNode() | Assign():
+                return self.gives({node.output: self.value(node), **self.goes(node)})
             case LLMNode(output=output):
-                return [*lines, *self.gives({output: self.code.prompt(node, "llm"), **self.goes(node)})]
+                return self.gives({output: self.code.prompt(node, "llm"), **self.goes(node)})
 
-    def gives(self, update: Mapping[str, Source], depth: int = 2) -> list[str]:
-        parts = tuple(named(f"{string(key)}: ", source) for key, source in update.items())
-        return statement(depth, Group("{", parts, "}"), "return ")
+    def gives(self, update: Mapping[str, ast.expr]) -> list[ast.stmt]:
+        return [ast.Return(table(update))]
 
-    def goes(self, node: Node) -> dict[str, Source]:
+    def goes(self, node: Node) -> dict[str, ast.expr]:
         """The changes of the state when the only edge out of a node is taken."""
         (after,) = self.flow.order.successors(node.id)
         return self.taking(node.id, after)
 
-    def taking(self, source: str, target: str) -> dict[str, Source]:
+    def taking(self, source: str, target: str) -> dict[str, ast.expr]:
         """The changes of the state when an edge is taken: a back edge counts, an entered loop starts from zero."""
         for edge, (number, head, bound, inner) in self.loops.items():
             if (edge.source, edge.target) == (source, target):
                 counter = self.counters[number]
-                parts = (f"state[{string(counter)}]", str(bound), string(head))
-                counted = Group(f"{self.code.use('_round')}(", parts, ")")
-                return {counter: counted, **{self.counters[other]: "0" for other in inner}}
-        return {self.counters[loop.number]: "0" for loop in self.loops.values() if loop.head == target}
+                counted = call("_round", _state(counter), constant(bound), constant(head))
+                return {counter: counted, **{self.counters[other]: constant(0) for other in inner}}
+        return {self.counters[loop.number]: constant(0) for loop in self.loops.values() if loop.head == target}
 
-    def start(self, node: Start) -> list[str]:
+    def start(self, node: Start) -> list[ast.stmt]:
         bound = self.workflow.bound_inputs
-        lines: list[str] = []
-        for name in self.workflow.input_names:
-            if name not in bound:
-                lines += [f"{INDENT * 2}if {string(name)} in state:", *statement(3, self.checked(name))]
-        return [*lines, *self.gives({**{name: self.checked(name) for name in bound}, **self.goes(node)})]
+        lines: list[ast.stmt] = []
+        for key in self.workflow.input_names:
+            if key not in bound:
+                lines += quote("if KEY in state: CHECKED", KEY=constant(key), CHECKED=self.checked(key))
+        return [*lines, *self.gives({**{key: self.checked(key) for key in bound}, **self.goes(node)})]
 
-    def checked(self, name: str) -> Source:
+    def checked(self, key: str) -> ast.expr:
         defaults = self.workflow.input_defaults
-        value: Source = f"state[{string(name)}]"
-        if name in defaults:
-            value = Group("state.get(", (string(name), constant(defaults[name])), ")")
-        return Group(f"{self.code.use('_input')}(", (string(name), value), ")")
+        value = _state(key)
+        if key in defaults:
+            value = quoted("state.get(KEY, DEFAULT)", KEY=constant(key), DEFAULT=constant(defaults[key]))
+        return call("_input", constant(key), value)
 
-    def condition(self, node: Condition) -> list[str]:
+    def condition(self, node: Condition) -> list[ast.stmt]:
         test = test_of(node.expr, self.code.scope)
-        arms = self.arms(node)
-        changes = {when: self.taking(node.id, after) for when, after in arms.items()}
-        if not any(changes.values()):
+        yes, no = (self.taking(node.id, self.arms(node)[when]) for when in (True, False))
+        if not yes and not no:
             return self.gives({self.taken: as_truth(test)})
-        return [
-            *statement(2, test.source, "if ", ":"),
-            *self.gives({self.taken: "True", **changes[True]}, 3),
-            *self.gives({self.taken: "False", **changes[False]}),
-        ]
+        taken = self.gives({self.taken: constant(True), **yes})
+        return [ast.If(test.node, taken, []), *self.gives({self.taken: constant(False), **no})]
 
-    def map(self, node: Map) -> tuple[list[str], Source]:
-        """The lines before a map's result, and the result."""
+    def map(self, node: Map) -> tuple[list[ast.stmt], ast.expr]:
+        """The statements before a map's result, and the result."""
         over = self.code.list_of(node.over)
         self.code.local = frozenset({node.item, *(step.output for step in node.body)})
         item = self.names.of(node.item, node.item if node.item in self.read else f"_{node.item}")
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
-        lines: list[str] = []
-        result: Source = comprehension(collect, item, over, where)
+        lines: list[ast.stmt] = []
+        result = comprehension(collect, item, over, where)
         if node.body:
-            result = self.names.of(f"{node.id}.", "found")
-            lines, depth = [*statement(2, "[]", f"{result} = "), *statement(2, over, f"for {item} in ", ":")], 3
-            if where is not None:
-                lines += statement(depth, where.source, "if ", ":")
-                depth += 1
+            rows = self.names.of(f"{node.id}.", "found")
+            body: list[ast.stmt] = []
             for step in node.body:
-                name = self.names.of(step.output, step.output if step.output in self.read else f"_{step.output}")
-                lines += statement(depth, self.step(step), f"{name} = ")
-            lines += statement(depth, Group(f"{result}.append(", (collect,), ")"))
+                called = self.names.of(step.output, step.output if step.output in self.read else f"_{step.output}")
+                body += quote("NAME = VALUE", NAME=called, VALUE=self.value(step))
+            body += quote("ROWS.append(COLLECT)", ROWS=rows, COLLECT=collect)
+            body = body if where is None else [ast.If(where.node, body, [])]
+            lines = quote("ROWS = []\nfor ITEM in OVER: BODY", ROWS=rows, ITEM=item, OVER=over, BODY=body)
+            result = named(rows)
         self.code.local = frozenset()
         return lines, result
 
-    def step(self, step: BodyStep) -> Source:
-        """The value of a step in a map's body."""
+    def value(self, step: BodyStep) -> ast.expr:
+        """The value that a step gives to its variable."""
         if isinstance(step, ToolNode):
-            return self.code.call(self.tools[step.tool], step.args)
+            return self.code.call(named(self.tools[step.tool]), step.args)
         return self.code.value(step)
 
 
-def _typed(name: str, about: str, keys: Mapping[str, str], total: str = "") -> list[str]:
-    """A typed dict, and the blank lines behind it."""
-    if not any(keyword.iskeyword(key) for key in keys):
-        fields = [line for key, kind in keys.items() for line in statement(1, kind, f"{key}: ")]
-        head = f"class {name}(TypedDict{total}):"
-        return [head, *docstring(1, [about]), *([""] if fields else []), *fields, "", ""]
-    fields_of = Group("{", tuple(f"{string(key)}: {kind}" for key, kind in keys.items()), "}")
-    parts: list[Source] = [string(name), fields_of, *([total.lstrip(", ")] if total else [])]
-    return [*statement(0, Group("TypedDict(", tuple(parts), ")"), f"{name} = "), "", ""]
+def _typed(called: str, about: str, keys: Mapping[str, ast.expr], total: bool = True) -> list[ast.stmt]:
+    """A typed dict."""
+    more = [] if total else [ast.keyword("total", constant(False))]
+    if all(map(is_identifier, keys)):
+        fields = [line for key, kind in keys.items() for line in quote("KEY: KIND", KEY=key, KIND=kind)]
+        return quote(
+            "class CALLED(TypedDict, **MORE): BODY", CALLED=called, MORE=more, BODY=[*docstring([about]), *fields]
+        )
+    template = "CALLED = TypedDict(NAME, FIELDS, **MORE)"
+    return quote(template, CALLED=called, NAME=constant(called), FIELDS=table(keys), MORE=more)

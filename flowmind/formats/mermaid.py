@@ -43,7 +43,7 @@ def to_mermaid(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     names = _names(workflow)
     lines = ["flowchart TD", f"    %% {_MARK} {_comment(_head(workflow))}"]
     for node, dumped in zip(workflow.nodes, workflow.dump()["nodes"], strict=True):
-        label = _quoted(write_label(node, workflow.input_names))
+        label = quoted(write_label(node, workflow.input_names))
         lines.append(f"    {names[node.id]}{_shape(node, label)}")
         alone = _alone(node, node.id, workflow)
         if alone != node or names[node.id] != node.id:
@@ -97,8 +97,8 @@ def _head(workflow: Workflow) -> dict[str, Any]:
 
 
 def _comment(value: Any) -> str:
-    """A JSON value on one line; `%` is escaped, because Mermaid would read a directive."""
-    return json.dumps(value, allow_nan=False).replace("%", "\\u0025")
+    """A JSON value on one line; `%` is escaped, because Mermaid would read a directive, and `<`, a page a tag."""
+    return json.dumps(value, allow_nan=False).replace("%", "\\u0025").replace("<", "\\u003c")
 
 
 def _alone(node: Node, name: str, workflow: Workflow) -> Node | None:
@@ -136,7 +136,8 @@ def _shape(node: Node, text: str) -> str:
             return f"({text})"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a label: the only way in which texts enter a flowchart."""
     return f'"{_encoded(text)}"'
 
 

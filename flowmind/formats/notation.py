@@ -19,6 +19,7 @@ from tools_registry.specs.values import CaseError, clean
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SPACE = re.compile(r"\s*")
 _INDEX = re.compile(r"\[\s*(-?[0-9]{1,18})\s*\]")
+_HIDDEN = re.compile(r"(\\*)([\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff])")
 _MAX_NAME = 64
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 60
@@ -52,6 +53,18 @@ def outside_quotes(text: str) -> Iterator[tuple[int, str]]:
             yield at, character
     if quote:
         yield len(text), quote
+
+
+def escaped(text: str) -> str:
+    """A text whose constants hold nothing that YAML, UTF-8 or an editor takes for more than a letter: no ends of lines,
+    no changes of direction, no halves of pairs. JSON and expressions have the same escape for these."""
+
+    def escape(hidden: re.Match[str]) -> str:
+        # A backslash before it would make the escape plain text.
+        more = "\\" if len(hidden[1]) % 2 else ""
+        return f"{hidden[1]}{more}\\u{ord(hidden[2]):04x}"
+
+    return _HIDDEN.sub(escape, text)
 
 
 def write_binding(

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json
+from flowmind.formats.notation import escaped
 from tools_registry.specs.spec import Record
 
 _KEYS = {
@@ -31,7 +32,7 @@ _FIELD_NAMES = {"pre": "precondition", "preconditions": "precondition", "descrip
 _TEXTS = ("name", "desc", "type", "required")
 _PAIR = re.compile(r"([A-Za-z_]+)\s*:(?:\s+(.*))?$")
 _NAME = re.compile(r"[^\s,:#\[\]{}\"'‘’]+")
-_PLAIN = re.compile(r"[A-Za-z(][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
+_PLAIN = re.compile(r"[A-Za-z(]")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 """Words that YAML reads as booleans or null."""
 
@@ -289,10 +290,7 @@ def write_pdl(pdl: Pdl) -> str:
         lines += _item(
             ("name", slot.name),
             ("desc", slot.desc and _text(slot.desc)),
-            (
-                "type",
-                slot.type if slot.type.startswith("{") and " #" not in slot.type else slot.type and _text(slot.type),
-            ),
+            ("type", slot.type and _type(slot.type)),
             ("source", source if slot.source else ""),
             ("required", "" if slot.required else "false"),
         )
@@ -312,7 +310,7 @@ def write_pdl(pdl: Pdl) -> str:
         lines += _item(("name", answer.name), ("desc", desc), ("precondition", _names(answer.precondition)))
     lines.append("Procedure: |")
     lines += [f"  {line}" if line else "" for line in pdl.procedure.split("\n")]
-    return "\n".join(lines) + "\n"
+    return escaped("\n".join(lines)) + "\n"
 
 
 def _item(*fields: tuple[str, str]) -> list[str]:
@@ -324,7 +322,18 @@ def _names(names: Sequence[str]) -> str:
     return f"[{', '.join(names)}]"
 
 
+def _type(text: str) -> str:
+    """Writes a type: a schema as it is, without the beginning of a comment, and a word as a text."""
+    return re.sub(r"(\s)#", r"\1\\u0023", text) if text.startswith("{") else _text(text)
+
+
 def _text(text: str) -> str:
     """Writes a text as YAML: plain if that is safe, else in quotes."""
-    plain = _PLAIN.fullmatch(text) and ": " not in text and " #" not in text and text.lower() not in _WORDS
+    plain = (
+        _PLAIN.match(text)
+        and text.isprintable()
+        and ": " not in text
+        and " #" not in text
+        and text.lower() not in _WORDS
+    )
     return text if plain and not text.endswith((":", " ")) else dump_json(text)

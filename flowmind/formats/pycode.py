@@ -7,9 +7,9 @@ import builtins
 import inspect
 import keyword
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from string import Formatter
 from typing import Any, cast
 
@@ -21,7 +21,6 @@ from flowmind.formats.pyexpr import (
     Expr,
     Scope,
     Type,
-    clause,
     join,
     kind,
     step_into,
@@ -29,8 +28,8 @@ from flowmind.formats.pyexpr import (
     type_of_value,
     value_of,
 )
-from flowmind.formats.pylayout import Comprehension, Group, Source, constant, docstring, flat, named, statement
-from flowmind.formats.pylayout import text as string
+from flowmind.formats.pylayout import WIDTH, flat, source_of
+from flowmind.formats.pytree import Remark, call, constant, docstring, is_identifier, named, quote, quoted, table
 from flowmind.workflow import expressions
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import (
@@ -56,8 +55,14 @@ from tools_registry.specs.spec import ToolSpec
 
 _BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _NOTES = ("title", "description", "default", "examples", "format", "$schema", "$id")
-IMPORTED = ("Any", "Callable", "Mapping", "Literal", "Counter", "OrderedDict", "defaultdict", "math")
-"""Names that a module may import, which nothing else in it may have."""
+HOMES: Mapping[str, Sequence[str]] = {
+    "collections": ("Counter", "OrderedDict", "defaultdict"),
+    "collections.abc": ("Callable", "Mapping"),
+    "typing": ("Any", "Literal"),
+}
+"""What a module imports by name, if it uses it: by the modules, the standard library's first."""
+IMPORTED = ("math", *(member for members in HOMES.values() for member in members))
+"""Names that nothing else in a module may have."""
 _ROUNDS = 8
 _DOCUMENTED = 84
 """Columns of a line of a docstring, without its indent."""
@@ -191,38 +196,50 @@ def field_of(workflow: Workflow, name: str) -> dict[str, Any]:
     return cast(dict[str, Any], field) if isinstance(field, dict) else {}
 
 
-def hint(schema: Any) -> str:
+def hint(schema: Any) -> ast.expr:
     """A schema as a type hint."""
     if not isinstance(schema, dict):
-        return "Any"
+        return named("Any")
     fields = cast(dict[str, Any], schema)
     if "enum" in fields and fields["enum"] and all(type(one) in (str, int, bool) for one in fields["enum"]):
-        return f"Literal[{', '.join(flat(constant(one)) for one in fields['enum'])}]"
+        options = [constant(one) for one in fields["enum"]]
+        return quoted("Literal[OPTIONS]", OPTIONS=options[0] if len(options) == 1 else ast.Tuple(options))
     if "anyOf" in fields:
         return _union(hint(option) for option in fields["anyOf"])
     names = fields.get("type", "")
     if isinstance(names, list):
-        return _union(hint({**fields, "type": name}) for name in cast(list[str], names))
+        return _union(hint({**fields, "type": one}) for one in cast(list[str], names))
     match names:
         case "array":
-            return f"list[{hint(fields.get('items'))}]"
+            return quoted("list[ITEMS]", ITEMS=hint(fields.get("items")))
         case "object":
-            return f"dict[str, {hint(fields.get('additionalProperties'))}]"
+            return quoted("dict[str, VALUES]", VALUES=hint(fields.get("additionalProperties")))
+        case "null":
+            return ast.Constant(None)
         case _:
-            plain = {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}
-            return plain.get(str(names), "Any")
+            plain = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
+            return named(plain.get(str(names), "Any"))
 
 
-def _union(hints: Iterable[str]) -> str:
-    names = list(dict.fromkeys(hints))
-    return "Any" if "Any" in names else " | ".join(sorted(names, key=lambda one: one == "None"))
+def may_be_none(hinted: ast.expr) -> ast.expr:
+    """A type hint that allows `None`, too."""
+    return _union([hinted, ast.Constant(None)])
 
 
-def imports_of_hints(lines: Iterable[str]) -> set[str]:
-    """The import lines for the type hints in some lines, without `Any`."""
-    homes = {"collections.abc": ("Callable", "Mapping"), "typing": ("Literal", "NotRequired")}
-    code = "\n".join(lines)
-    return {f"from {home} import {name}" for home, names in homes.items() for name in names if f"{name}[" in code}
+def _union(hints: Iterable[ast.expr]) -> ast.expr:
+    options: dict[str, ast.expr] = {}
+    for one in hints:
+        options |= {flat(part): part for part in _options(one)}
+    if "Any" in options:
+        return options["Any"]
+    first, *others = sorted(options.values(), key=lambda one: isinstance(one, ast.Constant))
+    return reduce(lambda one, other: ast.BinOp(one, ast.BitOr(), other), others, first)
+
+
+def _options(hinted: ast.expr) -> list[ast.expr]:
+    if isinstance(hinted, ast.BinOp):
+        return [*_options(hinted.left), *_options(hinted.right)]
+    return [hinted]
 
 
 def checked_part(schema: Any) -> Any:
@@ -243,30 +260,23 @@ def checked_part(schema: Any) -> Any:
 
 
 class Code:
-    """Writes parts of a workflow as Python expressions, and records the functions that they use."""
+    """Writes parts of a workflow as Python expressions."""
 
     def __init__(self, workflow: Workflow, names: Names, strict: bool = True) -> None:
         self.workflow = workflow
         self.names = names
         self.strict = strict
-        self.used: set[str] = set()
         self.types: dict[str, Type] = {}
         self.types = self._types()
-        self.used = set()
 
-    def use(self, function: str) -> str:
-        """Records that a function of `pyruntime` is used, and returns its name."""
-        self.used.add(function)
-        return function
-
-    def variable(self, name: str) -> str:
-        """The source that reads a variable."""
-        return self.names.of(name)
+    def variable(self, variable: str) -> ast.expr:
+        """What reads a variable."""
+        return named(self.names.of(variable))
 
     @property
     def scope(self) -> Scope:
         """The context in which expressions are written."""
-        return Scope(self.variable, self.names.of, self.types, self.use, self.strict)
+        return Scope(self.variable, self.names.of, self.types, self.strict)
 
     def _types(self) -> dict[str, Type]:
         """The type of each variable, over all values that it is set to."""
@@ -324,123 +334,90 @@ class Code:
                 whole = {"type": "object", "properties": known, "required": tuple(known)}
                 return whole if len(known) == len(fields) else None
 
-    def binding(self, binding: Binding) -> Source:
+    def binding(self, binding: Binding) -> ast.expr:
         """A binding as an expression."""
         match binding:
-            case Var(var=name, path=path):
-                return self.path(name, path)
+            case Var(var=variable, path=path):
+                return self.path(variable, path)
             case Literal_(value=value):
                 return constant(value)
             case ListOf(list=parts):
-                return Group("[", tuple(map(self.binding, parts)), "]")
+                return ast.List([*map(self.binding, parts)])
             case ObjectOf(object=fields):
-                parts = (named(f"{string(key)}: ", self.binding(part)) for key, part in fields.items())
-                return Group("{", tuple(parts), "}")
+                return table({key: self.binding(part) for key, part in fields.items()})
 
-    def path(self, name: str, path: Sequence[str | int]) -> Source:
+    def path(self, variable: str, path: Sequence[str | int]) -> ast.expr:
         """A path into a variable; strict code checks an index that might be applied to a text."""
-        steps = [flat(constant(step)) for step in path]
-        type = self.types.get(name, ANY)
+        node, type = self.variable(variable), self.types.get(variable, ANY)
+        whole = call("_at", node, *map(constant, path))
         for step in path:
             if self.strict and not isinstance(step, str) and kind(type) != "array":
-                return Group(f"{self.use('_at')}(", (self.variable(name), *steps), ")")
-            type = step_into(type, step)
-        return self.variable(name) + "".join(f"[{step}]" for step in steps)
+                return whole
+            node, type = ast.Subscript(node, constant(step)), step_into(type, step)
+        return node
 
-    def value(self, node: Assign) -> Source:
+    def value(self, node: Assign) -> ast.expr:
         """The value of an assign node."""
         if node.expr is not None:
-            return value_of(node.expr, self.scope).source
+            return value_of(node.expr, self.scope).node
         assert node.value is not None
         return self.binding(node.value)
 
-    def list_of(self, binding: Binding) -> str:
+    def list_of(self, binding: Binding) -> ast.expr:
         """A binding that must be a list; strict code checks that it is."""
-        source = flat(self.binding(binding))
+        node = self.binding(binding)
         if not self.strict or kind(self.type_of(binding) or ANY) == "array":
-            return source
-        return f"{self.use('_list')}({source})"
+            return node
+        return call("_list", node)
 
-    def call(self, function: str, args: Mapping[str, Binding]) -> Source:
+    def call(self, function: ast.expr, args: Mapping[str, Binding]) -> ast.expr:
         """A call with named arguments."""
-        values = {name: self.binding(binding) for name, binding in args.items()}
-        if all(name.isidentifier() and not keyword.iskeyword(name) for name in values):
-            return Group(f"{function}(", tuple(named(f"{name}=", value) for name, value in values.items()), ")")
-        fields = tuple(named(f"{string(name)}: ", value) for name, value in values.items())
-        return Group(f"{function}(", (named("**", Group("{", fields, "}")),), ")")
+        values = {called: self.binding(binding) for called, binding in args.items()}
+        if all(map(is_identifier, values)):
+            return ast.Call(function, [], [ast.keyword(called, value) for called, value in values.items()])
+        return ast.Call(function, [], [ast.keyword(None, table(values))])
 
-    def prompt(self, node: LLMNode, function: str) -> Source:
+    def prompt(self, node: LLMNode, function: str) -> ast.expr:
         """A call of the language model; `str.format` puts the arguments into the prompt, which stays a constant."""
         parts = list(Formatter().parse(node.prompt))
-        asked = {name for _, name, _, _ in parts if name is not None}
+        asked = {field for _, field, _, _ in parts if field is not None}
         # An argument that the prompt does not use is evaluated only if that can fail.
         args = {
-            name: binding
-            for name, binding in node.args.items()
-            if name in asked or not (isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path))
+            field: binding
+            for field, binding in node.args.items()
+            if field in asked or not (isinstance(binding, Literal_) or (isinstance(binding, Var) and not binding.path))
         }
-        question: Source = string("".join(literal for literal, *_ in parts))
         if args or asked:
-            question = self.call(f"{string(node.prompt)}.format", args)
-        return Group(f"{function}(", (question,), ")")
+            return call(function, self.call(ast.Attribute(constant(node.prompt), "format"), args))
+        return call(function, constant("".join(literal for literal, *_ in parts)))
 
-    def constants(self, specs: Mapping[str, ToolSpec]) -> list[str]:
-        """The schemas that inputs and arguments are checked against."""
-        lines: list[str] = []
-        if "_input" in self.used:
-            lines += statement(0, constant(checked_part(self.workflow.inputs)), "_INPUTS: dict[str, Any] = ")
-        if "_tool" in self.used:
-            tools = {name: checked_part(specs[name].parameters) if name in specs else True
-                     for name in self.workflow.tool_names}  # fmt: skip
-            lines += [""] if lines else []
-            lines += statement(0, constant(tools), "_PARAMETERS: dict[str, Any] = ")
-        return lines
-
-    def helpers(self, specs: Mapping[str, ToolSpec]) -> list[str]:
-        """The lines below the code: schemas and functions."""
-        needed = pyruntime.needed(self.used)
-        lines = self.constants(specs)
-        if lines or needed:
-            lines = ["", "", "# What follows makes a run mean what it means in the workflow.", "", *lines]
-        for name in needed:
-            lines += ["", "", *pyruntime.source_of(name)]
-        return lines
-
-    def imports(self) -> set[str]:
-        """The imports that the functions below need."""
-        return pyruntime.imports_of(pyruntime.needed(self.used))
+    def below(self, tree: Sequence[ast.stmt], specs: Mapping[str, ToolSpec]) -> list[ast.stmt]:
+        """What a module needs below its code: the schemas of inputs and arguments, and functions."""
+        functions = pyruntime.needed(pyruntime.names_in(tree))
+        names = pyruntime.names_in(functions)
+        lines: list[ast.stmt] = []
+        if "_INPUTS" in names:
+            lines += quote("_INPUTS: dict[str, Any] = SCHEMA", SCHEMA=constant(checked_part(self.workflow.inputs)))
+        if "_PARAMETERS" in names:
+            tools = {tool: checked_part(specs[tool].parameters) if tool in specs else True
+                     for tool in self.workflow.tool_names}  # fmt: skip
+            lines += quote("_PARAMETERS: dict[str, Any] = SCHEMAS", SCHEMAS=constant(tools))
+        remark = Remark("What follows makes a run mean what it means in the workflow.")
+        return [remark, *lines, *functions] if functions else []
 
 
-def comprehension(collected: Source, item: str, over: str, where: Expr | None) -> Source:
+def comprehension(collected: ast.expr, item: str, over: ast.expr, where: Expr | None) -> ast.expr:
     """A list of one value for each element of another: a comprehension, or the elements themselves."""
-    if where is None and collected == item:
-        return over if over.startswith(("_list(", "[")) else f"list({over})"
-    tests = () if where is None else (f"if {clause(where)}",)
-    return Comprehension((flat(collected), f"for {item} in {over}", *tests))
+    if where is None and isinstance(collected, ast.Name) and collected.id == item:
+        listed = isinstance(over, ast.List) or (isinstance(over, ast.Call) and flat(over.func) == "_list")
+        return over if listed else call("list", over)
+    tests = [where.node] if where is not None else []
+    return ast.ListComp(collected, [ast.comprehension(named(item), over, tests, 0)])
 
 
-def sorted_imports(lines: Iterable[str]) -> list[str]:
-    """Import lines in the usual order, those of one module in one, the standard library's first."""
-    plain: set[str] = set()
-    members: dict[str, set[str]] = {}
-    for line in lines:
-        if line.startswith("from "):
-            module, _, names = line.removeprefix("from ").partition(" import ")
-            members.setdefault(module, set()).update(names.split(", "))
-        else:
-            plain.add(line)
-    merged = {
-        module: f"from {module} import {', '.join(sorted(names, key=_rank))}"
-        for module, names in sorted(members.items())
-    }
-    own = [line for module, line in merged.items() if module.partition(".")[0] in sys.stdlib_module_names]
-    others = [line for line in merged.values() if line not in own]
-    return [*sorted(plain), *own, *([""] if others else []), *others]
-
-
-def _rank(name: str) -> tuple[int, str]:
-    """Constants first, then classes, then functions."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+def looping(target: str, over: ast.expr, body: Sequence[ast.stmt]) -> ast.stmt:
+    """A `for` statement."""
+    return ast.For(named(target), over, [*body], [])
 
 
 def paragraphs(text: str, indent: str = "", width: int = _DOCUMENTED) -> list[str]:
@@ -465,18 +442,16 @@ def documented_tools(workflow: Workflow, specs: Mapping[str, ToolSpec], indent: 
     return lines
 
 
-def module(imports: Iterable[str], code: Sequence[str], opening: str = "") -> str:
-    """A module of its parts.
-
-    Raises:
-        SyntaxError: If the code is not Python, which is a defect of the exporter.
-    """
-    opened = [*docstring(0, [opening]), ""] if opening else []
-    imported = sorted_imports(imports)
-    lines = [*opened, *imported, *(["", ""] if imported else []), *code]
-    text = "\n".join(lines) + "\n"
-    ast.parse(text)
-    return text
+def module(
+    tree: Sequence[ast.stmt], opening: str = "", width: float = WIDTH, homes: Mapping[str, Sequence[str]] = HOMES
+) -> str:
+    """The source of a module: a docstring, the imports that its names need, and its code."""
+    used = pyruntime.names_in(tree)
+    imports: list[ast.stmt] = [ast.Import([ast.alias("math")])] if "math" in used else []
+    for home, members in homes.items():
+        if needed := [ast.alias(member) for member in members if member in used]:
+            imports.append(ast.ImportFrom(home, needed, 0))
+    return source_of([*docstring([opening]), *imports, *tree], width)
 
 
 def shared_notes(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> list[Note]:

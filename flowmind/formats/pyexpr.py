@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, cast
 
-from flowmind.formats.pylayout import text as string
+from flowmind.formats.pytree import call, constant, named
 from flowmind.workflow import expressions
 from flowmind.workflow.expression_runtime import MAX_EXPONENT
 
@@ -30,16 +31,10 @@ OBJECT: Type = {"type": "object"}
 VIEW: Type = {"type": "view"}
 
 _NUMERIC = ("integer", "number", "boolean")
-_WORDS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
-    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
-}  # fmt: skip
 _OPPOSITE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Eq: ast.NotEq(), ast.NotEq: ast.Eq(), ast.In: ast.NotIn(), ast.NotIn: ast.In(),
     ast.Is: ast.IsNot(), ast.IsNot: ast.Is(),
 }  # fmt: skip
-_TERNARY, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(10)
 _RESULTS: dict[str, Type] = {
     "len": INT, "abs": NUMBER, "any": BOOL, "all": BOOL, "str": STR, "int": INT, "float": NUMBER, "bool": BOOL,
     "isinstance": BOOL, "find": INT, "rfind": INT, "count": INT, "index": INT, "split": {"type": "array", "items": STR},
@@ -59,11 +54,9 @@ _RESULTS: dict[str, Type] = {
 
 
 class Expr(NamedTuple):
-    """An expression as source."""
+    """An expression of Python."""
 
-    source: str
-    binds: int = _ATOM
-    """Its precedence; an expression gets parentheses where a higher one is required."""
+    node: ast.expr
     type: Type = ANY
     exact: bool = True
     """Whether it is strict JSON for all values, apart from limits of size."""
@@ -158,13 +151,11 @@ def step_into(type: Type, step: str | int) -> Type:
 class Scope:
     """The context of an expression: names, types and the helper functions it may use."""
 
-    names: Callable[[str], str]
-    """The Python source that stands for a variable."""
+    names: Callable[[str], ast.expr]
+    """What stands for a variable."""
     targets: Callable[[str], str]
     """The name of a comprehension's own variable."""
     types: Mapping[str, Type]
-    use: Callable[[str], str]
-    """Records that a function of `pyruntime` is used, and returns its name."""
     strict: bool = True
     """Whether the code fails where the executor fails; otherwise only the values agree."""
 
@@ -177,9 +168,9 @@ def value_of(text: str, scope: Scope) -> Expr:
     pairs = any(isinstance(node, ast.Attribute) and node.attr == "items" for node in ast.walk(tree))
     if (found.exact or not (scope.strict or pairs)) and not found.doubtful:
         return found
-    number = found.doubtful or (is_number(found.type) and found.binds in (_SUM, _PRODUCT, _SIGN, _POWER))
-    function = scope.use("_number" if number else "_json")
-    return Expr(f"{function}({found.source})", _ATOM, found.type)
+    calculated = isinstance(found.node, ast.BinOp | ast.UnaryOp) and is_number(found.type)
+    function = "_number" if found.doubtful or calculated else "_json"
+    return Expr(call(function, found.node), found.type)
 
 
 def test_of(text: str, scope: Scope, negated: bool = False) -> Expr:
@@ -201,21 +192,15 @@ def _negated(node: ast.expr) -> ast.expr:
 
 def both(one: Expr, other: Expr) -> Expr:
     """The conjunction of two conditions."""
-    return Expr(f"{_held(one, _AND)} and {_held(other, _AND)}", _AND, BOOL)
+    parts: list[ast.expr] = []
+    for test in (one.node, other.node):
+        parts += test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return Expr(ast.BoolOp(ast.And(), parts), BOOL)
 
 
-def as_truth(test: Expr) -> str:
+def as_truth(test: Expr) -> ast.expr:
     """A condition as `True` or `False`."""
-    return test.source if kind(test.type) == "boolean" else f"bool({test.source})"
-
-
-def clause(test: Expr) -> str:
-    """A condition in the form that the `if` of a comprehension takes."""
-    return _held(test, _OR)
-
-
-def _held(found: Expr, place: int) -> str:
-    return found.source if found.binds >= place else f"({found.source})"
+    return test.node if kind(test.type) == "boolean" else call("bool", test.node)
 
 
 class _Writer:
@@ -227,16 +212,17 @@ class _Writer:
         """Wraps doubtful arithmetic: the result is a number, or an error."""
         if not found.doubtful:
             return found
-        return Expr(f"{self.scope.use('_arithmetic')}({found.source})", _ATOM, NUMBER, found.exact)
+        return Expr(call("_arithmetic", found.node), NUMBER, found.exact)
 
     def write(self, node: ast.expr) -> Expr:
         match node:
             case ast.Constant(value=value):
                 return self.constant(value)
             case ast.Name(id=name):
-                return self.local.get(name) or Expr(self.scope.names(name), _ATOM, self.scope.types.get(name, ANY))
+                return self.local.get(name) or Expr(self.scope.names(name), self.scope.types.get(name, ANY))
             case ast.BoolOp(op=op, values=values):
-                return self.logic(op, [self.certain(self.write(value)) for value in values])
+                parts = self.all_of(values)
+                return Expr(ast.BoolOp(op, _nodes(parts)), _joined(parts), _all_exact(parts))
             case ast.UnaryOp(op=op, operand=operand):
                 return self.unary(op, self.write(operand))
             case ast.BinOp(left=left, op=op, right=right):
@@ -244,13 +230,15 @@ class _Writer:
             case ast.Compare():
                 return self.compare(node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                first, then, other = (self.certain(self.write(part)) for part in (test, body, orelse))
-                source = f"{_held(then, _OR)} if {_held(first, _OR)} else {_held(other, _TERNARY)}"
-                return Expr(source, _TERNARY, join(then.type, other.type), then.exact and other.exact)
+                first, then, other = self.all_of([test, body, orelse])
+                whole = ast.IfExp(first.node, then.node, other.node)
+                return Expr(whole, join(then.type, other.type), then.exact and other.exact)
             case ast.List(elts=elements):
-                return self.listed([self.certain(self.write(element)) for element in elements])
+                parts = self.all_of(elements)
+                type = {"type": "array", "items": _joined(parts)} if parts else LIST
+                return Expr(ast.List(_nodes(parts)), type, _all_exact(parts))
             case ast.Dict(keys=keys, values=values):
-                return self.object([key for key in keys if key is not None], values)
+                return self.object(self.all_of([key for key in keys if key is not None]), self.all_of(values))
             case ast.Subscript(value=owner, slice=index):
                 return self.subscript(self.certain(self.write(owner)), index)
             case ast.ListComp() | ast.GeneratorExp():
@@ -258,31 +246,25 @@ class _Writer:
             case ast.Call():
                 return self.call(node)
             case _:
-                raise AssertionError(f"an unchecked {type(node).__name__} reached the writer")
+                raise AssertionError(f"an unchecked {node.__class__.__name__} reached the writer")
+
+    def all_of(self, nodes: Iterable[ast.expr]) -> list[Expr]:
+        return [self.certain(self.write(node)) for node in nodes]
 
     def constant(self, value: Any) -> Expr:
+        node = constant(value)
         if isinstance(value, str):
             exact = value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
-            return Expr(string(value), _ATOM, STR, exact)
+            return Expr(node, STR, exact)
         if isinstance(value, float) and math.isinf(value):
-            return Expr("1e999", _ATOM, NUMBER, False)
-        return Expr(repr(value), _ATOM, type_of_value(value))
-
-    def logic(self, op: ast.boolop, parts: list[Expr]) -> Expr:
-        place = _AND if isinstance(op, ast.And) else _OR
-        word = " and " if isinstance(op, ast.And) else " or "
-        found = parts[0].type
-        for part in parts[1:]:
-            found = join(found, part.type)
-        source = word.join(_held(part, place + 1) for part in parts)
-        return Expr(source, place, found, all(part.exact for part in parts))
+            return Expr(node, NUMBER, False)
+        return Expr(node, type_of_value(value))
 
     def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
         if isinstance(op, ast.Not):
-            return Expr(f"not {_held(self.certain(operand), _NOT)}", _NOT, BOOL)
-        sign = "-" if isinstance(op, ast.USub) else "+"
+            return Expr(ast.UnaryOp(op, self.certain(operand).node), BOOL)
         result = INT if kind(operand.type) in ("integer", "boolean") else NUMBER
-        return Expr(sign + _held(operand, _SIGN), _SIGN, result, operand.exact, operand.doubtful)
+        return Expr(ast.UnaryOp(op, operand.node), result, operand.exact, operand.doubtful)
 
     def binary(self, left: Expr, op: ast.operator, right: Expr, at_right: ast.expr) -> Expr:
         numbers = is_number(left.type) and is_number(right.type)
@@ -290,135 +272,97 @@ class _Writer:
         doubtful = left.doubtful or right.doubtful
         exact = left.exact and right.exact
         strict = self.scope.strict
-        word = _WORDS[type(op)]
+        type = INT if whole else NUMBER
         match op:
             case ast.Pow():
                 return self.power(self.certain(left), self.certain(right), at_right)
             case ast.Add():
-                place, found = _SUM, INT if whole else NUMBER if numbers else _added(left.type, right.type)
-                exact = exact and (whole or kind(found) in ("string", "array"))
+                type = type if numbers else _added(left.type, right.type)
+                exact = exact and (whole or kind(type) in ("string", "array"))
             case ast.Sub():
-                place, found, exact = _SUM, INT if whole else NUMBER, exact and whole
+                exact = exact and whole
             case ast.Mult():
-                place, found, exact = _PRODUCT, INT if whole else NUMBER, exact and whole
+                exact = exact and whole
                 doubtful = doubtful or (strict and not numbers)
             case ast.Mod():
-                place, found = _PRODUCT, INT if whole else NUMBER
                 doubtful = doubtful or (strict and not is_number(left.type))
             case _:
-                place, found = _PRODUCT, INT if whole and isinstance(op, ast.FloorDiv) else NUMBER
-                exact = exact and (found == INT or _shrinks(at_right))
-        source = f"{_held(left, place)} {word} {_held(right, place + 1)}"
-        return Expr(source, place, found, exact, doubtful)
+                type = type if isinstance(op, ast.FloorDiv) else NUMBER
+                exact = exact and (type == INT or _shrinks(at_right))
+        return Expr(ast.BinOp(left.node, op, right.node), type, exact, doubtful)
 
     def power(self, base: Expr, exponent: Expr, node: ast.expr) -> Expr:
         small = isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= MAX_EXPONENT
         if self.scope.strict and not small:
-            return Expr(f"{self.scope.use('_power')}({base.source}, {exponent.source})", _ATOM, NUMBER, False)
-        plain = all(part.source.isidentifier() or part.source.isdigit() for part in (base, exponent))
-        word = "**" if plain else " ** "
+            return Expr(call("_power", base.node, exponent.node), NUMBER, False)
         result = INT if small and kind(base.type) in ("integer", "boolean") else NUMBER
         # Powers outgrow what a variable may hold.
-        return Expr(f"{_held(base, _ATOM)}{word}{_held(exponent, _SIGN)}", _POWER, result, False)
+        return Expr(ast.BinOp(base.node, ast.Pow(), exponent.node), result, False)
 
     def compare(self, node: ast.Compare) -> Expr:
         sides = [self.write(part) for part in (node.left, *node.comparators)]
         ordered = all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
         # Python itself refuses to order a text and a number.
         safe = len(sides) == 2 and ordered and any(is_number(side.type) and not side.doubtful for side in sides)
-        shown = [_held(side if safe else self.certain(side), _COMPARE + 1) for side in sides]
-        rest = [f" {_WORDS[type(op)]} {side}" for op, side in zip(node.ops, shown[1:], strict=True)]
-        return Expr(shown[0] + "".join(rest), _COMPARE, BOOL)
+        left, *others = (side.node if safe else self.certain(side).node for side in sides)
+        return Expr(ast.Compare(left, node.ops, others), BOOL)
 
-    def listed(self, parts: list[Expr]) -> Expr:
-        found = parts[0].type if parts else ANY
-        for part in parts[1:]:
-            found = join(found, part.type)
-        source = f"[{', '.join(part.source for part in parts)}]"
-        return Expr(source, _ATOM, {"type": "array", "items": found} if parts else LIST, _all_exact(parts))
-
-    def object(self, keys: list[ast.expr], values: list[ast.expr]) -> Expr:
-        pairs = [
-            (self.certain(self.write(key)), self.certain(self.write(value)))
-            for key, value in zip(keys, values, strict=True)
-        ]
-        exact = all(key.exact and value.exact and kind(key.type) == "string" for key, value in pairs)
-        return Expr(f"{{{', '.join(f'{key.source}: {value.source}' for key, value in pairs)}}}", _ATOM, OBJECT, exact)
+    def object(self, keys: list[Expr], values: list[Expr]) -> Expr:
+        exact = _all_exact([*keys, *values]) and all(kind(key.type) == "string" for key in keys)
+        return Expr(ast.Dict([*_nodes(keys)], _nodes(values)), OBJECT, exact)
 
     def subscript(self, owner: Expr, index: ast.expr) -> Expr:
-        held = _held(owner, _ATOM)
         if isinstance(index, ast.Slice):
-            return Expr(f"{held}[{self.slice(index)}]", _ATOM, owner.type, owner.exact)
+            bounds = (part and self.certain(self.write(part)).node for part in (index.lower, index.upper, index.step))
+            return Expr(ast.Subscript(owner.node, ast.Slice(*bounds)), owner.type, owner.exact)
         inner = self.certain(self.write(index))
         if kind(owner.type) == "string":
-            found: Type = STR
+            type: Type = STR
         elif isinstance(index, ast.Constant) and isinstance(index.value, str):
-            found = step_into(owner.type, index.value)
+            type = step_into(owner.type, index.value)
         else:
-            found = owner.type.get("items", ANY) if kind(owner.type) == "array" else ANY
-        return Expr(f"{held}[{inner.source}]", _ATOM, found, owner.exact)
+            type = owner.type.get("items", ANY) if kind(owner.type) == "array" else ANY
+        return Expr(ast.Subscript(owner.node, inner.node), type, owner.exact)
 
-    def slice(self, node: ast.Slice) -> str:
-        bounds = [part and self.certain(self.write(part)) for part in (node.lower, node.upper, node.step)]
-        plain = all(bound is None or bound.source.lstrip("-").isalnum() for bound in bounds)
-        shown = [bound.source if bound else "" for bound in bounds]
-        if node.step is None:
-            shown.pop()
-        if plain:
-            return ":".join(shown)
-        return " : ".join(shown).strip() if shown[0] else ":" + " : ".join(shown)[2:].rstrip()
-
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp, bare: bool = False) -> Expr:
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Expr:
         loop = node.generators[0]
         assert isinstance(loop.target, ast.Name)
         over = self.certain(self.write(loop.iter))
         inner = _Writer(self.scope)
-        name = self.scope.targets(loop.target.id)
-        inner.local = {**self.local, loop.target.id: Expr(name, _ATOM, *_elements(over))}
+        target = named(self.scope.targets(loop.target.id))
+        inner.local = {**self.local, loop.target.id: Expr(target, *_elements(over))}
         value = inner.certain(inner.write(node.elt))
-        tests = "".join(f" if {_held(inner.certain(inner.write(test)), _OR)}" for test in loop.ifs)
-        source = f"{value.source} for {name} in {_held(over, _OR)}{tests}"
+        generators = [ast.comprehension(target, over.node, _nodes(inner.all_of(loop.ifs)), 0)]
         if isinstance(node, ast.ListComp):
-            return Expr(f"[{source}]", _ATOM, {"type": "array", "items": value.type}, value.exact)
-        source = source if bare else f"({source})"
-        return Expr(source, _ATOM, {"type": "generator", "items": value.type, "loose": not value.exact}, False)
+            type: Type = {"type": "array", "items": value.type}
+            return Expr(ast.ListComp(value.node, generators), type, value.exact)
+        type = {"type": "generator", "items": value.type, "loose": not value.exact}
+        return Expr(ast.GeneratorExp(value.node, generators), type, False)
 
     def call(self, node: ast.Call) -> Expr:
-        alone = len(node.args) == 1
-        arguments = [
-            self.comprehension(part, alone) if isinstance(part, ast.GeneratorExp) else self.certain(self.write(part))
-            for part in node.args
-            if not _is_types(node, part)
-        ]
+        typed = isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        arguments = self.all_of(node.args[:1] if typed else node.args)
         if isinstance(node.func, ast.Attribute):
             return self.method(self.certain(self.write(node.func.value)), node.func.attr, arguments)
         assert isinstance(node.func, ast.Name)
-        name = node.func.id
-        sources = [part.source for part in arguments]
-        if name == "isinstance":
-            sources.append(ast.unparse(node.args[1]))
-        found, exact = _called(name, arguments)
-        return Expr(f"{name}({', '.join(sources)})", _ATOM, found, exact)
+        nodes = [*_nodes(arguments), *(node.args[1:] if typed else [])]
+        return Expr(call(node.func.id, *nodes), *_called(node.func.id, arguments))
 
-    def method(self, owner: Expr, name: str, arguments: list[Expr]) -> Expr:
-        held = _held(owner, _ATOM)
-        if (
-            self.scope.strict
-            and name in ("count", "index")
-            and not owner.exact
-            and kind(owner.type) not in ("string", "array")
-        ):
-            held = f"{self.scope.use('_sequence')}({owner.source})"
-        if owner.source.lstrip("-").isdigit():
-            held = f"({owner.source})"
-        exact = owner.exact and _all_exact(arguments) and name not in ("keys", "values", "items")
-        return Expr(f"{held}.{name}({', '.join(part.source for part in arguments)})", _ATOM,
-                    _RESULTS.get(name, ANY), exact)  # fmt: skip
+    def method(self, owner: Expr, method: str, arguments: list[Expr]) -> Expr:
+        doubtful = not owner.exact and kind(owner.type) not in ("string", "array")
+        checked = self.scope.strict and method in ("count", "index") and doubtful
+        function = ast.Attribute(call("_sequence", owner.node) if checked else owner.node, method)
+        exact = owner.exact and _all_exact(arguments) and method not in ("keys", "values", "items")
+        return Expr(ast.Call(function, _nodes(arguments), []), _RESULTS.get(method, ANY), exact)
 
 
-def _is_types(node: ast.Call, part: ast.expr) -> bool:
-    """Whether an argument is the second one of `isinstance`."""
-    return isinstance(node.func, ast.Name) and node.func.id == "isinstance" and part is node.args[1]
+def _nodes(parts: Iterable[Expr]) -> list[ast.expr]:
+    return [part.node for part in parts]
+
+
+def _joined(parts: Sequence[Expr]) -> Type:
+    """The type that covers those of some expressions."""
+    return reduce(join, (part.type for part in parts)) if parts else ANY
 
 
 def _all_exact(parts: Iterable[Expr]) -> bool:

@@ -161,37 +161,25 @@ def _at(value: Any, *path: str | int) -> Any:
         value = value[step]
     return value
 '''
-_MODULES = {
-    "math": "import math",
-    **{name: f"from collections import {name}" for name in ("Counter", "OrderedDict", "defaultdict")},
-    **{name: f"from collections.abc import {name}" for name in ("Callable", "Mapping")},
-}
-_FUNCTIONS = {node.name: node for node in ast.parse(_SOURCE).body if isinstance(node, ast.FunctionDef)}
-_READ = {
-    name: {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
-    for name, function in _FUNCTIONS.items()
-}
-NAMES = frozenset(_FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
+FUNCTIONS = {node.name: node for node in ast.parse(_SOURCE).body if isinstance(node, ast.FunctionDef)}
+"""The functions by their names, in the order of the source."""
+NAMES = frozenset(FUNCTIONS) | {"_INPUTS", "_PARAMETERS"}
 
 
-def needed(used: Iterable[str]) -> list[str]:
-    """The functions that are used, and those that they use, in the order of the source."""
-    names: set[str] = set()
-    todo = list(used)
-    while todo:
-        name = todo.pop()
-        if name not in names:
-            names.add(name)
-            todo += [other for other in _READ[name] if other in _FUNCTIONS]
-    return [name for name in _FUNCTIONS if name in names]
+def names_in(tree: Iterable[ast.AST]) -> set[str]:
+    """The names that are read or set in trees."""
+    return {part.id for node in tree for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def source_of(name: str) -> Sequence[str]:
-    """The lines of a function."""
-    function = _FUNCTIONS[name]
+def needed(names: Iterable[str]) -> list[ast.stmt]:
+    """The functions among some names, and those that they use."""
+    used = FUNCTIONS.keys() & names
+    while more := (names_in(FUNCTIONS[name] for name in used) & FUNCTIONS.keys()) - used:
+        used |= more
+    return [function for name, function in FUNCTIONS.items() if name in used]
+
+
+def lines_of(name: str) -> Sequence[str]:
+    """The source of a function."""
+    function = FUNCTIONS[name]
     return _SOURCE.splitlines()[function.lineno - 1 : function.end_lineno]
-
-
-def imports_of(names: Iterable[str]) -> set[str]:
-    """The import lines that functions need."""
-    return {line for name in names for word, line in _MODULES.items() if word in _READ[name]}

@@ -7,8 +7,9 @@ the code style of FlowBench, which has no type hints.
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import ast
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from flowmind.formats.fidelity import Export, Note, report
@@ -23,8 +24,8 @@ from flowmind.formats.pycode import (
     documented_tools,
     field_of,
     hint,
-    imports_of_hints,
     in_order,
+    may_be_none,
     module,
     module_name,
     outputs_of,
@@ -36,17 +37,20 @@ from flowmind.formats.pycode import (
     specs_for,
 )
 from flowmind.formats.pyexpr import Expr, as_truth, both, test_of
-from flowmind.formats.pylayout import (
-    INDENT,
-    WIDTH,
-    Group,
-    Source,
+from flowmind.formats.pylayout import INDENT, WIDTH, Layout
+from flowmind.formats.pytree import (
+    Parameter,
+    Remark,
+    call,
     constant,
     docstring,
-    flat,
-    statement,
+    function,
+    is_identifier,
+    named,
+    parameter,
+    quote,
+    quoted,
 )
-from flowmind.formats.pylayout import text as string
 from flowmind.workflow.checking import node_reads
 from flowmind.workflow.document import (
     Assign,
@@ -139,11 +143,13 @@ def to_function(
     exec(compile(writer.module(), f"<{writer.function}>", "exec", dont_inherit=True), scope)
     more = called_with(workflow, tools, llm) if strict else {}
     if not strict:
-        scope.update({stub: tools[tool] for tool, stub in writer.tools.items()} | {writer.llm: llm})
+        scope.update(
+            {stub: tools[tool] for tool, stub in writer.tools.items()} | ({} if llm is None else {writer.llm: llm})
+        )
 
     def function(**inputs: Any) -> Any:
-        named = {writer.parameters.get(name, name): value for name, value in inputs.items()}
-        return scope[writer.function](**named, **more)
+        given = {writer.parameters.get(name, name): value for name, value in inputs.items()}
+        return scope[writer.function](**given, **more)
 
     return function
 
@@ -156,6 +162,8 @@ class PythonWriter:
         self.specs = specs
         self.strict = form == "strict"
         self.typed = form != "untyped"
+        self.width = WIDTH if self.typed else math.inf
+        """Columns of a line; FlowBench's style keeps each statement on one line."""
         self.flow: Flow = analyse(workflow)
         self.asks = asks_model(workflow)
         self.name_all()
@@ -166,10 +174,8 @@ class PythonWriter:
             self.counters[number] = self.names.fresh("rounds" if not number else f"rounds_{number + 1}")
         self.step = self.names.fresh("step")
         self.block = readable(workflow)
-
-    def line(self, depth: int, source: Source, head: str = "", tail: str = "") -> list[str]:
-        """Writes a statement; FlowBench's style keeps it on one line."""
-        return statement(depth, source, head, tail) if self.typed else [INDENT * depth + head + flat(source) + tail]
+        self.depth = 1
+        """How deep the statements that are being written are indented."""
 
     def name_all(self) -> None:
         """Names of Python for the function, its parameters, variables and tools; a stub keeps the tool's name."""
@@ -226,64 +232,59 @@ class PythonWriter:
 
     def module(self) -> str:
         """The source of the module."""
-        stubs = [] if self.strict else self.stubs()
-        lines = [*self.header(), *self.opening(), *self.body(), *stubs]
-        lines += self.code.helpers(self.specs)
-        if not self.typed:
-            return module(self.code.imports(), lines)
-        code = [line for line in lines if "Any" in line or "[" in line]
-        imports = {"from typing import Any", *self.code.imports(), *imports_of_hints(code)}
-        return module(imports, lines, f"The workflow {self.workflow.name}, as Python.")
+        tree = [self.main(), *([] if self.strict else self.stubs())]
+        tree += self.code.below(tree, self.specs)
+        return module(tree, f"The workflow {self.workflow.name}, as Python." if self.typed else "", self.width)
 
-    def header(self) -> list[str]:
-        """The first line of the function, with its parameters."""
-        required = required_of(self.workflow)
-        parts: list[Source] = [
-            self.parameter(self.parameters[name], field_of(self.workflow, name)) for name in required
-        ]
-        for name in self.workflow.input_names:
+    def main(self) -> ast.stmt:
+        """The function of the workflow."""
+        workflow = self.workflow
+        required = required_of(workflow)
+        parameters = [self.parameter(self.parameters[name], field_of(workflow, name)) for name in required]
+        for name in workflow.input_names:
             if name not in required:
-                field = field_of(self.workflow, name)
-                parts.append(self.optional(self.parameters[name], field, {} if self.strict else field))
-        if self.strict:
-            parts += ["*"] if self.tools or self.asks else []
-            parts += ["tools: Mapping[str, Callable[..., Any]]"] if self.tools else []
-            parts += ["llm: Callable[[str], str]"] if self.asks else []
-        tail = " -> Any:" if self.typed else ":"
-        return self.line(0, Group("(", tuple(parts), ")"), f"def {self.function}", tail)
+                field = field_of(workflow, name)
+                parameters.append(self.optional(self.parameters[name], field, {} if self.strict else field))
+        only_named: list[ast.arg] = []
+        if self.strict and self.tools:
+            only_named.append(parameter("tools", quoted("Mapping[str, Callable[..., Any]]")))
+        if self.strict and self.asks:
+            only_named.append(parameter("llm", quoted("Callable[[str], str]")))
+        body = [*self.docstring(), *self.opening(), *self.body()]
+        return function(self.function, parameters, body, named("Any") if self.typed else None, only_named)
 
-    def parameter(self, name: str, schema: Any) -> str:
+    def parameter(self, called: str, schema: Any) -> Parameter:
         """A parameter that must be given."""
-        return f"{name}: {hint(schema)}" if self.typed else name
+        return parameter(called, hint(schema) if self.typed else None), None
 
-    def optional(self, name: str, schema: Any, field: Mapping[str, Any]) -> Source:
+    def optional(self, called: str, schema: Any, field: Mapping[str, Any]) -> Parameter:
         """A parameter that may be left out; its default is `None`, but for a constant that `field` has."""
         default = field.get("default")
         default = None if isinstance(default, list | dict) else default
-        if not self.typed:
-            return f"{name}={flat(constant(default))}"
         kind = hint(schema)
-        kind = kind if kind == "Any" or kind.endswith("None") or default is not None else f"{kind} | None"
-        return f"{name}: {kind} = {flat(constant(default))}"
+        kind = may_be_none(kind) if default is None else kind
+        return parameter(called, kind if self.typed else None), constant(default)
 
-    def opening(self) -> list[str]:
-        """The docstring, and what is done with inputs and tools before the first node."""
-        lines = self.docstring()
+    def opening(self) -> list[ast.stmt]:
+        """What is done with inputs and tools before the first node."""
+        lines: list[ast.stmt] = []
         required = required_of(self.workflow)
         for name in self.workflow.input_names:
-            parameter = self.parameters[name]
+            given = named(self.parameters[name])
             default = self.workflow.input_defaults.get(name)
             preset = name in self.workflow.input_defaults and (self.strict or isinstance(default, list | dict))
-            checked = Group(f"{self.code.use('_input')}(", (string(name), parameter), ")") if self.strict else parameter
             if preset:
-                lines += [f"{INDENT}if {parameter} is None:", *self.line(2, constant(default), f"{parameter} = ")]
-            if self.strict and not preset and name not in required:
-                lines += [f"{INDENT}if {parameter} is not None:", *self.line(2, checked)]
-            elif self.strict:
-                lines += self.line(1, checked, f"{parameter} = " if name in self.read else "")
+                lines += quote("if GIVEN is None:\n    GIVEN = DEFAULT", GIVEN=given, DEFAULT=constant(default))
+            if not self.strict:
+                continue
+            checked = call("_input", constant(name), given)
+            if not preset and name not in required:
+                lines += quote("if GIVEN is not None:\n    CHECKED", GIVEN=given, CHECKED=checked)
+            else:
+                lines += quote("GIVEN = CHECKED" if name in self.read else "CHECKED", GIVEN=given, CHECKED=checked)
         for tool, name in self.tools.items() if self.strict else ():
-            lines += self.line(1, Group(f"{self.code.use('_tool')}(", ("tools", string(tool)), ")"), f"{name} = ")
-        return [*lines, ""] if self.strict and (self.parameters or self.tools) else lines
+            lines += quote("TOOL = _tool(tools, NAME)", TOOL=name, NAME=constant(tool))
+        return [*lines, Remark()] if self.strict and (self.parameters or self.tools) else lines
 
     def described_inputs(self) -> Iterable[tuple[str, str]]:
         """The parameters that have a description, with it."""
@@ -293,12 +294,13 @@ class PythonWriter:
             if note or other or self.strict:
                 yield self.parameters[name], f"{note or 'An input.'}{other}"
 
-    def docstring(self) -> list[str]:
+    def docstring(self) -> list[ast.stmt]:
         """The description of the workflow and its inputs; in the strict form also the tools and the errors."""
         inputs = list(self.described_inputs())
         if not self.typed:
-            lines = [*self.workflow.description.strip().splitlines(), *(f"{name}: {note}" for name, note in inputs)]
-            return docstring(1, lines) if lines else []
+            return docstring(
+                [*self.workflow.description.strip().splitlines(), *(f"{name}: {note}" for name, note in inputs)]
+            )
         described = [line for name, note in inputs for line in paragraphs(f"{INDENT}{name}: {note}", INDENT * 2)]
         if self.strict and self.tools:
             described += [f"{INDENT}tools: Functions by name; each is called with named arguments:"]
@@ -307,12 +309,12 @@ class PythonWriter:
             described += [f"{INDENT}llm: Answers a prompt with text."]
         lines = [*about(self.workflow), *(["", "Args:", *described] if described else [])]
         raises = ["", "Raises:", *paragraphs(f"{INDENT}{_RAISES}", INDENT * 2)] if self.strict else []
-        return docstring(1, [*lines, *raises])
+        return docstring([*lines, *raises])
 
-    def stubs(self) -> list[str]:
+    def stubs(self) -> list[ast.stmt]:
         """A function for each tool and for the model: what it takes and what it does, without a body."""
-        body = f"{INDENT}raise NotImplementedError" if self.typed else f"{INDENT}..."
-        lines: list[str] = []
+        body = quote("raise NotImplementedError" if self.typed else "...")
+        stubs: list[ast.stmt] = []
         for tool, name in self.tools.items():
             spec = self.specs.get(tool) or self.unknown(tool)
             about = [spec.description.partition("\n")[0]]
@@ -321,14 +323,12 @@ class PythonWriter:
                 about += ["", "Returns:", *paragraphs(f"    {note}", " " * 4)]
             elif note:
                 about.append(f"Returns {type_label(spec.returns)}: {note}")
-            tail = f" -> {hint(spec.returns)}:" if self.typed else ":"
-            lines += ["", "", *self.line(0, Group("(", self.taken(spec), ")"), f"def {name}", tail)]
-            lines += docstring(1, about) if any(about) else []
-            lines.append(body)
+            gives = hint(spec.returns) if self.typed else None
+            stubs.append(function(name, self.taken(spec), [*docstring(about), *body], gives, rest=self.others(spec)))
         if self.asks:
-            lines += ["", "", f"def {self.llm}(prompt{': str) -> str' if self.typed else ')'}:"]
-            lines += [*docstring(1, ["Answers a prompt with text."]), body]
-        return lines
+            template = "def LLM(prompt: str) -> str: BODY" if self.typed else "def LLM(prompt): BODY"
+            stubs += quote(template, LLM=self.llm, BODY=[*docstring(["Answers a prompt with text."]), *body])
+        return stubs
 
     def unknown(self, tool: str) -> ToolSpec:
         """A spec for a tool without one, from the arguments of its calls."""
@@ -336,93 +336,105 @@ class PythonWriter:
         names = list(dict.fromkeys(name for step in calls for name in step.args))
         return ToolSpec(name=tool, parameters={"properties": {name: {} for name in names}, "required": names})
 
-    def taken(self, spec: ToolSpec) -> tuple[Source, ...]:
-        """The parameters of a stub; those whose names Python does not take are taken together."""
+    def taken(self, spec: ToolSpec) -> list[Parameter]:
+        """The parameters of a stub."""
         fields: Mapping[str, Any] = spec.parameters.get("properties", {})
-        names = [name for name in fields if name.isidentifier() and not keyword.iskeyword(name)]
+        names = [name for name in fields if is_identifier(name)]
         required = [self.parameter(name, fields[name]) for name in names if name in spec.required]
-        rest = [self.optional(name, fields[name], fields[name]) for name in names if name not in spec.required]
-        others = "**others: Any" if self.typed else "**others"
-        return (*required, *rest, *([others] if len(names) < len(fields) else []))
+        return required + [
+            self.optional(name, fields[name], fields[name]) for name in names if name not in spec.required
+        ]
 
-    def body(self) -> list[str]:
-        """The nodes as lines."""
-        return self.states() if self.block is None else self.items(self.block, 1, False)
+    def others(self, spec: ToolSpec) -> ast.arg | None:
+        """The parameter of a stub for those whose names Python does not take."""
+        fields = spec.parameters.get("properties", {})
+        if all(map(is_identifier, fields)):
+            return None
+        return parameter(Names(fields).fresh("others"), named("Any") if self.typed else None)
 
-    def inside(self, block: Block, depth: int, looping: bool) -> list[str]:
-        """The lines of a block below a header, which has one at least."""
-        return self.items(block, depth, looping) or [f"{INDENT * depth}pass"]
+    def body(self) -> list[ast.stmt]:
+        """The nodes as statements."""
+        return self.states() if self.block is None else self.items(self.block, False)
 
-    def items(self, block: Block, depth: int, looping: bool) -> list[str]:
-        """The lines of a block.
+    def inside(self, block: Block, looping: bool) -> list[ast.stmt]:
+        """The statements of a block below a header, which has one at least."""
+        self.depth += 1
+        statements = self.items(block, looping)
+        self.depth -= 1
+        return statements or [ast.Pass()]
+
+    def items(self, block: Block, looping: bool) -> list[ast.stmt]:
+        """The statements of a block.
 
         Args:
             block: The block.
-            depth: How deep it is indented.
             looping: Whether it is the end of a loop's body, where the next round comes by itself.
         """
-        lines: list[str] = []
+        statements: list[ast.stmt] = []
         for place, item in enumerate(block):
-            last = place == len(block) - 1
-            lines += self.item(item, depth, looping and last)
-        return lines
+            statements += self.item(item, looping and place == len(block) - 1)
+        return statements
 
-    def item(self, item: Item, depth: int, looping: bool) -> list[str]:
+    def item(self, item: Item, looping: bool) -> list[ast.stmt]:
         match item:
             case Do(node=node):
-                return self.node(node, depth)
+                return self.node(node)
             case Return(node=node):
-                return self.line(depth, self.code.binding(node.output), "return ")
+                return [ast.Return(self.code.binding(node.output))]
             case Leave():
-                return [INDENT * depth + "break"]
+                return [ast.Break()]
             case Again(edge=edge):
-                return [*self.count(edge, depth), *([] if looping else [INDENT * depth + "continue"])]
+                return [*self.count(edge), *([] if looping else [ast.Continue()])]
             case Loop():
-                return self.loop(item, depth)
+                return self.loop(item)
             case If():
-                return self.branch(item, depth, looping)
+                return self.branch(item, looping)
 
-    def count(self, edge: Edge, depth: int) -> list[str]:
+    def count(self, edge: Edge) -> list[ast.stmt]:
         """The strict form counts the round of a back edge, and sets the counters of inner loops to zero."""
         if not self.strict:
             return []
         number, head, bound, inner = self.loops[edge]
-        counter, margin = self.counters[number], INDENT * depth
-        lines = [f"{margin}{counter} += 1", f"{margin}if {counter} > {bound}:"]
-        problem = f"the loop at {head} ran more than {bound} rounds"
-        lines += self.line(depth + 1, Group("RuntimeError(", (string(problem),), ")"), "raise ")
-        return lines + [f"{margin}{self.counters[other]} = 0" for other in inner]
+        return [
+            *quote(
+                "COUNTER += 1\nif COUNTER > BOUND:\n    raise RuntimeError(PROBLEM)",
+                COUNTER=self.counters[number],
+                BOUND=constant(bound),
+                PROBLEM=constant(f"the loop at {head} ran more than {bound} rounds"),
+            ),
+            *self.reset(inner),
+        ]
 
-    def begin(self, head: str, depth: int) -> list[str]:
+    def begin(self, head: str) -> list[ast.stmt]:
         """The strict form sets the counters of a loop to zero where it is entered."""
-        numbers = sorted({loop.number for loop in self.loops.values() if loop.head == head and self.strict})
-        return [f"{INDENT * depth}{self.counters[number]} = 0" for number in numbers]
+        return self.reset(sorted({loop.number for loop in self.loops.values() if loop.head == head and self.strict}))
 
-    def loop(self, loop: Loop, depth: int) -> list[str]:
-        lines = self.begin(loop.head, depth)
+    def reset(self, numbers: Iterable[int]) -> list[ast.stmt]:
+        return [line for number in numbers for line in quote("COUNTER = 0", COUNTER=self.counters[number])]
+
+    def loop(self, loop: Loop) -> list[ast.stmt]:
         guard = guard_of(loop.body)
-        head = self.test(guard.node, guard.negated) if guard else Expr("True")
+        head = self.test(guard.node, guard.negated).node if guard else ast.Constant(True)
         body = guard.body if guard else loop.body
-        lines += self.line(depth, head.source, "while ", ":")
-        if not self.strict and len(bounds := {edge.bound for edge in rounds_of(loop.body)} - {None}) == 1:
-            lines = _commented(lines, f"at most {bounds.pop()} times", INDENT * depth)
-        return [*lines, *self.inside(body, depth + 1, True)]
+        bounds = {edge.bound for edge in rounds_of(loop.body)} - {None}
+        remark = [Remark(f"at most {bounds.pop()} times", True)] if not self.strict and len(bounds) == 1 else []
+        return [*self.begin(loop.head), *remark, ast.While(head, self.inside(body, True), [])]
 
     def test(self, node: Condition, negated: bool = False) -> Expr:
         return test_of(node.expr, self.code.scope, negated)
 
-    def branch(self, item: If, depth: int, looping: bool) -> list[str]:
+    def branch(self, item: If, looping: bool) -> list[ast.stmt]:
         """Writes an `if`: nested ones become `and` or `elif`, and an arm that leaves needs no `else`."""
         if looping and not self.strict:
             item = If(item.node, _without_again(item.then), _without_again(item.otherwise))
         match item:
             case If(node=node, then=(Return(node=End(output=Literal_(value=bool(yes)))),),
                     otherwise=(Return(node=End(output=Literal_(value=bool(no)))),)) if yes is not no:  # fmt: skip
-                return self.line(depth, as_truth(self.test(node, no)), "return ")
+                return [ast.Return(as_truth(self.test(node, no)))]
             case If(then=(), otherwise=()) if not self.strict:
                 return []
             case If(node=node, then=(), otherwise=()):
-                return self.line(depth, self.test(node).source, "_ = ")
+                return quote("_ = TEST", TEST=self.test(node).node)
             case If(node=node, then=(), otherwise=otherwise):
                 test, then, otherwise = self.test(node, True), otherwise, ()
             case If(node=node, then=then, otherwise=otherwise):
@@ -431,99 +443,87 @@ class PythonWriter:
             inner = then[0]
             test = both(test, self.test(inner.node, not inner.then))
             then = inner.then or inner.otherwise
-        lines = self.line(depth, test.source, "if ", ":")
-        leaves = _leaves(then)
-        lines += self.inside(then, depth + 1, looping)
-        if leaves:
-            return lines + self.items(otherwise, depth, looping)
+        body = self.inside(then, looping)
+        if _leaves(then):
+            return [ast.If(test.node, body, []), *self.items(otherwise, looping)]
         if len(otherwise) == 1 and isinstance(otherwise[0], If):
-            rest = self.branch(otherwise[0], depth, looping)
-            if not rest:
-                return lines
-            if rest[0].startswith(f"{INDENT * depth}if ") and _one_statement(rest, depth):
-                return [*lines, f"{INDENT * depth}el{rest[0].lstrip()}", *rest[1:]]
-        return [*lines, *self.otherwise(otherwise, depth, looping)]
+            rest = self.branch(otherwise[0], looping)
+            if not rest or (len(rest) == 1 and isinstance(rest[0], ast.If)):
+                return [ast.If(test.node, body, rest)]
+        return [ast.If(test.node, body, self.inside(otherwise, looping) if otherwise else [])]
 
-    def otherwise(self, block: Block, depth: int, looping: bool) -> list[str]:
-        return [f"{INDENT * depth}else:", *self.inside(block, depth + 1, looping)] if block else []
-
-    def node(self, node: Node, depth: int) -> list[str]:
-        """The lines of a node that goes on."""
+    def node(self, node: Node) -> list[ast.stmt]:
+        """The statements of a node that goes on."""
         match node:
-            case ToolNode(tool=tool, args=args):
-                return self.set(node.output, self.code.call(self.tools[tool], args), depth)
+            case ToolNode():
+                return self.set(node.output, self.call(node))
             case Assign():
-                return self.set(node.output, self.code.value(node), depth)
+                return self.set(node.output, self.code.value(node))
             case LLMNode():
-                return self.set(node.output, self.code.prompt(node, self.llm), depth)
+                return self.set(node.output, self.code.prompt(node, self.llm))
             case Map():
-                return self.map(node, depth)
+                return self.map(node)
             case _:
                 return []
 
-    def set(self, output: str, source: Source, depth: int) -> list[str]:
-        name = self.names.of(output)
-        return [] if source == name else self.line(depth, source, f"{name} = ")
+    def call(self, node: ToolNode) -> ast.expr:
+        return self.code.call(named(self.tools[node.tool]), node.args)
 
-    def map(self, node: Map, depth: int) -> list[str]:
+    def set(self, output: str, value: ast.expr) -> list[ast.stmt]:
+        name = self.names.of(output)
+        return [] if isinstance(value, ast.Name) and value.id == name else quote("NAME = VALUE", NAME=name, VALUE=value)
+
+    def map(self, node: Map) -> list[ast.stmt]:
         item, over = self.names.of(node.item), self.code.list_of(node.over)
         where = None if node.where is None else test_of(node.where, self.code.scope)
         collect = self.code.binding(node.collect)
         match node.body:
             case ():
-                return self.set(node.output, comprehension(collect, item, over, where), depth)
-            case (ToolNode(tool=tool, args=args, output=result),) if node.collect == Var(var=result):
-                call = self.code.call(self.tools[tool], args)
-                lines = self.set(node.output, comprehension(call, item, over, where), depth)
-                if all(len(line) <= WIDTH for line in lines):
-                    return lines
+                return self.set(node.output, comprehension(collect, item, over, where))
+            case (ToolNode(output=result) as step,) if node.collect == Var(var=result):
+                statements = self.set(node.output, comprehension(self.call(step), item, over, where))
+                if all(len(line) <= WIDTH for line in Layout(self.width).block(statements, self.depth)):
+                    return statements
             case _:
                 pass
         output = self.names.of(node.output)
         # The list may be read under the name that the result gets.
         rows = self.names.fresh(f"{output}_found") if node.output in node_reads(node) else output
-        lines = self.line(depth, "[]", f"{rows} = ")
-        lines += self.line(depth, over, f"for {item} in ", ":")
-        inner = depth + 1
-        if where is not None:
-            lines += self.line(inner, where.source, "if ", ":")
-            inner += 1
-        for step in node.body:
-            lines += self.node(step, inner)
-        lines += self.line(inner, Group(f"{rows}.append(", (collect,), ")"))
-        return lines if rows == output else [*lines, f"{INDENT * depth}{output} = {rows}"]
+        body = [line for step in node.body for line in self.node(step)]
+        body += quote("ROWS.append(COLLECT)", ROWS=rows, COLLECT=collect)
+        body = body if where is None else [ast.If(where.node, body, [])]
+        statements = quote("ROWS = []\nfor ITEM in OVER:\n    BODY", ROWS=rows, ITEM=item, OVER=over, BODY=body)
+        return [*statements, *([] if rows == output else quote("OUTPUT = ROWS", OUTPUT=output, ROWS=rows))]
 
-    def states(self) -> list[str]:
+    def states(self) -> list[ast.stmt]:
         """Writes a graph without a nested form: a loop over the name of the next node."""
         assert self.flow.start is not None
-        lines = self.enter(self.flow.start, *self.flow.order.successors(self.flow.start), depth=1)
-        lines += [f"{INDENT}while True:", f"{INDENT * 2}match {self.step}:"]
-        for name in in_order(self.flow):
-            node = self.workflow.by_id[name]
-            if not isinstance(node, Start):
-                lines.append(f"{INDENT * 3}case {string(name)}:")
-                lines += self.state(node)
-        return lines
+        self.depth = 4
+        nodes = (self.workflow.by_id[name] for name in in_order(self.flow))
+        cases = [
+            ast.match_case(ast.MatchValue(constant(node.id)), None, self.state(node))
+            for node in nodes
+            if not isinstance(node, Start)
+        ]
+        first = self.enter(self.flow.start, *self.flow.order.successors(self.flow.start))
+        return [*first, *quote("while True:\n    BODY", BODY=[ast.Match(named(self.step), cases)])]
 
-    def state(self, node: Node) -> list[str]:
+    def state(self, node: Node) -> list[ast.stmt]:
         if isinstance(node, End):
-            return self.line(4, self.code.binding(node.output), "return ")
+            return [ast.Return(self.code.binding(node.output))]
         if isinstance(node, Condition):
             arms = {edge.when: edge.target for edge in self.workflow.after(node.id)}
-            return [
-                *self.line(4, self.test(node).source, "if ", ":"),
-                *self.enter(node.id, self.flow.jumps.get((node.id, arms[True]), arms[True]), depth=5),
-                f"{INDENT * 4}else:",
-                *self.enter(node.id, self.flow.jumps.get((node.id, arms[False]), arms[False]), depth=5),
-            ]
-        return [*self.node(node, 4), *self.enter(node.id, *self.flow.order.successors(node.id), depth=4)]
+            yes, no = (
+                self.enter(node.id, self.flow.jumps.get((node.id, arms[when]), arms[when])) for when in (True, False)
+            )
+            return [ast.If(self.test(node).node, yes, no)]
+        return [*self.node(node), *self.enter(node.id, *self.flow.order.successors(node.id))]
 
-    def enter(self, source: str, target: str, depth: int) -> list[str]:
+    def enter(self, source: str, target: str) -> list[ast.stmt]:
         """Writes the step from a node to the next."""
-        for edge in self.flow.back_edges:
-            if (edge.source, edge.target) == (source, target):
-                return [*self.count(edge, depth), f"{INDENT * depth}{self.step} = {string(target)}"]
-        return [*self.begin(target, depth), f"{INDENT * depth}{self.step} = {string(target)}"]
+        back = [edge for edge in self.flow.back_edges if (edge.source, edge.target) == (source, target)]
+        before = self.count(back[0]) if back else self.begin(target)
+        return [*before, *quote("STEP = TARGET", STEP=self.step, TARGET=constant(target))]
 
 
 def _plain(item: If) -> bool:
@@ -538,19 +538,3 @@ def _without_again(block: Block) -> Block:
 
 def _leaves(block: Block) -> bool:
     return bool(block) and isinstance(block[-1], Return | Leave)
-
-
-def _one_statement(lines: Sequence[str], depth: int) -> bool:
-    """Whether lines are one `if` with its arms, so that `elif` can take its place."""
-    margin = INDENT * depth
-    return all(
-        line.startswith((margin + INDENT, f"{margin}elif ", f"{margin}else:", f"{margin})"))
-        for line in lines[1:]
-    )  # fmt: skip
-
-
-def _commented(lines: Sequence[str], comment: str, margin: str) -> list[str]:
-    """Lines with a comment: behind the only one of them, where there is room for it, or above."""
-    if len(lines) == 1 and len(lines[0]) + len(comment) + 4 <= WIDTH:
-        return [f"{lines[0]}  # {comment}"]
-    return [f"{margin}# {comment[0].upper()}{comment[1:]}.", *lines]

@@ -16,8 +16,8 @@ from typing import Any, cast
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.formats.fidelity import Export, Note, report
-from flowmind.formats.jq import KEYWORDS, NoJq, place, to_jq
-from flowmind.formats.notation import write_binding
+from flowmind.formats.jq import KEYWORDS, NoJq, access, place, to_jq
+from flowmind.formats.notation import escaped, write_binding
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     DEFAULT_BOUND,
@@ -58,7 +58,7 @@ def to_serverless(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
         if lost := {edge.source, edge.target} - workflow.by_id.keys():
             raise InputError(f"edge {edge.label}: there is no node {min(lost)!r}")
     writer = _Writer(workflow)
-    text = dump_json(writer.document(), indent=2) + "\n"
+    text = escaped(dump_json(writer.document(), indent=2)) + "\n"
     return Export(text, report(["name", "description", "inputs"], workflow, writer.near, writer.lost))
 
 
@@ -105,9 +105,10 @@ class _Writer:
         """The body of a task."""
         match node:
             case Start():
-                fields = {name: f"${{ .{name} }}" for name in self.workflow.bound_inputs}
+                fields = {name: f"${{ {_input(name)} }}" for name in self.workflow.bound_inputs}
                 for name, default in self.workflow.input_defaults.items():
-                    fields[name] = f'${{ if has("{name}") then .{name} else {dump_json(default)} end }}'
+                    given = f"if has({dump_json(name)}) then {_input(name)}"
+                    fields[name] = f"${{ {given} else {dump_json(default)} end }}"
                 return {"set": fields or {"started": True}, "export": {"as": "${ . }" if fields else "${ {} }"}}
             case ToolNode(tool=tool, args=args, output=output):
                 if tool in _OWN_CALLS:
@@ -224,6 +225,10 @@ def _kinds_of(workflow: Workflow) -> dict[str, str]:
             case _:
                 pass
     return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1 and "" not in kinds}
+
+
+def _input(name: str) -> str:
+    return f".{access(name).removeprefix('.')}"
 
 
 def _call(tool: str, args: dict[str, Any]) -> Task:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from flowmind.base.files import dump_json
+from flowmind.formats.notation import escaped
 from flowmind.workflow import expressions
 from flowmind.workflow.document import (
     Assign,
@@ -121,8 +123,10 @@ def _value(node: ast.expr) -> str | None:
     match node:
         case ast.Constant(value=None):
             return "nothing"
+        case ast.Constant(value=float(value)) if math.isinf(value):
+            return None
         case ast.Constant(value=value):
-            return dump_json(value)
+            return _constant(value)
         case ast.Name(id=name):
             return name
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
@@ -150,6 +154,10 @@ def _value(node: ast.expr) -> str | None:
             return None
 
 
+def _constant(value: object) -> str:
+    return escaped(dump_json(value))
+
+
 def _nests(*nodes: ast.expr) -> bool:
     """Whether words would leave the grouping of an expression open."""
     return any(isinstance(node, ast.BinOp) for node in nodes)
@@ -167,7 +175,7 @@ def say_binding(binding: Binding) -> str:
         case Var(var=name, path=path):
             said = name
             for step in path:
-                field = step if isinstance(step, str) and step.isidentifier() else dump_json(step)
+                field = step if isinstance(step, str) and step.isidentifier() else _constant(step)
                 said = f"{_place(step)} of {said}" if isinstance(step, int) else f"the {field} of {said}"
             return said
         case Literal_(value=None):
@@ -177,7 +185,7 @@ def say_binding(binding: Binding) -> str:
         case Literal_(value=value) if value == {}:
             return "an empty table"
         case Literal_(value=value):
-            return dump_json(value)
+            return _constant(value)
         case ListOf(list=()):
             return "an empty list"
         case ListOf(list=parts) if any(isinstance(part, ListOf | ObjectOf) for part in parts):
@@ -201,7 +209,7 @@ def say_step(node: ToolNode | Assign | LLMNode | End, specs: Mapping[str, ToolSp
         case LLMNode(prompt=prompt, args=args, output=output):
             given = [f"{say_binding(part)} for {{{name}}}" for name, part in args.items()]
             put = f", putting {listed(given)}" if given else ""
-            return f"Ask the language model {dump_json(prompt)}{put}. Call its reply {output}."
+            return f"Ask the language model {_constant(prompt)}{put}. Call its reply {output}."
         case Assign(value=value, expr=expr, output=output):
             return _say_assign(output, expr, value)
         case End(output=output):

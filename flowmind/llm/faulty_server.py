@@ -65,9 +65,15 @@ class FaultyServer:
     Args:
         answer: Called with the number of the request, from 0, and its body; returns a fault, or the text of a reply.
         models: The models that the server lists.
+        owner: The text in the field `owned_by` of each; None for none.
     """
 
-    def __init__(self, answer: Callable[[int, dict[str, Any]], Fault | str], models: tuple[str, ...] = ("m",)) -> None:
+    def __init__(
+        self,
+        answer: Callable[[int, dict[str, Any]], Fault | str],
+        models: tuple[str, ...] = ("m",),
+        owner: str | None = None,
+    ) -> None:
         self.requests: list[dict[str, Any]] = []
         """The bodies of the requests for completions."""
         self.heads: list[tuple[str, dict[str, str]]] = []
@@ -76,7 +82,7 @@ class FaultyServer:
         self._answer = answer
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._http = _Listener(("127.0.0.1", 0), self._handler(models))
+        self._http = _Listener(("127.0.0.1", 0), self._handler(models, owner))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
@@ -102,8 +108,9 @@ class FaultyServer:
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         return Fault(body=completion(made, usage), headers={"Content-Type": "application/json"})
 
-    def _handler(self, models: tuple[str, ...]) -> type[BaseHTTPRequestHandler]:
+    def _handler(self, models: tuple[str, ...], owner: str | None) -> type[BaseHTTPRequestHandler]:
         server = self
+        owned = {} if owner is None else {"owned_by": owner}
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -115,7 +122,7 @@ class FaultyServer:
                     server.connections += 1
 
             def do_GET(self) -> None:
-                listed = dump_json({"object": "list", "data": [{"id": name} for name in models]})
+                listed = dump_json({"object": "list", "data": [{"id": name} | owned for name in models]})
                 self.send(Fault(body=listed, headers={"Content-Type": "application/json"}))
 
             def do_POST(self) -> None:

@@ -19,6 +19,7 @@ from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model
 from flowmind.llm import processes
 from flowmind.llm.models import get_json, is_here, model_entries
+from flowmind.llm.redaction import redactor
 from flowmind.llm.serve_command import ServeOptions, environment
 from tools_registry.specs.spec import Record
 
@@ -40,15 +41,17 @@ def fingerprint(base_url: str, served_name: str | None = None) -> dict[str, Any]
 def reported(base_url: str, served_name: str | None = None) -> dict[str, Any]:
     """What a server reports: the version of vLLM, and its entry for the model. Any failure leaves the part out."""
     report: dict[str, Any] = {}
+    key = os.environ.get("OPENAI_API_KEY", "")
     with contextlib.suppress(Exception):  # a faulty server must not end a run
         version = get_json(f"{base_url.removesuffix('/v1')}/version", _TIMEOUT)
         report["server_version"] = cast(dict[str, Any], version).get("version")
     with contextlib.suppress(Exception):
-        entries = model_entries(base_url, os.environ.get("OPENAI_API_KEY", ""), _TIMEOUT)
+        entries = model_entries(base_url, key, _TIMEOUT)
         named = [entry for entry in entries if entry.get("id") == served_name] or entries
         if len(named) == 1:
             report |= {name: named[0].get(key) for name, key in _ENTRY.items()}
-    return {name: value for name, value in report.items() if isinstance(value, str | int)}
+    secrets = redactor({"authorization": f"Bearer {key}"}, base_url)
+    return {name: secrets.value(value) for name, value in report.items() if isinstance(value, str | int)}
 
 
 _TIMEOUT = 10.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ipaddress
 import json
@@ -10,6 +11,7 @@ import os
 import re
 import socket
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -20,8 +22,10 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from flowmind.base.errors import ModelUnavailable
+from flowmind.llm.redaction import redactor
 from tools_registry.specs.spec import Record
 
+_MOST_JSON = 1_000_000
 LOCAL_URL = "http://127.0.0.1:8000/v1"
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -116,9 +120,9 @@ class Endpoint(Record):
     """The address of a model: the server, and the model's name there."""
 
     info: ModelInfo
-    base_url: str
+    base_url: str = Field(repr=False)
     served_name: str
-    api_key: str
+    api_key: str = Field(repr=False)
 
 
 def find(name: str) -> ModelInfo:
@@ -139,31 +143,43 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
     """
     info = find(name)
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or _default_url(info)).rstrip("/")
-    if not re.match(r"https?://[^/\s]", url):
-        raise ModelUnavailable(f"model {name!r}: {url!r} is no URL of a server; give one such as {LOCAL_URL}")
-    key = os.environ.get("OPENAI_API_KEY", "")
+    key, shown = os.environ.get("OPENAI_API_KEY", ""), shown_url(url)
+    if not _is_url(url):
+        raise ModelUnavailable(f"model {name!r}: {shown!r} is no URL of a server; give one such as {LOCAL_URL}")
     if not key and url == OPENAI_URL:
         raise ModelUnavailable(f"model {name!r} needs OPENAI_API_KEY (or OPENAI_BASE_URL of another server)")
+    secrets = redactor({"authorization": f"Bearer {key}"}, url)
     try:
         _require_listening(url, timeout)
-        with _saying(f"model {name!r}: waiting for {url}, which has not answered yet"):
+        with _saying(f"model {name!r}: waiting for {shown}, which has not answered yet"):
             listed = [str(entry["id"]) for entry in model_entries(url, key, _BUSY) if "id" in entry]
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
-            raise ModelUnavailable(f"model {name!r}: {url} refuses the OPENAI_API_KEY ({error.code})") from None
+            raise ModelUnavailable(f"model {name!r}: {shown} refuses the OPENAI_API_KEY ({error.code})") from None
         listed = []
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ModelUnavailable(
-            f"model {name!r}: {url} answers, but not with JSON as the OpenAI API does; "
+            f"model {name!r}: {shown} answers, but not with JSON as the OpenAI API does; "
             f"the URL of the API often ends in /v1, as in {LOCAL_URL}"
         ) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise ModelUnavailable(f"model {name!r}: nothing answers at {url} ({reason}); {_advice(info)}") from None
+        reason = secrets.text(str(getattr(error, "reason", None) or error))
+        raise ModelUnavailable(f"model {name!r}: nothing answers at {shown} ({reason}); {_advice(info)}") from None
     for served in (name, *info.served_as):
         if served in listed or not listed:
             return Endpoint(info=info, base_url=url, served_name=served, api_key=key or "none")
-    raise ModelUnavailable(f"model {name!r}: {url} serves {', '.join(listed[:5])}; pass one of these as the model")
+    others = secrets.text(", ".join(listed[:5]))
+    raise ModelUnavailable(f"model {name!r}: {shown} serves {others}; pass one of these as the model")
+
+
+def _is_url(url: str) -> bool:
+    """Whether a text is the URL of a server, whose port, if any, is a number."""
+    return re.fullmatch(r"https?://([^/\s]*@)?([^/\s:@\[\]]+|\[[^/\s@]+\])(:\d*)?([/?#].*)?", url) is not None
+
+
+def shown_url(url: str) -> str:
+    """A URL without the user, the password and the query, which may be secret."""
+    return re.sub(r"(?<=://).*@", "***@", url.partition("?")[0])
 
 
 def _default_url(info: ModelInfo) -> str:
@@ -220,18 +236,40 @@ def is_here(host: str | None) -> bool:
 def opener(url: str) -> urllib.request.OpenerDirector:
     """Opens URLs through the proxies of the environment, but no URL of this machine."""
     here = is_here(urllib.parse.urlsplit(url).hostname)
-    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if here else []))
+    return urllib.request.build_opener(_Redirects, *([urllib.request.ProxyHandler({})] if here else []))
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects; the key is not sent to another server."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and request.host != req.host:
+            request.remove_header("Authorization")
+        return request
 
 
 def get_json(url: str, timeout: float, key: str | None = None) -> Any:
-    """The JSON value at a URL, of at most a million bytes.
+    """The JSON value at a URL, of at most a million bytes. A password in the URL is sent instead of the key.
 
     Raises:
-        OSError, ValueError, http.client.HTTPException: If there is none.
+        OSError, ValueError, http.client.HTTPException: If there is none in time.
     """
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
+    parts = urllib.parse.urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if at:
+        name, _, password = user.partition(":")
+        plain = f"{urllib.parse.unquote(name)}:{urllib.parse.unquote(password)}"
+        headers = {"Authorization": f"Basic {base64.b64encode(plain.encode()).decode()}"}
+    request = urllib.request.Request(parts._replace(netloc=host).geturl(), headers=headers)
+    ends, body = time.monotonic() + timeout, b""
     with opener(url).open(request, timeout=timeout) as response:
-        return json.loads(response.read(1_000_000))
+        while (part := response.read1(_MOST_JSON - len(body))) and len(body) < _MOST_JSON:
+            body += part
+            if time.monotonic() > ends:
+                raise TimeoutError(f"no whole answer within {timeout:g} s")
+    return json.loads(body)
 
 
 def model_entries(url: str, key: str, timeout: float) -> list[dict[str, Any]]:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import Limit
-from flowmind.llm.models import Endpoint, ModelInfo, find, is_here
+from flowmind.llm.models import Endpoint, ModelInfo, find, is_here, shown_url
+from flowmind.llm.redaction import Redactor, redactor
 from flowmind.llm.waiting import Waits
 from flowmind.protocols import ChatRequest, Reply
 from flowmind.workflow.graph_tools import FINISH
@@ -198,18 +199,18 @@ class OpenAIChat:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self.limit.ended(mark, overloaded=True)
             if isinstance(error, aiohttp.ClientError) or not isinstance(error, TimeoutError):
-                return _Setback(f"{type(error).__name__}: {error}")
+                return _Setback(self._secrets.text(f"{type(error).__name__}: {error}"))
             if left > self._timeout:
                 return _Setback(f"no reply within {self._timeout:g} s")
             raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
         self._waits.heard()
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
-        if response.status in _TOO_LONG and _CONTEXT.search(message := _message(content)):
+        if response.status in _TOO_LONG and _CONTEXT.search(message := self._secrets.text(_message(content))):
             return Reply(text=message[:300], finish="context")
         if not 200 <= response.status < 300:
             return self._status(response.status, content, response.headers.get("retry-after"))
         try:
-            reply = _reply(content)
+            reply = _reply(content, self._secrets)
         except ValueError as error:
             return self._no_completion(content, error, again)
         self._answered = True
@@ -232,6 +233,12 @@ class OpenAIChat:
         except openai.OpenAIError as error:
             raise ModelUnavailable(f"{self.name}: {error}") from None
 
+    @cached_property
+    def _secrets(self) -> Redactor:
+        """Removes the key, and the passwords of the server and of the proxy."""
+        base_url = self._base_url or os.environ.get("OPENAI_BASE_URL")
+        return redactor(self._address.headers, base_url, self._address.url, self._address.proxy)
+
     async def aclose(self) -> None:
         """Closes the connections of this event loop."""
         if self._open is not None and self._open.loop is asyncio.get_running_loop():
@@ -248,12 +255,13 @@ class OpenAIChat:
             ModelUnavailable: If the server refuses the key or knows no such model.
             ModelFailure: If the request is invalid.
         """
-        words = self._without_key(_message(content))
+        words = self._secrets.text(_message(content))
         text = f"HTTP {code}: {words[:300]}" if words.strip("{}") else f"HTTP {code}"
         if code in (401, 403):
             raise ModelUnavailable(f"{self.name}: the server refuses the API key ({text}); set OPENAI_API_KEY")
         if code == 404:
-            advice = f"check the model's name and the base URL {self._address.url.removesuffix('/chat/completions')}"
+            url = shown_url(self._address.url.removesuffix("/chat/completions"))
+            advice = f"check the model's name and the base URL {url}"
             raise ModelUnavailable(f"{self.name}: the server knows no such model or path ({text}); {advice}")
         if code not in _RETRIED and code < 500:
             raise ModelFailure(f"{self.name}: {text}")
@@ -267,15 +275,12 @@ class OpenAIChat:
         """
         if content.lstrip()[:1] != b"<":
             return _Setback(f"a body that is no completion: {error}")
-        page = f"a page instead of a completion ({_message(content)[:60]!r})"
+        page = f"a page instead of a completion ({self._secrets.text(_message(content))[:60]!r})"
         if again and not self._answered:
-            raise ModelUnavailable(f"{self.name}: {self._address.url} answers with {page}; check the base URL")
+            raise ModelUnavailable(
+                f"{self.name}: {shown_url(self._address.url)} answers with {page}; check the base URL"
+            )
         return _Setback(page)
-
-    def _without_key(self, text: str) -> str:
-        """A message of the server, with dots for the API key, which some servers repeat."""
-        key = self._address.headers.get("authorization", "").removeprefix("Bearer ")
-        return text.replace(key, "...") if len(key) > len("none") else text
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -375,8 +380,8 @@ def _response_format(mode: JsonMode, form: dict[str, Any], name: str) -> dict[st
     return {"type": "json_object"} if mode == "object" else {"type": "json_object", "schema": form}
 
 
-def _reply(body: bytes) -> Reply:
-    """The reply in the body of a completion. Parts of a wrong type are left out.
+def _reply(body: bytes, secrets: Redactor) -> Reply:
+    """The reply in the body of a completion, without secrets. Parts of a wrong type are left out.
 
     Raises:
         ValueError: If there is no message; some servers answer an error with status 200.
@@ -388,11 +393,11 @@ def _reply(body: bytes) -> Reply:
     choice = _at(_at(completion, "choices"), 0)
     message = _at(choice, "message")
     if not isinstance(message, dict):
-        raise ValueError(f"no message in it: {body[:200].decode(errors='replace')}")
+        raise ValueError(f"no message in it: {secrets.text(body.decode(errors='replace'))[:200]}")
     usage = _at(completion, "usage")
     return Reply(
-        text=_content(_at(message, "content")),
-        calls=tuple(_calls(_at(message, "tool_calls"))),
+        text=secrets.text(_content(_at(message, "content"), secrets)),
+        calls=tuple(_calls(secrets.value(_at(message, "tool_calls")))),
         input_tokens=_count(_at(usage, "prompt_tokens")),
         output_tokens=_count(_at(usage, "completion_tokens")),
         finish="length" if _at(choice, "finish_reason") == "length" else "stop",
@@ -423,7 +428,7 @@ def _at(value: Any, key: str | int) -> Any:
     return None
 
 
-def _content(content: Any) -> str:
+def _content(content: Any, secrets: Redactor) -> str:
     """The content as text: the texts of its parts, with `?` for lone surrogates."""
     if isinstance(content, list):
         texts = [part if isinstance(part, str) else _at(part, "text") for part in cast(list[Any], content)]
@@ -431,7 +436,7 @@ def _content(content: Any) -> str:
     if content is None:
         return ""
     if not isinstance(content, str):
-        raise ValueError(f"the reply's content is no text: {str(content)[:100]}")
+        raise ValueError(f"the reply's content is no text: {secrets.text(str(content))[:100]}")
     return content.encode("utf-8", "replace").decode()
 
 

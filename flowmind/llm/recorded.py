@@ -149,33 +149,36 @@ class Exchanges:
         self._emit(line)
 
 
-def exchange_file(path: Path) -> Stored:
+def exchange_file(path: Path, root: Path | None = None) -> Stored:
     """The exchanges in a case's file, made ready for more: its folder exists, and a torn last line is cut off.
+
+    Args:
+        path: The file.
+        root: The folder below which no link is followed, here and in the next two functions; by default the file's.
 
     Raises:
         InputError: If a line is damaged, or the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    store.cut_torn_line(path)
+    store.cut_torn_line(path, root)
     return Stored.read(path)
 
 
-def keep_exchange(path: Path, line: dict[str, Any]) -> None:
+def keep_exchange(path: Path, line: dict[str, Any], root: Path | None = None) -> None:
     """Adds a line of `Exchanges` to the case's file.
 
     Raises:
         InputError: If it cannot be written.
     """
-    store.append(path, line, "exchange")
+    store.append(path, line, "exchange", root=root)
 
 
-def end_case(path: Path, timing: Timing) -> None:
+def end_case(path: Path, timing: Timing, root: Path | None = None) -> None:
     """Notes in the case's file that the case is over, and its times.
 
     Raises:
         InputError: If it cannot be written.
     """
-    store.append(path, {"case": timing.model_dump()}, "end", sync=True)
+    store.append(path, {"case": timing.model_dump()}, "end", sync=True, root=root)
 
 
 class RecordedChat:

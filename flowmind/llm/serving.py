@@ -23,10 +23,13 @@ from typing import Any, NoReturn, Self, cast
 
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json, write_text
+from flowmind.base.folders import opened
 from flowmind.llm import processes
 from flowmind.llm.fingerprints import Running, described, recorded, reported, running, state_folder
 from flowmind.llm.models import opener
 from flowmind.llm.serve_command import HOST, Device, ServeOptions, command, environment
+
+_MOST_REPLY = 1_000_000
 
 
 def missing(model: str, device: Device | None = None, package: bool = True) -> str | None:
@@ -130,8 +133,9 @@ class Server:
     def _start(self) -> None:
         """Starts the process. `_exits` already ends it and cleans up after it when it starts."""
         _require_free(self.options.port)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        output = self._exits.enter_context(self.log.open("wb"))
+        with opened(self.log.parent, create=True) as folder:
+            output = self._exits.enter_context(folder.create(self.log.name))
+        os.fchmod(output.fileno(), 0o600)  # vLLM prints its flags, which may have a token
         self._exits.enter_context(_stopping_signals())
         watcher = processes.watcher()
         self._exits.callback(watcher.wait)
@@ -155,7 +159,8 @@ class Server:
             return
         state = recorded(self.options.port)
         if state is not None and state.pid == self._process.pid:
-            self._state.unlink(missing_ok=True)
+            with opened(self._state.parent) as folder:
+                folder.remove(self._state.name)
         try:
             processes.end(self._process.pid, self._steps)
         finally:
@@ -197,7 +202,7 @@ class Server:
         left = max(60.0, self.options.wait - self._seconds())
         try:
             with opener(url).open(request, timeout=left) as response:
-                said = json.loads(response.read())
+                said = json.loads(response.read(_MOST_REPLY))
             said["choices"][0]["message"]
         except urllib.error.HTTPError as error:
             text = " ".join(error.read(2000).decode(errors="replace").split())

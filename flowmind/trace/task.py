@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import Field, field_validator, model_validator
 
@@ -16,6 +16,9 @@ from tools_registry.sandbox.functions import to_json
 from tools_registry.specs.schema import JSONSchema, check_schema, type_label, type_name, validator
 from tools_registry.specs.spec import Record, ToolSource, ToolSpec, strict_json
 from tools_registry.specs.values import CaseError
+
+if TYPE_CHECKING:
+    from tools_registry.sandbox.workers import Isolating
 
 
 class Example(Record):
@@ -232,6 +235,18 @@ def benchmark_tools(folder: Path) -> Mapping[str, ToolSource]:
     if missing := [spec.name for spec in specs if spec.name not in sources]:
         raise InputError(f"{path}: the source of {missing[0]!r} is missing")
     return {spec.name: ToolSource(spec=spec, source=sources[spec.name]) for spec in specs}
+
+
+def isolation_for(tools: Mapping[str, ToolSource]) -> Isolating:
+    """The isolation that scoring with the tools of a benchmark needs.
+
+    `batch` for the tools of the catalog. Others may have been written by a model; a hostile one could falsify the
+    results of later cases in its process, so each case has its own.
+    """
+    known = catalog.load()
+    if tools is known or all(name in known and known[name].source == tools[name].source for name in tools):
+        return "batch"
+    return "case"
 
 
 class Benchmark(Record):

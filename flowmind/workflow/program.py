@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -113,6 +114,9 @@ def run_brief(run: Run, inputs: dict[str, Any], tools: Sequence[Tool], budget: i
         return Outcome(None, (stop.error.type, stop.error.message), values, stop.at, stop.error.__cause__)
 
 
+_REPLAY_SECONDS = 60.0
+
+
 def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budget: int) -> list[Any]:
     """The steps of a case that a brief program has run, as the full program reports them.
 
@@ -123,17 +127,92 @@ def replay(run: Run, tools: int, inputs: dict[str, Any], outcome: Outcome, budge
     """
     if outcome.error is not None and outcome.at < 0:
         return []
-    recorded = iter(outcome.steps)
-
-    def answer(args: dict[str, Any]) -> Any:
-        for value in recorded:
-            return value
-        raise CaseError(*(outcome.error or ("crash", "the run has no such call")))
-
-    again = run_case(run, inputs, [answer] * tools, budget)
-    if again.at != outcome.at:  # an expression that ran out of memory in the worker may succeed here
+    recorded = _Recorded()
+    recorded.begin(outcome)
+    again = run_case(run, inputs, [recorded] * tools, _timed(budget, _REPLAY_SECONDS))
+    if outcome.error is not None and again.at != outcome.at:
+        # an expression that ran out of memory in the worker may succeed here
         return [*again.steps[: len(outcome.steps)], [outcome.at, None, None]]
     return again.steps
+
+
+def recomputed(
+    run: Run,
+    program: Program,
+    cases: Sequence[dict[str, Any]],
+    outcomes: Sequence[Outcome],
+    budget: int,
+    seconds: float,
+) -> list[Outcome]:
+    """The outcomes of a brief program, computed again from the results of its tools.
+
+    Args:
+        run: The loaded program.
+        program: The same program.
+        cases, outcomes, budget: The inputs of the cases, what a worker reported, and the step limit.
+        seconds: The deadline of each case.
+
+    Returns:
+        The outcomes; with the error `crash` or `timeout` where one does not follow from the results. A case that was
+        ended from outside (`at` is -1), or that ran out of memory, is not computed again.
+    """
+    recorded = _Recorded()
+    tools = [recorded] * len(program.tools)
+    checked: list[Outcome] = []
+    for inputs, outcome in zip(cases, outcomes, strict=True):
+        if outcome.error is None or (outcome.at >= 0 and "MemoryError" not in outcome.error[1]):
+            recorded.begin(outcome)
+            again = run_brief(run, inputs, tools, _timed(budget, seconds))
+            if again[:2] != outcome[:2] or again.at != outcome.at or len(again.steps) != len(outcome.steps):
+                late = again.error is not None and again.error[0] == "timeout"
+                checked.append(Outcome(None, again.error if late else _NO_SUCH_RUN, []))
+                continue
+        checked.append(outcome)
+    return checked
+
+
+_NO_SUCH_RUN = ("crash", "the tool worker reported a run that the workflow does not have")
+
+
+class _Recorded:
+    """A tool that answers each call of a case with the next result of an outcome."""
+
+    __slots__ = ("_error", "_results")
+
+    def begin(self, outcome: Outcome) -> None:
+        """Sets the case."""
+        self._results = iter(outcome.steps)
+        self._error = outcome.error
+
+    def __call__(self, *_: Any) -> Any:
+        for value in self._results:
+            return value
+        raise CaseError(*(self._error or ("crash", "the run has no such call")))
+
+
+class _Timed:
+    """A step budget that also ends at a time. A worker may report results that take long to follow."""
+
+    __slots__ = ("_seconds", "_steps", "_until")
+
+    def __init__(self, steps: int, seconds: float) -> None:
+        self._steps = steps
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+
+    def __isub__(self, steps: int) -> _Timed:
+        self._steps -= steps
+        if time.monotonic() > self._until:
+            raise CaseError("timeout", f"the run takes more than {self._seconds:g} s to follow")
+        return self
+
+    def __lt__(self, steps: int) -> bool:
+        return self._steps < steps
+
+
+def _timed(steps: int, seconds: float) -> Any:
+    """A budget that a program takes as it takes a number."""
+    return _Timed(steps, seconds)
 
 
 def failed(stop: StepError, steps: list[Any]) -> Outcome:

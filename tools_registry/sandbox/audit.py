@@ -5,9 +5,11 @@
 A row is an object with `id`, `surface` (`tool`: `source` defines a function `tool`; `expr`: `source` is a condition),
 `kind`, `severity`, `source`, `args`, and `accept`, the outcomes that pass. A benign row has `want`; a row may have a
 `check`. The text `$CANARY` in the arguments becomes the path of a file with a secret. An attack has succeeded if the
-result begins with PWNED or contains the secret, or if the check fails.
+result begins with PWNED or contains the secret, or if the check fails. Each row runs on a worker of its own.
 
-Exit status: 0 if every row passed and nothing leaked, 1 if not, 2 if the file cannot be used.
+Without a layer, only the rows count that the other layer must stop; the others are listed.
+
+Exit status: 0 if every row that counts passed, 1 if not, 2 if the file cannot be used.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
-import queue
+import re
 import secrets
 import sys
 import tempfile
@@ -24,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -34,20 +36,18 @@ from flowmind.workflow import expressions
 from flowmind.workflow.program import Program
 from tools_registry.sandbox import isolation
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
-from tools_registry.sandbox.workers import LAYERS, Limits, SandboxUnavailable, WorkerPool
-from tools_registry.specs.schema import type_of
+from tools_registry.sandbox.workers import LAYERS, Isolating, Limits, SandboxUnavailable, WorkerPool
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, clean
 
 Outcome = Literal["blocked-at-compile", "blocked-at-run", "killed-by-limit", "allowed"]
 Check = Literal["second-case", "args-unchanged", "same-across-workers", "result-must-be-strict-json", "must-not-hang"]
-SYSTEM_KINDS = ("file", "network", "subprocess", "fork", "signal", "thread")
-"""Kinds that the process layer stops without the language layer."""
-MAX_GROWTH_MB = 20.0
+PROCESS_KINDS = frozenset({"file", "network", "subprocess", "fork", "signal", "thread"})
+"""Kinds of attacks that the process stops, whatever the language layer does. It also stops severity `resource`."""
 _ANY = {"type": "object"}
 _KILLED = {"timeout", "memory", "crash"}
 _SLACK = 3.0
-"""Seconds beyond the limit within which a row with the check `must-not-hang` must end."""
+"""Seconds beyond the limit within which every row must end."""
 
 
 class AuditError(ValueError):
@@ -68,23 +68,28 @@ class Row(Record):
     source2: str | None = None
     want: Any = None
 
+    @property
+    def layer(self) -> str:
+        """The layer that must stop the row: `both` what must stay within a case, none an ordinary row."""
+        if self.severity == "benign":
+            return ""
+        if self.check == "second-case":
+            return "both"
+        return "process" if self.kind in PROCESS_KINDS or self.severity == "resource" else "language"
+
 
 class Result(Record):
     """The result of a row."""
 
     id: str
-    surface: str
     kind: str
     severity: str
     outcome: Outcome
+    counts: bool
+    """Whether the audit fails if the row fails: the layer that must stop the row is on."""
     passed: bool
     why: str
     """The reason of a failure; empty for a row that passed."""
-    worked: bool
-    """Whether the result begins with PWNED or contains the secret."""
-    canary: bool
-    """Whether the result contains the secret."""
-    seconds: float
 
 
 class Report(Record):
@@ -92,37 +97,15 @@ class Report(Record):
 
     file: str
     without: tuple[str, ...]
-    isolation: dict[str, str]
+    isolation: Isolating
+    layers: dict[str, str]
     """The layers that the workers reported."""
     results: tuple[Result, ...]
-    leaks: tuple[str, ...]
-    growth_mb: float | None
-    """Growth of this process's memory in megabytes; None if it cannot be measured."""
 
     @property
     def passed(self) -> bool:
-        """Whether every row passed and nothing leaked.
-
-        Without the language layer, only the secret and the rows of `SYSTEM_KINDS` count.
-        """
-        if "language" in self.without:
-            broken = [result for result in attacks_of(self) if result.canary or (result.worked and _is_system(result))]
-            return not self.leaks and not broken
-        return not self.leaks and all(result.passed for result in self.results)
-
-
-def attacks_of(report: Report) -> list[Result]:
-    """The results of the attacks."""
-    return [result for result in report.results if result.severity != "benign"]
-
-
-def benign_of(report: Report) -> list[Result]:
-    """The results of the ordinary rows."""
-    return [result for result in report.results if result.severity == "benign"]
-
-
-def _is_system(result: Result) -> bool:
-    return result.kind in SYSTEM_KINDS
+        """Whether every row that counts passed."""
+        return all(result.passed for result in self.results if result.counts)
 
 
 def read(path: Path) -> list[Row]:
@@ -154,104 +137,83 @@ def _row(line: str, where: str) -> Row:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise AuditError(f"{where}: {place}: {_problem(place, first)}") from None
-
-
-def _problem(place: str, error: Any) -> str:
-    if error["type"] == "missing":
-        return "the field is missing"
-    known = {"surface": ("tool", "expr"), "check": get_args(Check)}.get(place.partition(".")[0])
-    return f"{error['input']!r} is not one of {', '.join(known)}" if known else str(error["msg"])
+        raise AuditError(f"{where}: {place}: {first['msg']}") from None
 
 
 class Auditor:
-    """Runs rows on several pools of one worker each, which are used for all rows.
+    """Runs rows, each on a worker of its own.
 
     Args:
         limits: The limits of each call.
-        lanes: The number of pools, and of rows that run at the same time.
         without: Layers to disable.
+        isolating: What gets a process: the calls of one tool set, or each call.
     """
 
-    def __init__(self, limits: Limits, lanes: int = 2, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, limits: Limits, without: frozenset[str] = frozenset(), isolating: Isolating = "batch") -> None:
         self.limits = limits
         self.without = without
-        self.lanes = [WorkerPool(1, limits, without) for _ in range(lanes)]
-        self._free: queue.SimpleQueue[WorkerPool] = queue.SimpleQueue()
-        for lane in self.lanes:
-            self._free.put(lane)
-        self._folder = tempfile.TemporaryDirectory(prefix="audit-")
+        self.isolating: Isolating = isolating
+        self.workers: Callable[[], WorkerPool] = partial(WorkerPool, 1, limits, without, isolating, "none")
         self.secret = secrets.token_hex(16)
-        self._canary = Path(self._folder.name) / "canary"
-        self._canary.write_text(self.secret, encoding="utf-8")
-        self._canary.parent.chmod(0o755)
-
-    def close(self) -> None:
-        """Ends the workers and removes the file with the secret."""
-        for lane in self.lanes:
-            lane.close()
-        self._folder.cleanup()
 
     def run(self, row: Row) -> Result:
-        """Runs a row on the next free pool."""
-        lane = self._free.get()
-        begun = time.monotonic()
-        try:
-            outcome, why, worked, canary = self._judge(row, lane)
-        finally:
-            self._free.put(lane)
-        return Result(
-            id=row.id, surface=row.surface, kind=row.kind, severity=row.severity, outcome=outcome, passed=not why,
-            why=why, worked=worked, canary=canary, seconds=round(time.monotonic() - begun, 3),
-        )  # fmt: skip
+        """Runs a row."""
+        with self.workers() as pool, tempfile.TemporaryDirectory(prefix="audit-") as folder:
+            canary = Path(folder) / "canary"
+            canary.write_text(self.secret, encoding="utf-8")
+            canary.parent.chmod(0o755)
+            args = _with_canary(row.args, str(canary))
+            outcome, why = self._judge(row, pool, args)
+        counts = not self.without or why.endswith(_SECRET) or row.layer not in {"", *self.without}
+        return Result(**row.model_dump(include={"id", "kind", "severity"}), outcome=outcome, counts=counts,
+                      passed=not why, why=why)  # fmt: skip
 
-    def answers(self) -> bool:
-        """Whether every pool still works."""
-        source = "def tool(n):\n    return n + 1"
-        return all(self._call(lane, source, {"n": 1}).value == 2 for lane in self.lanes)
+    def _judge(self, row: Row, pool: WorkerPool, args: dict[str, Any]) -> tuple[Outcome, str]:
+        """The outcome, and the reason why the row fails.
 
-    def _judge(self, row: Row, lane: WorkerPool) -> tuple[Outcome, str, bool, bool]:
-        args = self._with_canary(row.args)
-        original = copy.deepcopy(args)
-        begun = time.monotonic()
-        observation = self._observe(row, lane, args)
+        Without the language layer, a row about resources may return anything in time.
+        """
+        original, begun = copy.deepcopy(args), time.monotonic()
+        observation = self._observe(row, pool, args)
         seconds = time.monotonic() - begun
         outcome = _outcome(observation)
-        canary = self.secret in json.dumps(observation.value, ensure_ascii=False)
         if row.severity == "benign":
-            return outcome, _unwanted(row.want, observation), False, canary
-        worked = why = self._worked(observation)
-        if not why and outcome not in row.accept:
-            why = f"outcome {outcome}, gave {_short(observation.value)}"
+            return outcome, _unwanted(row.want, observation)
+        bare = "language" in self.without
+        if (why := self._worked(observation)) and (why == _SECRET or not bare or row.severity != "resource"):
+            return outcome, why
+        if seconds > self.limits.seconds + _SLACK:
+            return outcome, f"ended after {seconds:.1f} s"
+        if outcome not in row.accept and not bare:
+            return outcome, f"outcome {outcome}, gave {_short(observation.value)}"
         match row.check:
-            case _ if why:
-                pass
             case "second-case":
-                why = self._second(row, lane, args)
+                return outcome, self._second(row, pool, args)
             case "args-unchanged" if args != original:
-                why = "the caller's arguments were changed"
+                return outcome, "the caller's arguments were changed"
             case "same-across-workers":
-                why = self._differs(row.source, args)
+                return outcome, self._differs(row.source, args)
             case "result-must-be-strict-json":
-                why = self._not_strict(observation)
-            case "must-not-hang" if seconds > self.limits.seconds + _SLACK:
-                why = f"ended after {seconds:.1f} s"
+                return outcome, self._not_strict(observation)
             case _:
-                pass
-        return outcome, why, bool(worked), canary
+                return outcome, ""
 
-    def _observe(self, row: Row, lane: WorkerPool, args: dict[str, Any]) -> Observation:
+    def _observe(self, row: Row, pool: WorkerPool, args: dict[str, Any]) -> Observation:
         if row.surface == "tool":
-            return self._call(lane, row.source, args)
+            return self._call(pool, {"tool": row.source}, args)
         if "language" in self.without:
-            return self._call(lane, f"def tool({', '.join(args)}):\n    return {row.source}", args)
-        return self._condition(lane, row.source, args)
+            return self._call(pool, {"tool": f"def tool({', '.join(args)}):\n    return {row.source}"}, args)
+        return self._condition(pool, row.source, args)
 
-    def _call(self, lane: WorkerPool, source: str, args: dict[str, Any]) -> Observation:
-        tool = ToolSource(spec=ToolSpec(name="tool", parameters=_ANY), source=source)
-        return LocalSandbox([tool], lane).calls([ToolCall(tool="tool", args=args)])[0]
+    def _call(
+        self, pool: WorkerPool, sources: dict[str, str], args: dict[str, Any], names: Sequence[str] = ("tool",)
+    ) -> Observation:
+        """Calls tools of a set in turn; returns the result of the last call."""
+        tools = [ToolSource(spec=ToolSpec(name=name, parameters=_ANY), source=text) for name, text in sources.items()]
+        sandbox = LocalSandbox(tools, pool)
+        return [sandbox.calls([ToolCall(tool=name, args=args)])[0] for name in names][-1]
 
-    def _condition(self, lane: WorkerPool, text: str, values: dict[str, Any]) -> Observation:
+    def _condition(self, pool: WorkerPool, text: str, values: dict[str, Any]) -> Observation:
         """Evaluates a condition as in a workflow: translated in this process, evaluated by the worker."""
         try:
             expression = expressions.translate(text, {name: f"inputs[{name!r}]" for name in values})
@@ -261,42 +223,41 @@ class Auditor:
             "def run(inputs, tools, budget, log):\n    try:\n"
             f"        return clean({expression})\n    except Exception as error:\n        raise fail(~0, None, error)"
         )
-        outcome = LocalSandbox([], lane).run(Program(source, [], (), ("condition",)), [values])[0]
+        outcome = LocalSandbox([], pool).run(Program(source, [], (), ("condition",)), [values])[0]
         return Observation(value=outcome.answer) if outcome.error is None else Observation.failed(*outcome.error)
 
-    def _with_canary(self, value: Any) -> Any:
-        match value:
-            case str():
-                return value.replace("$CANARY", str(self._canary))
-            case list():
-                return [self._with_canary(part) for part in cast(list[Any], value)]
-            case dict():
-                return {name: self._with_canary(part) for name, part in cast(dict[str, Any], value).items()}
-            case _:
-                return value
-
     def _worked(self, observation: Observation) -> str:
+        if self.secret in json.dumps(observation.value, ensure_ascii=False):
+            return _SECRET
         if isinstance(observation.value, str) and observation.value.startswith("PWNED"):
             return f"gave {_short(observation.value)}"
-        if self.secret in json.dumps(observation.value, ensure_ascii=False):
-            return "gave the secret of the canary file"
         return ""
 
-    def _second(self, row: Row, lane: WorkerPool, args: dict[str, Any]) -> str:
-        """Compares a second case of this worker with the same case in a new worker."""
+    def _second(self, row: Row, pool: WorkerPool, args: dict[str, Any]) -> str:
+        """Compares a later case of another tool set, and one of the same set, with the same case in a new worker.
+
+        Without the language layer, the same set is compared only where each case has a process.
+        """
         source = row.source2 or row.source
-        later = self._call(lane, source, args)
-        if why := self._worked(later):
-            return f"the second case {why}"
-        with WorkerPool(1, self.limits, self.without) as fresh:
-            alone = self._call(fresh, source, args)
-        return "" if later == alone else f"the second case gave {_short(later.value)}, alone {_short(alone.value)}"
+        later = {"another tool set": ({"tool": f"{source}\n"}, ["tool"])}
+        if "language" not in self.without or self.isolating == "case":
+            renamed = {"later": re.sub(r"\btool\b", "later", row.source2)} if row.source2 else {}
+            later["the same tool set"] = ({"tool": row.source, **renamed}, ["tool", *(renamed or ["tool"])])
+        for which, (sources, names) in later.items():
+            observation = self._call(pool, sources, args, names)
+            with self.workers() as fresh:
+                alone = self._call(fresh, sources, args, names[-1:])
+            if why := self._worked(observation):
+                return f"a later case of {which} {why}"
+            if observation != alone:
+                return f"a later case of {which} gave {_short(observation.value)}, alone {_short(alone.value)}"
+        return ""
 
     def _differs(self, source: str, args: dict[str, Any]) -> str:
         observations: list[Observation] = []
         for _ in range(2):
-            with WorkerPool(1, self.limits, self.without) as fresh:
-                observations.append(self._call(fresh, source, args))
+            with self.workers() as fresh:
+                observations.append(self._call(fresh, {"tool": source}, args))
         first, second = observations
         return "" if first == second else f"two workers gave {_short(first.value)} and {_short(second.value)}"
 
@@ -306,6 +267,21 @@ class Auditor:
         except (CaseError, ValueError) as error:
             return f"the result is not strict JSON: {error}"
         return "" if size <= self.limits.value_bytes + 2 else f"the result has {size} characters"
+
+
+_SECRET = "gave the secret of the canary file"
+
+
+def _with_canary(value: Any, path: str) -> Any:
+    match value:
+        case str():
+            return value.replace("$CANARY", path)
+        case list():
+            return [_with_canary(part, path) for part in cast(list[Any], value)]
+        case dict():
+            return {name: _with_canary(part, path) for name, part in cast(dict[str, Any], value).items()}
+        case _:
+            return value
 
 
 def _outcome(observation: Observation) -> Outcome:
@@ -322,20 +298,9 @@ def _outcome(observation: Observation) -> Outcome:
 def _unwanted(want: Any, observation: Observation) -> str:
     if observation.error is not None:
         return f"{observation.error.type}: {observation.error.message}"
-    if _same(want, observation.value):
+    if json.dumps(want, sort_keys=True) == json.dumps(observation.value, sort_keys=True):  # 1, 1.0 and true differ
         return ""
     return f"gave {_short(observation.value)}, expected {_short(want)}"
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal in value and type, recursively."""
-    if type_of(left) is not type_of(right):
-        return False
-    if type_of(left) is list:
-        return len(left) == len(right) and all(map(_same, left, right))
-    if type_of(left) is dict:
-        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
-    return left == right
 
 
 def _short(value: Any) -> str:
@@ -343,88 +308,22 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# Leaks.
-
-
-class Resources:
-    """Open files, zombie processes, and memory of this process, where /proc shows them."""
-
-    def __init__(self) -> None:
-        self.known = Path("/proc/self/statm").exists()
-        self.files = self._files()
-        self.memory = self._memory()
-
-    def _files(self) -> int:
-        return sum(1 for _ in Path("/proc/self/fd").iterdir()) if self.known else 0
-
-    def _memory(self) -> float:
-        if not self.known:
-            return 0.0
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    def growth(self) -> float | None:
-        """Growth of memory in megabytes."""
-        return round(self._memory() - self.memory, 1) if self.known else None
-
-    def leaks(self) -> Iterator[str]:
-        """The leaks since the beginning, one line each."""
-        if not self.known:
-            return
-        if (more := self._files() - self.files) > 0:
-            yield f"{more} file descriptors are still open"
-        if zombies := _zombies():
-            yield f"{zombies} ended processes were not reaped"
-        if (growth := self.growth() or 0.0) > MAX_GROWTH_MB:
-            yield f"this process grew by {growth:.1f} MB, at most {MAX_GROWTH_MB:.0f} are allowed"
-
-
-def _zombies() -> int:
-    """The number of zombie processes among the descendants of this process."""
-    parents: dict[int, int] = {}
-    ended: set[int] = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        parents[int(path.parent.name)] = int(parent)
-        if state == "Z":
-            ended.add(int(path.parent.name))
-    return sum(_is_below(pid, os.getpid(), parents) for pid in ended)
-
-
-def _is_below(pid: int, top: int, parents: dict[int, int]) -> bool:
-    while pid in parents:
-        pid = parents[pid]
-        if pid == top:
-            return True
-    return False
-
-
 # The command.
 
 
-def audit(path: Path, rows: Sequence[Row], auditor: Auditor, quiet: bool = False) -> Report:
-    """Runs rows on all pools and checks for leaks.
+def audit(path: Path, rows: Sequence[Row], auditor: Auditor, lanes: int = 2, quiet: bool = False) -> Report:
+    """Runs rows, `lanes` at a time.
 
     Raises:
         SandboxUnavailable: If no worker can be started.
     """
-    if not auditor.answers():
-        raise SandboxUnavailable("the sandbox does not run a simple tool")
-    layers = isolation.measure(auditor.lanes[0]).layers
-    resources = Resources()
-    with ThreadPoolExecutor(len(auditor.lanes)) as threads:
+    with auditor.workers() as pool:
+        layers = isolation.measure(pool).layers
+    with ThreadPoolExecutor(lanes) as threads:
         work = threads.map(auditor.run, rows)
-        bar = tqdm.tqdm(work, total=len(rows), desc="audit", unit="row", disable=quiet or None)
-        results = tuple(bar)
-    leaks = ["a worker no longer answers"] if not auditor.answers() else []
-    leaks += resources.leaks()
-    return Report(
-        file=str(path), without=tuple(sorted(auditor.without)), isolation=layers, results=results,
-        leaks=tuple(leaks), growth_mb=resources.growth(),
-    )  # fmt: skip
+        results = tuple(tqdm.tqdm(work, total=len(rows), desc="audit", unit="row", disable=quiet or None))
+    without = tuple(sorted(auditor.without))
+    return Report(file=str(path), without=without, isolation=auditor.isolating, layers=layers, results=results)
 
 
 def table(report: Report) -> str:
@@ -438,48 +337,34 @@ def table(report: Report) -> str:
         outcomes = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         right = sum(result.passed for result in results)
         lines.append(f"{severity:<12} {kind:<24} {len(results):>5} {right:>6}  {outcomes}")
-    attacks, benign = attacks_of(report), benign_of(report)
-    lines += [
-        f"{sum(result.passed for result in attacks)} of {len(attacks)} attacks stopped, "
-        f"{sum(result.passed for result in benign)} of {len(benign)} benign rows right",
-        *(f"{result.id} ({result.kind}): {result.why}" for result in report.results if not result.passed),
-        *(_without(report) if report.without else ()),
-        *(f"left behind: {leak}" for leak in report.leaks),
-    ]
-    if report.growth_mb is not None:
-        lines.append(f"memory of this process: {report.growth_mb:+.1f} MB; at most {MAX_GROWTH_MB:.0f} MB are allowed")
-    return "\n".join(lines)
+    total = "{attacks_stopped} of {attacks} attacks stopped, {benign_right} of {benign} benign rows right"
+    lines.append(total.format(**_summary(report.results)))
+    failed = [result for result in report.results if not result.passed]
+    lines += [f"{result.id} ({result.kind}): {result.why}" for result in failed if result.counts]
+    return "\n".join([*lines, *(_without(report) if report.without else ())])
 
 
 def _without(report: Report) -> Iterator[str]:
-    """The results of the remaining layers."""
-    for name, state in report.isolation.items():
+    """What the remaining layer must stop and does, and what it stops although the other layer is responsible."""
+    for name, state in report.layers.items():
         yield f"layer {name}: {state}"
-    if "language" in report.without:
-        came_back = [result.id for result in report.results if result.canary]
-        yield f"the secret was returned by {', '.join(came_back) or 'no row'}"
-        for kind in SYSTEM_KINDS:
-            rows = [result for result in attacks_of(report) if result.kind == kind]
-            stopped = sum(not result.worked for result in rows)
-            open_ = ", ".join(result.id for result in rows if result.worked)
-            yield (
-                f"{kind}: {stopped} of {len(rows)} stopped{open_ and f'; not {open_}'}" if rows else f"{kind}: no rows"
-            )
-    if "process" in report.without:
-        open_ = [name for name, state in report.isolation.items() if state.startswith("off")]
-        yield f"only the language layer protects: {', '.join(open_) or 'nothing'}"
+    for counts, title in ((True, "must be stopped"), (False, "matter of the layer that is off")):
+        results = [result for result in report.results if result.counts == counts and result.severity != "benign"]
+        passed = sum(result.passed for result in results)
+        failed = ", ".join(result.id for result in results if not result.passed)
+        yield f"{title}: {passed} of {len(results)} rows stopped{failed and f'; not {failed}'}"
+
+
+def _summary(results: Sequence[Result]) -> dict[str, int]:
+    benign = [result.passed for result in results if result.severity == "benign"]
+    attacks = [result.passed for result in results if result.severity != "benign"]
+    stopped, right = sum(attacks), sum(benign)
+    return {"attacks": len(attacks), "attacks_stopped": stopped, "benign": len(benign), "benign_right": right}
 
 
 def as_json(report: Report) -> str:
     """The report as a JSON document."""
-    attacks, benign = attacks_of(report), benign_of(report)
-    summary = {
-        "passed": report.passed,
-        "attacks": len(attacks),
-        "attacks_stopped": sum(result.passed for result in attacks),
-        "benign": len(benign),
-        "benign_right": sum(result.passed for result in benign),
-    }
+    summary = {"passed": report.passed, **_summary(report.results)}
     return json.dumps({**report.model_dump(mode="json"), "summary": summary}, indent=2)
 
 
@@ -499,16 +384,14 @@ def main(arguments: Sequence[str] | None = None, show: Callable[[str], None] = p
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
     parser.add_argument("--only", action="append", default=[], metavar="KIND_OR_ID", help="run only these rows")
     parser.add_argument("--without", action="append", default=[], choices=sorted(LAYERS), help="disable a layer")
+    parser.add_argument("--isolation", choices=get_args(Isolating), default="batch", help="what gets a process")
     parser.add_argument("--seconds", type=float, default=1.0, help="time limit of a call (default: 1)")
     parser.add_argument("--pool", type=int, default=2, metavar="N", help="rows that run at the same time (default: 2)")
     options = parser.parse_args(arguments)
     try:
         rows = _chosen(read(options.file), options.only)
-        auditor = Auditor(Limits(seconds=options.seconds), max(1, options.pool), frozenset(options.without))
-        try:
-            report = audit(options.file, rows, auditor)
-        finally:
-            auditor.close()
+        auditor = Auditor(Limits(seconds=options.seconds), frozenset(options.without), options.isolation)
+        report = audit(options.file, rows, auditor, max(1, options.pool))
     except (AuditError, SandboxUnavailable) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

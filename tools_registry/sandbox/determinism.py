@@ -15,10 +15,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, get_args
 
 from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import type_of
 
 Call = tuple[str, dict[str, Any]]
@@ -52,24 +53,26 @@ def _varied(value: Any, rng: random.Random) -> Any:
     return value
 
 
-def results(tool_calls: Sequence[Call], workers: int) -> list[str]:
+def results(tool_calls: Sequence[Call], workers: int, isolation: Isolating = "batch") -> list[str]:
     """The value or error of each call, as JSON. Each batch goes to the next free worker."""
     batches = [tool_calls[start : start + _BATCH] for start in range(0, len(tool_calls), _BATCH)]
-    with WorkerPool(workers) as pool, ThreadPoolExecutor(workers) as threads:
+    pool = WorkerPool(workers, isolation=isolation, require="none")
+    with pool, ThreadPoolExecutor(workers) as threads:
         sandbox = LocalSandbox(list(catalog.load().values()), pool)
         return [json.dumps(result) for batch in threads.map(sandbox.values, batches) for result in batch]
 
 
-def _runs(count: int) -> Iterator[tuple[str, list[str]]]:
+def _runs(count: int, isolation: Isolating) -> Iterator[tuple[str, list[str]]]:
     tool_calls = calls(count)
     for label, workers in (("one worker", 1), ("one worker, again", 1), ("two workers", 2)):
-        yield label, results(tool_calls, workers)
+        yield label, results(tool_calls, workers, isolation)
 
 
-def _in_a_process(count: int, seed: str) -> dict[str, list[str]]:
+def _in_a_process(count: int, seed: str, isolation: Isolating) -> dict[str, list[str]]:
     """The runs of a new process with this hash seed."""
+    command = [sys.executable, "-m", "tools_registry.sandbox.determinism", "--inner"]
     done = subprocess.run(
-        [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", str(count), "--inner"],
+        [*command, "--cases", str(count), "--isolation", isolation],
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=subprocess.PIPE,
         text=True,
@@ -82,16 +85,17 @@ def main() -> int:
     """Runs the command; returns 0 if all runs are equal, otherwise 1."""
     parser = argparse.ArgumentParser(prog="python -m tools_registry.sandbox.determinism", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000, metavar="N", help="calls of a run (default 10000)")
+    parser.add_argument("--isolation", choices=get_args(Isolating), default="batch", help="what gets a process")
     parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inner:
-        json.dump(dict(_runs(options.cases)), sys.stdout)
+        json.dump(dict(_runs(options.cases, options.isolation)), sys.stdout)
         return 0
     tool_calls = calls(options.cases)
     expected: list[str] | None = None
     differences = 0
     for seed in _SEEDS:
-        for label, values in _in_a_process(options.cases, seed).items():
+        for label, values in _in_a_process(options.cases, seed, options.isolation).items():
             expected = expected or values
             pairs = enumerate(zip(expected, values, strict=True))
             wrong = [place for place, (first, value) in pairs if first != value]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
 
-from flowmind.workflow.program import Outcome, Program
+from flowmind.workflow.program import Outcome, Program, Run, load, recomputed
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.workers import Limits, WorkerFailure, WorkerPool
 from tools_registry.specs.schema import type_of
 from tools_registry.specs.spec import Observation, ToolCall, ToolSource, ToolSpec
-from tools_registry.specs.values import CaseError, clean
+from tools_registry.specs.values import MAX_MESSAGE, CaseError, clean
 
 __all__ = ["Limits", "LocalSandbox", "WorkerPool"]
 
@@ -33,6 +36,7 @@ class LocalSandbox(Closing):
         self._pool = pool or WorkerPool(1)
         self._own_pool = pool is None
         self._tools = {tool.spec.name: {"source": tool.source, "parameters": tool.spec.parameters} for tool in tools}
+        self._runs: dict[str, Run] = {}
         self._set = hashlib.sha256(json.dumps(self._tools, sort_keys=True).encode()).hexdigest()
 
     async def call(self, call: ToolCall) -> Observation:
@@ -56,12 +60,17 @@ class LocalSandbox(Closing):
         Returns:
             (value, None) or (None, (type, message)) for each call.
         """
-        return [(value, error) for value, error in self._batch("calls", [list(call) for call in calls], {})]
+        return [(value, error) for value, error in self._batch(_CALLS, [list(call) for call in calls])]
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Runs a compiled workflow on cases in one round trip; each case has its own deadline and namespace."""
+        """Runs a compiled workflow on cases in one round trip; each case has its own deadline and namespace.
+
+        The outcome of a brief program is also computed in this process, from the results of its tools, so that a worker
+        cannot report a run that the workflow does not have.
+        """
         key = hashlib.sha256(json.dumps(program).encode()).hexdigest()
-        options = {
+        fields = {
+            "op": "run",
             "program": key,
             "source": program.source,
             "constants": program.constants,
@@ -69,11 +78,11 @@ class LocalSandbox(Closing):
             "signatures": program.signatures,
             "budget": budget,
         }
-        outcomes: list[Outcome] = []
-        for answer, error, steps, at in self._batch("run", list(cases), options):
-            place = at if at < len(program.labels) else -1
-            outcomes.append(Outcome(answer, tuple(error) if error else None, steps, place))
-        return outcomes
+        replies = self._batch(_Work("cases", fields, partial(_is_outcome, program)), list(cases))
+        outcomes = [Outcome(answer, tuple(error) if error else None, steps, at) for answer, error, steps, at in replies]
+        if not program.signatures:
+            return outcomes
+        return recomputed(self._run_of(key, program), program, cases, outcomes, budget, self._pool.limits.seconds)
 
     def close(self) -> None:
         """Stops the sandbox's own worker."""
@@ -88,47 +97,112 @@ class LocalSandbox(Closing):
             return Observation.failed("invalid_arguments", error.message)
         return None
 
-    def _batch(self, op: str, items: list[Any], options: dict[str, Any], again: bool = True) -> list[Any]:
-        """Sends one request for all items. If the worker fails on it, sends one for each item, so that only some fail.
+    def _run_of(self, key: str, program: Program) -> Run:
+        if key not in self._runs:
+            if len(self._runs) >= _MOST_RUNS:
+                self._runs.clear()
+            self._runs[key] = load(program.source, program.constants)
+        return self._runs[key]
 
-        If the worker was killed from outside, the request is repeated once.
+    def _batch(self, work: _Work, items: list[Any], again: bool = True) -> list[Any]:
+        """Sends one request for all items, or one for each if each gets a process of its own.
+
+        If the worker fails on several items, each is sent alone, so that only some fail. If only their results are too
+        large together, they are divided. If the worker was killed from outside, the request is repeated once.
         """
         if not items:
             return []
-        field = "calls" if op == "calls" else "cases"
+        if self._pool.isolation == "case" and len(items) > 1:
+            return self._each(work, items)
         try:
-            with self._pool.borrow() as worker:
-                if self._set not in worker.loaded:
-                    worker.request({"op": "tools", "set": self._set, "tools": self._tools}, 30.0)
-                    worker.loaded.add(self._set)
-                reply = worker.request({"op": op, "set": self._set, field: items, **options}, self._pool.limits.seconds)
-                if not (type_of(reply) is list and len(reply) == len(items) and all(map(_SHAPES[op], reply))):
-                    worker.stop()
-                    raise WorkerFailure("crash", "the tool worker sent a reply of another shape")
-                return reply
+            return self._request(work, items)
         except WorkerFailure as failure:
             if failure.lost and again:
-                return self._batch(op, items, options, again=False)
-            if len(items) > 1:
-                return [self._batch(op, [item], options)[0] for item in items]
-            error = (failure.type, str(failure))
-            return [[None, error]] if op == "calls" else [[None, error, [], -1]]
+                return self._batch(work, items, again=False)
+            if len(items) == 1:
+                error = [failure.type, str(failure)]
+                return [[None, error]] if work.field == "calls" else [[None, error, [], -1]]
+            size = (len(items) + 1) // 2 if failure.type == "too_large" else 1
+            parts = [items[start : start + size] for start in range(0, len(items), size)]
+            return [reply for part in parts for reply in self._batch(work, part)]
+
+    def _each(self, work: _Work, items: list[Any]) -> list[Any]:
+        """Sends each item alone, as many at a time as there are workers."""
+        each = [[item] for item in items]
+        if self._pool.size == 1:
+            replies = [self._batch(work, alone) for alone in each]
+        else:
+            with ThreadPoolExecutor(self._pool.size) as threads:
+                replies = list(threads.map(partial(self._batch, work), each))
+        return [reply for (reply,) in replies]
+
+    def _request(self, work: _Work, items: list[Any]) -> list[Any]:
+        """Sends one request and checks its reply.
+
+        Raises:
+            WorkerFailure: If there is no valid reply.
+        """
+        with self._pool.borrow(self._set) as worker:
+            request = {**work.fields, work.field: items}
+            if not worker.loaded:
+                request["load"] = self._tools if self._pool.isolation == "batch" else self._needed(request)
+            reply = worker.request(request, self._pool.limits.seconds)
+            worker.loaded = True
+            if type_of(reply) is list and len(reply) == len(items) and all(map(work.is_valid, reply)):
+                return reply
+            worker.stop()
+            raise WorkerFailure("crash", "the tool worker sent a reply of another shape")
+
+    def _needed(self, request: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """The tools that a request uses."""
+        names = request["tools"] if "tools" in request else [name for name, _ in request["calls"]]
+        return {name: self._tools[name] for name in names if name in self._tools}
 
 
-def _is_error(error: Any) -> bool:
-    return error is None or (type_of(error) is list and [type(part) for part in error] == [str, str])
+_MOST_RUNS = 256
+_ERROR_TYPE = re.compile(r"[a-z][a-z_]{0,39}")
+
+
+class _Work(NamedTuple):
+    """What is asked for each of several items."""
+
+    field: str
+    """The field of the request that has the items: `calls` or `cases`."""
+    fields: dict[str, Any]
+    """The other fields."""
+    is_valid: Callable[[Any], bool]
+    """Whether the reply to an item has the right shape and values; the worker is not trusted."""
 
 
 def _is_result(reply: Any) -> bool:
-    return type_of(reply) is list and len(reply) == 2 and _is_error(reply[1])
+    return type_of(reply) is list and len(reply) == 2 and _is_value_or_error(*reply)
 
 
-def _is_outcome(reply: Any) -> bool:
+_CALLS = _Work("calls", {"op": "calls"}, _is_result)
+
+
+def _is_outcome(program: Program, reply: Any) -> bool:
     if type_of(reply) is not list or len(reply) != 4:
         return False
-    _, error, steps, at = reply
-    return _is_error(error) and type_of(steps) is list and type_of(at) is int
+    answer, error, steps, at = reply
+    if not _is_value_or_error(answer, error) or type_of(steps) is not list or type_of(at) is not int:
+        return False
+    if not -1 <= at < (0 if error is None else len(program.labels)) or (error is not None and at < 0 and steps):
+        return False
+    if program.signatures:
+        return True
+    return all(_is_step(program, step) for step in steps) and (at < 0 or (len(steps) > 0 and steps[-1][0] == at))
 
 
-_SHAPES: dict[str, Callable[[Any], bool]] = {"calls": _is_result, "run": _is_outcome}
-"""The shapes of valid replies; the worker is not trusted."""
+def _is_step(program: Program, step: Any) -> bool:
+    if type_of(step) is not list or len(step) != 3 or type_of(step[0]) is not int:
+        return False
+    return 0 <= step[0] < len(program.labels) and (step[1] is None or type_of(step[1]) is dict)
+
+
+def _is_value_or_error(value: Any, error: Any) -> bool:
+    if error is None:
+        return True
+    if value is not None or type_of(error) is not list or [type(part) for part in error] != [str, str]:
+        return False
+    return _ERROR_TYPE.fullmatch(error[0]) is not None and len(error[1]) <= MAX_MESSAGE

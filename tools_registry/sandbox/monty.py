@@ -28,13 +28,15 @@ from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import Limits, ToolSource
 from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.sandbox.frames import fits
 from tools_registry.sandbox.language import policy
+from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import show, type_of
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, admitted
-from tools_registry.specs.values import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, clean
+from tools_registry.specs.values import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, as_result
 
 CHUNK = 500
-"""Independent calls in one round trip, each in its own namespace."""
+"""Independent calls in one session, each in its own namespace, unless each call has a session of its own."""
 _GRACE = 0.5
 """Seconds beyond the limit after which a worker is killed that has not reported the timeout itself."""
 _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
@@ -73,6 +75,8 @@ def _room(value, depth, room):
         return room
     if kind is dict or kind is Counter or kind is defaultdict:
         for key, item in value.items():
+            if type(key) is int:
+                key = str(key)
             if type(key) is not str:
                 raise TypeError("a key of type " + type(key).__name__ + "; keys of an object are strings")
             room = _room(item, depth + 1, room - len(key) - 3)
@@ -126,12 +130,18 @@ _POLICY: dict[str, Any] = {"datetime": _CLOCK, "sleep": "zero", "random_start": 
 class MontyPool(Closing):
     """Monty's worker processes, started at the first use. At most `size` sessions exist at a time; others wait.
 
+    Args:
+        size: The number of worker processes.
+        limits: The limits of a call or case.
+        isolation: `case`: a session for each call; `batch`: one for many. A case of a workflow always has its own.
+
     Raises:
         SandboxUnavailable: If the extra `monty` is not installed.
     """
 
-    def __init__(self, size: int = 1, limits: Limits | None = None) -> None:
+    def __init__(self, size: int = 1, limits: Limits | None = None, isolation: Isolating = "batch") -> None:
         self.limits = limits or Limits()
+        self.chunk = 1 if isolation == "case" else CHUNK
         self.size = size
         self.library = _library()
         self._lock = threading.Lock()
@@ -249,7 +259,8 @@ class MontySandbox(Closing):
                 results[index] = None, (error.type, error.message)
         stateful = [item for item in admissible if _reading(self._sources[item[1]]).stateful]
         others = [item for item in admissible if not _reading(self._sources[item[1]]).stateful]
-        batches = [others[start : start + CHUNK] for start in range(0, len(others), CHUNK)]
+        chunk = self._pool.chunk
+        batches = [others[start : start + chunk] for start in range(0, len(others), chunk)]
         batches += [[item] for item in stateful]
         for batch in batches:
             for (index, _, _), result in zip(batch, self._batch([item[1:] for item in batch]), strict=True):
@@ -264,7 +275,7 @@ class MontySandbox(Closing):
         for inputs in cases:
             with self.case() as case:
                 outcome = execute(run, inputs, bound(case.call, program), budget)
-            if len(_dumps(outcome)) > 4 * self._pool.limits.value_bytes:
+            if not fits(_dumps(outcome[:4]).encode(), self._pool.limits.value_bytes):
                 outcome = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])
             outcomes.append(outcome)
         return outcomes
@@ -405,7 +416,7 @@ def _value(name: str, source: str, reply: Any, room: int) -> Any:
     """
     match reply:
         case [value]:
-            value = clean(value)
+            value = as_result(value)
             if len(_dumps(value)) > room:
                 raise CaseError("too_large", f"the result has over {room} characters")
             return value

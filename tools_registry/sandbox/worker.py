@@ -1,8 +1,8 @@
 """The worker process: runs tools and compiled workflows for `LocalSandbox`, one request at a time.
 
-Requests and replies are frames of `tools_registry.sandbox.frames`. The operations are `tools` (sources and parameter
-schemas of a named tool set), `calls` (independent calls) and `run` (a program and its cases). The worker is forked by
-`tools_registry.sandbox.zygote` and imports nothing heavy.
+Requests and replies are frames of `tools_registry.sandbox.frames`. The operations are `calls` (independent calls) and
+`run` (a program and its cases). The first request also has `load`: the sources and parameter schemas of the only tool
+set that this process serves. The worker is forked by `tools_registry.sandbox.zygote` and imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import json
 import os
 import signal
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flowmind.workflow.program import Outcome, load, run_brief, run_case
-from tools_registry.sandbox.frames import HEADER
+from tools_registry.sandbox.frames import HEADER, fits
 from tools_registry.sandbox.language import policy
 from tools_registry.specs.schema import Validator, validator
-from tools_registry.specs.values import CaseError, by_position, call_checked
+from tools_registry.specs.values import CaseError, by_position, call_checked, describe
 
 _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
+
+
+_MOST_PROGRAMS = 256
 
 
 class ToolSet:
@@ -92,8 +96,10 @@ class ToolSet:
         try:
             exec(code, scope)
             function = scope[name]
+        except MemoryError:
+            raise CaseError("memory", f"tool {name!r} ran out of memory while it was defined") from None
         except Exception as error:
-            raise CaseError("refused", f"tool {name!r}: {type(error).__name__} while it is defined") from None
+            raise CaseError("refused", f"tool {name!r} while it is defined: {describe(error)}") from None
         if stateless:
             self._shared[name] = function
         return function
@@ -102,18 +108,16 @@ class ToolSet:
 class Server:
     """Answers the requests of the owner."""
 
-    def __init__(self, value_bytes: int, language: bool) -> None:
-        self.value_bytes = value_bytes
+    def __init__(self, language: bool) -> None:
         self.language = language
-        self.sets: dict[str, ToolSet] = {}
+        self.tools = ToolSet({}, language)
         self.programs: dict[str, Any] = {}
 
     def answer(self, request: dict[str, Any]) -> str:
         """The reply to a request, as JSON text."""
+        if "load" in request:
+            self.tools = ToolSet(request["load"], self.language)
         match request["op"]:
-            case "tools":
-                self.sets[request["set"]] = ToolSet(request["tools"], self.language)
-                return "[]"
             case "calls":
                 return self._calls(request)
             case "run":
@@ -122,55 +126,67 @@ class Server:
                 raise ValueError(f"unknown operation {operation!r}")
 
     def _calls(self, request: dict[str, Any]) -> str:
-        tools = self.sets[request["set"]]
-        results = [_call(tools, name, args) for name, args in request["calls"]]
-        text = _dumps(results)
-        if len(text) <= self.value_bytes:
-            return text
-        refusal = [None, ["too_large", f"the result has over {self.value_bytes} characters"]]
-        return _dumps([result if len(_dumps(result[0])) <= self.value_bytes else refusal for result in results])
+        return _dumps([_call(self.tools, name, args) for name, args in request["calls"]])
 
     def _run(self, request: dict[str, Any]) -> str:
-        tools = self.sets[request["set"]]
         key = request["program"]
         if key not in self.programs:
+            if len(self.programs) >= _MOST_PROGRAMS:
+                self.programs.clear()
             self.programs[key] = load(request["source"], request["constants"])
         run, names, signatures = self.programs[key], request["tools"], request["signatures"]
         execute = run_brief if signatures else run_case
-        outcomes: list[tuple[Any, ...]] = []
-        shared: list[Callable[..., Any]] | None = None
-        for inputs in request["cases"]:
-            _tidy()
-            try:
-                scope = shared or tools.scope(names, signatures)
-                shared = scope if tools.are_shared(names) else None
-                outcomes.append(execute(run, inputs, scope, request["budget"])[:4])
-            except CaseError as error:
-                outcomes.append(Outcome(None, (error.type, error.message), [])[:4])
-        text, maximum = _dumps(outcomes), 4 * self.value_bytes
-        if len(text) <= maximum:
-            return text
-        refusal = Outcome(None, ("too_large", "answer and trace of the case are too large"), [])[:4]
-        return _dumps([outcome if len(_dumps(outcome)) <= maximum else refusal for outcome in outcomes])
+        shared = self.tools.scope(names, signatures) if self.tools.are_shared(names) else None
+
+        def case(inputs: dict[str, Any]) -> tuple[Any, ...]:
+            return execute(run, inputs, shared or self.tools.scope(names, signatures), request["budget"])[:4]
+
+        fresh = shared is None
+        return _dumps([_isolated(partial(case, inputs), _failed_case, fresh) for inputs in request["cases"]])
 
 
 def _call(tools: ToolSet, name: str, args: dict[str, Any]) -> list[Any]:
     """`[value, None]`, or `[None, [type, message]]` of an error."""
-    _tidy()
-    try:
-        return [tools.tool(name)(args), None]
-    except CaseError as error:
-        return [None, [error.type, error.message]]
+    return _isolated(lambda: [tools.tool(name)(args), None], _failed_call, not tools.are_shared([name]))
 
 
-_GARBAGE = 20_000
-"""Number of new objects after which garbage is collected."""
+def _failed_call(error: CaseError) -> list[Any]:
+    return [None, [error.type, error.message]]
 
 
-def _tidy() -> None:
-    """Collects garbage between two cases. During a case, a finalizer could be code of an earlier case."""
-    if gc.get_count()[0] > _GARBAGE:
+def _failed_case(error: CaseError) -> tuple[Any, ...]:
+    return Outcome(None, (error.type, error.message), [])[:4]
+
+
+def _isolated(work: Callable[[], Any], failed: Callable[[CaseError], Any], fresh: bool) -> Any:
+    """Works on a case, and removes what it leaves behind while its deadline holds: finalizers are code of tools.
+
+    Args:
+        work: The work.
+        failed: The outcome of an error.
+        fresh: Whether a tool of the case can use modules with state, which then begin anew.
+    """
+    outcome = _attempted(work, failed, fresh)
+    gc.collect(0 if gc.get_count()[1] < _CASES else 2)
+    return outcome
+
+
+def _attempted(work: Callable[[], Any], failed: Callable[[CaseError], Any], fresh: bool) -> Any:
+    """Works on a case. One that lacks memory is tried again without the garbage of earlier cases."""
+    for last in (False, True):
+        if fresh:
+            policy.begin_case()
+        try:
+            return work()
+        except CaseError as error:
+            if error.type != "memory" or last:
+                return failed(error)
         gc.collect()
+    raise AssertionError
+
+
+_CASES = 1_000
+"""Cases after which garbage of all ages is collected; that of the last case takes a fraction of a microsecond."""
 
 
 class _OwnerIsGone(Exception):
@@ -193,6 +209,11 @@ def _write(body: bytes) -> None:
         view = view[os.write(0, view) :]
 
 
+def _reply(request: dict[str, Any], text: str) -> bytes:
+    """The body of a reply; the mark shows to which request it belongs."""
+    return f'["{request["mark"]}",{text}]'.encode()
+
+
 def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
     """Serves requests from the socket at standard input until the owner closes it.
 
@@ -200,13 +221,13 @@ def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
     no longer exists. Its default action also works inside loops in C, where a Python handler would not run.
 
     Args:
-        value_bytes: The maximum number of characters of a result.
+        value_bytes: The bound of a reply, see `frames.fits`.
         language: Whether the policy is on; it is off for audits only.
         layers: The isolation of this process, sent to the owner first.
     """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     gc.disable()
-    server = Server(value_bytes, language)
+    server = Server(language)
     _write(_dumps(layers).encode())
     while True:
         try:
@@ -215,8 +236,10 @@ def main(value_bytes: int, language: bool, layers: dict[str, str]) -> None:
             return
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + 1.0)
         try:
-            reply = server.answer(request).encode()
+            reply = _reply(request, server.answer(request))
+            if not fits(reply, value_bytes):
+                reply = _reply(request, '{"too_large":true}')
         except MemoryError:
-            reply = b'{"memory":true}'
+            reply = _reply(request, '{"memory":true}')
         _write(reply)
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,32 +1,28 @@
-"""The owner's side of the worker processes: the zygote that starts them, workers with deadlines, and pools."""
+"""Workers with deadlines, and pools of them. The processes are started by `tools_registry.sandbox.zygotes`."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import queue
 import select
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-import weakref
 from collections.abc import Generator
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tools_registry.sandbox import frames
-from tools_registry.sandbox.addresses import same_addresses
+from tools_registry.sandbox import frames, isolation, zygotes
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.sandbox.isolation import Level
+from tools_registry.specs.schema import type_of
 from tools_registry.specs.spec import Record
 
 LAYERS = frozenset({"language", "process"})
 """The layers that an audit can disable: the language policy, and the isolation of the process."""
+Isolating = Literal["batch", "case"]
+"""What gets a process of its own: the requests of one tool set, or each call and each case."""
 
 
 class Limits(Record):
@@ -36,12 +32,14 @@ class Limits(Record):
     """Wall-clock seconds of a call, or of a case of a workflow."""
     memory_mb: int = 512
     """Address space of the worker process, megabytes."""
-    value_bytes: int = 1_000_000
-    """Maximum characters of a result as JSON. A whole case with its trace may have four times as many."""
+    value_bytes: int = 16_000_000
+    """Bounds a result, or a case with its trace: its bytes as JSON, and half of the memory that decoding it takes in
+    this process, estimated from above (`frames.fits`). By default a text of 5 MB, 500,000 integers, or 1 MB of records
+    with three fields are within it."""
 
 
 class WorkerFailure(Exception):
-    """The worker gave no valid reply. `type` is `timeout`, `memory` or `crash`."""
+    """The worker gave no valid reply. `type` is `timeout`, `memory`, `crash`, or `too_large` for a whole reply."""
 
     def __init__(self, type: str, message: str, lost: bool = False) -> None:
         super().__init__(message)
@@ -50,234 +48,116 @@ class WorkerFailure(Exception):
         """Whether the process was apparently killed from outside or with its parent, and not by its own work."""
 
 
-_PATIENCE = 30.0
-"""Seconds for a zygote or a worker to start."""
 _BUSY_SECONDS = 300.0
 """Seconds of work after which a worker is replaced, because its processor time is limited over its whole life."""
-_BOOT = (
-    "import sys; sys.path[:0] = sys.argv[2:]; from tools_registry.sandbox.zygote import main; "
-    "main(sys.argv[1] == 'bare')"
-)
-
-
-def _paths() -> list[str]:
-    """The folders of this package and of RestrictedPython, for a process without site-packages."""
-    policy = find_spec("RestrictedPython")
-    files = [Path(__file__).parents[1], *([Path(policy.origin).parent] if policy and policy.origin else [])]
-    return list(dict.fromkeys(str(file.resolve().parent) for file in files))
-
-
-def _require_fork() -> None:
-    """Checks that this system can fork workers; Windows cannot.
-
-    Raises:
-        SandboxUnavailable: With the missing function.
-    """
-    missing = [f"os.{name}" for name in ("fork", "register_at_fork") if not hasattr(os, name)]
-    missing += [f"socket.{name}" for name in ("send_fds", "socketpair") if not hasattr(socket, name)]
-    if missing:
-        text = f"the sandbox does not start: this system has no {missing[0]}; your own functions run without a sandbox"
-        raise SandboxUnavailable(text)
-
-
-class _Zygote:
-    """The process that forks workers. A process has at most two: one for work and a bare one for audits."""
-
-    def __init__(self, bare: bool) -> None:
-        _require_fork()
-        self.owner = os.getpid()
-        self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair()
-        with theirs, same_addresses():
-            self._process = subprocess.Popen(
-                [sys.executable, "-s", "-S", "-B", "-c", _BOOT, "bare" if bare else "locked", *_paths()],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-                cwd="/",
-                start_new_session=True,
-            )
-        self._finalizer = weakref.finalize(self, _end_zygote, self._process, self._control, self.owner)
-        self._control.settimeout(_PATIENCE)
-        try:
-            self._answer()
-        except (OSError, ValueError):
-            self.close()
-            raise SandboxUnavailable(f"the sandbox does not start: {self._error_line()}") from None
-        assert self._process.stderr is not None
-        self._process.stderr.close()
-
-    def start(self, options: dict[str, int]) -> tuple[int, socket.socket]:
-        """Starts a worker; returns its process id and the socket to it.
-
-        Raises:
-            OSError, ValueError: If the zygote has ended.
-        """
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs, self._lock:
-                socket.send_fds(self._control, [json.dumps({"start": options}).encode()], [theirs.fileno()])
-                return self._answer(), ours
-        except BaseException:
-            ours.close()
-            raise
-
-    def stop(self, pid: int) -> int:
-        """Kills and reaps a worker; returns its exit status, negative for a signal."""
-        with self._lock:
-            self._control.sendall(json.dumps({"stop": pid}).encode())
-            return self._answer()
-
-    def close(self) -> None:
-        """Ends the zygote and all its workers."""
-        self._finalizer()
-
-    def forget(self) -> None:
-        """Releases the parent's zygote in a forked process, without ending it."""
-        self._finalizer.detach()
-        self._control.close()
-
-    def _answer(self) -> int:
-        line = b""
-        while not line.endswith(b"\n"):
-            if not (part := self._control.recv(1 << 10)):
-                raise ConnectionError("the zygote has ended")
-            line += part
-        return json.loads(line)
-
-    def _error_line(self) -> str:
-        assert self._process.stderr is not None
-        with self._process.stderr as pipe:
-            lines = pipe.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"its process ended with status {self._process.returncode}"
-
-
-def _end_zygote(process: subprocess.Popen[bytes], control: socket.socket, owner: int) -> None:
-    if os.getpid() != owner:
-        return
-    control.close()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-_zygotes: dict[bool, _Zygote] = {}
-_starting = threading.Lock()
-
-
-def _zygote(bare: bool) -> _Zygote:
-    with _starting:
-        if bare not in _zygotes:
-            _zygotes[bare] = _Zygote(bare)
-        return _zygotes[bare]
-
-
-def _replace_zygote(zygote: _Zygote) -> None:
-    """Forgets a zygote that has ended, so that the next worker starts another."""
-    with _starting:
-        for bare, known in tuple(_zygotes.items()):
-            if known is zygote:
-                del _zygotes[bare]
-    zygote.close()
-
-
-def close_all() -> None:
-    """Ends all zygotes of this process with their workers. The next request starts new ones."""
-    with _starting:
-        for zygote in _zygotes.values():
-            zygote.close()
-        _zygotes.clear()
-
-
-def _in_child() -> None:
-    global _starting
-    _starting = threading.Lock()
-    for zygote in _zygotes.values():
-        zygote.forget()
-    _zygotes.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+_GREETING = 1 << 16
+"""The bound of the first frame of a process, as `Limits.value_bytes` bounds the others."""
+_FIRST = 1 << 13
+"""Bytes that are read at once; most replies are shorter."""
 
 
 class Worker:
-    """A worker process and the socket to it. Not thread-safe: a pool lends it to one user at a time.
+    """A worker process, started when it is needed. Not thread-safe: a pool lends it to one user at a time.
 
     Args:
         limits: The limits of each request.
         without: Layers to disable, from `LAYERS`; for audits.
+        require: The weakest isolation with which a process serves requests.
     """
 
-    def __init__(self, limits: Limits, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, limits: Limits, without: frozenset[str] = frozenset(), require: Level = "none") -> None:
         self.limits = limits
         self.without = without
-        self.loaded: set[str] = set()
+        self.require: Level = require
+        self.tool_set: str | None = None
+        """The digest of the tool set that the process serves. It never serves another one."""
+        self.loaded = False
+        """Whether the process has received this tool set."""
         self.layers: dict[str, str] = {}
-        """The isolation that the process reported when it started."""
-        self.pid: int | None = None
-        """The process id, while the process runs."""
-        self._socket: socket.socket | None = None
-        self._finalizer: weakref.finalize[[_Zygote, int, socket.socket], Worker] | None = None
+        """The isolation that the process reported before it received anything."""
+        self._process: zygotes.Process | None = None
+        self._is_up = False
         self._busy = 0.0
+        self._options = {
+            "memory_mb": limits.memory_mb,
+            "value_bytes": limits.value_bytes,
+            "language": "language" not in without,
+        }
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, while a process runs."""
+        return None if self._process is None else self._process.pid
+
+    def bind(self, tool_set: str) -> None:
+        """Makes sure that the process serves this tool set only.
+
+        A process ends if it served another set, has worked for long, or sent bytes that nobody asked for.
+        """
+        if self.tool_set not in (None, tool_set) or self._busy > _BUSY_SECONDS or self._has_more():
+            self.renew()
+        self.tool_set = tool_set
 
     def request(self, message: dict[str, Any], seconds: float) -> Any:
         """Sends a request and waits for its reply, at most `seconds`.
 
         Raises:
-            WorkerFailure: If no valid reply arrived. The process has then ended, and the next request starts another.
-            SandboxUnavailable: If no process can be started.
+            WorkerFailure: If no valid reply arrived. Unless its type is `too_large`, the process has then ended, and
+                the next request starts another.
+            SandboxUnavailable: If no process can be started, or its isolation is weaker than required.
         """
-        connection = self._socket or self.start()
-        data = frames.encode({**message, "seconds": seconds})
+        connection = self.start()
+        mark = os.urandom(8).hex()
+        data = frames.encode({**message, "seconds": seconds, "mark": mark})
         begun = time.monotonic()
         try:
-            reply = self._exchange(connection, data, begun + seconds)
-        except WorkerFailure:
+            reply = _marked(self._exchange(connection, data, begun + seconds), mark)
+        except BaseException:  # an interrupted exchange leaves a reply that nobody waits for
             self.stop()
             raise
         self._busy += time.monotonic() - begun
-        if isinstance(reply, dict):
+        if reply == {"too_large": True}:
+            raise WorkerFailure(
+                "too_large", f"the result would take over {2 * self.limits.value_bytes} bytes of memory"
+            )
+        if reply == {"memory": True}:
             self.stop()
             raise WorkerFailure("memory", f"more than {self.limits.memory_mb} MB were needed")
         return reply
 
     def start(self) -> socket.socket:
-        """Starts the process and returns the socket to it.
+        """Starts the process if none runs. Returns the socket to it.
 
         Raises:
-            SandboxUnavailable: If the process cannot be started.
+            SandboxUnavailable: If the process cannot be started, or its isolation is weaker than required.
         """
-        options = {"memory_mb": self.limits.memory_mb, "value_bytes": self.limits.value_bytes}
-        for again in (True, False):
-            zygote = _zygote("process" in self.without)
+        if self._process is None:
+            self._process = zygotes.start(self._options, "process" in self.without)
+        if not self._is_up:
             try:
-                pid, connection = zygote.start({**options, "language": "language" not in self.without})
-                break
-            except (OSError, ValueError) as error:
-                _replace_zygote(zygote)
-                if not again:
-                    raise SandboxUnavailable(f"the sandbox starts no worker: {error}") from None
-        else:
-            raise AssertionError
+                self._greet(self._process.connection)
+            except SandboxUnavailable:
+                self.stop()
+                raise
+        return self._process.connection
+
+    def _greet(self, connection: socket.socket) -> None:
+        """Receives and judges the isolation of a new process, which has not received anything yet."""
         connection.setblocking(False)
-        self.pid, self._socket = pid, connection
-        self._finalizer = weakref.finalize(self, _end_worker, zygote, pid, connection)
-        self.loaded = set()
-        self._busy = 0.0
         try:
-            self.layers = self._receive(connection, time.monotonic() + _PATIENCE)
+            layers = self._receive(connection, time.monotonic() + zygotes.PATIENCE, _GREETING)
         except WorkerFailure as failure:
             raise SandboxUnavailable(f"the sandbox's worker does not come up: {failure}") from None
-        return connection
+        if type_of(layers) is not dict or not all(type(state) is str for state in layers.values()):
+            raise SandboxUnavailable("the sandbox's worker does not come up: it reports no isolation")
+        self.layers = layers
+        isolation.of(self).check(self.require)
+        self._is_up, self._busy = True, 0.0
 
     def _exchange(self, connection: socket.socket, data: bytes, deadline: float) -> Any:
         try:
             self._send(connection, data, deadline)
-            return self._receive(connection, deadline)
+            return self._receive(connection, deadline, self.limits.value_bytes)
         except OSError as error:
             raise WorkerFailure("crash", f"the tool worker broke off: {error}", _lost(self.stop())) from None
 
@@ -289,37 +169,69 @@ class Worker:
             except BlockingIOError:
                 self._wait(connection, select.POLLOUT, deadline)
 
-    def _receive(self, connection: socket.socket, deadline: float) -> Any:
+    def _receive(self, connection: socket.socket, deadline: float, value_bytes: int) -> Any:
+        """Receives a frame. Its length is checked before its body is allocated."""
+        first = bytearray(_FIRST)
         try:
-            size = frames.size_of(self._read(connection, frames.HEADER, deadline))
-            return frames.decode(self._read(connection, size, deadline))
+            count = self._read(connection, memoryview(first), frames.HEADER, deadline)
+            size = frames.size_of(first[: frames.HEADER], value_bytes)
+            body, rest = first[frames.HEADER : count], size + frames.HEADER - count
+            if rest < 0:
+                raise frames.FrameError("bytes after its end")
+            if rest:
+                body = bytearray(size)
+                body[:-rest] = first[frames.HEADER : count]
+                self._read(connection, memoryview(body)[-rest:], rest, deadline)
+            return frames.decode(body, value_bytes)
         except frames.FrameError as error:
             raise WorkerFailure("crash", f"the tool worker sent no valid reply: {error}") from None
 
-    def _read(self, connection: socket.socket, size: int, deadline: float) -> bytes:
-        parts: list[bytes] = []
-        while size:
+    def _read(self, connection: socket.socket, buffer: memoryview, least: int, deadline: float) -> int:
+        """Reads at least so many bytes into a buffer; returns their number."""
+        count = 0
+        while count < least:
+            if time.monotonic() > deadline:
+                raise self._late()
             try:
-                if not (part := connection.recv(min(size, 1 << 20))):
-                    status = self.stop()
-                    raise WorkerFailure("crash", f"the tool worker ended ({_cause(status)})", _lost(status))
-                parts.append(part)
-                size -= len(part)
+                part = connection.recv_into(buffer[count:])
             except BlockingIOError:
                 self._wait(connection, select.POLLIN, deadline)
-        return b"".join(parts)
+                continue
+            if not part:
+                status = self.stop()
+                raise WorkerFailure("crash", f"the tool worker ended ({_cause(status)})", _lost(status))
+            count += part
+        return count
 
     def _wait(self, connection: socket.socket, events: int, deadline: float) -> None:
         poller = select.poll()
         poller.register(connection, events)
         remaining = deadline - time.monotonic()
         if remaining <= 0 or not poller.poll(remaining * 1_000):
-            raise WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
+            raise self._late()
 
-    def refresh(self) -> None:
-        """Ends a process that has worked for long; called between two users."""
-        if self._busy > _BUSY_SECONDS:
-            self.stop()
+    def _late(self) -> WorkerFailure:
+        return WorkerFailure("timeout", f"no result within {self.limits.seconds:g} s")
+
+    def _has_more(self) -> bool:
+        """Whether a process that has been greeted sent something that nobody asked for, or has ended."""
+        if self._process is None or not self._is_up:
+            return False
+        try:
+            self._process.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def renew(self) -> None:
+        """Replaces the process by a new one, which comes up while nobody waits for it."""
+        process, self._process = self._process, None
+        self._forget()
+        if process is not None:
+            with contextlib.suppress(OSError, ValueError):  # the zygote has ended; the next request starts another
+                self._process = process.successor(self._options)
 
     def stop(self) -> int | None:
         """Kills and reaps the process. A later request starts another.
@@ -327,19 +239,23 @@ class Worker:
         Returns:
             The exit status, negative for a signal; None if no process was running.
         """
-        status = None if self._finalizer is None else self._finalizer()
-        self.pid, self._socket, self._finalizer = None, None, None
-        self.loaded = set()
-        return status
+        process, self._process = self._process, None
+        self._forget()
+        return None if process is None else process.stop()
+
+    def _forget(self) -> None:
+        self.tool_set, self.loaded, self._is_up = None, False, False
 
 
-def _end_worker(zygote: _Zygote, pid: int, connection: socket.socket) -> int | None:
-    connection.close()
-    if os.getpid() != zygote.owner:
-        return None
-    with contextlib.suppress(OSError, ValueError):  # the workers of a zygote that has ended have ended too
-        return zygote.stop(pid)
-    return None
+def _marked(reply: Any, mark: str) -> Any:
+    """The reply to the request with this mark. A frame that was sent for an earlier request has another one.
+
+    Raises:
+        WorkerFailure: If it is no such reply.
+    """
+    if type_of(reply) is not list or len(reply) != 2 or reply[0] != mark:
+        raise WorkerFailure("crash", "the tool worker sent no valid reply: it does not belong to the request")
+    return reply[1]
 
 
 def _lost(status: int | None) -> bool:
@@ -355,30 +271,65 @@ def _cause(status: int | None) -> str:
 class WorkerPool(Closing):
     """A pool of workers: at most `size` requests run at the same time, each on its own worker.
 
+    A process serves one tool set and is ended before its worker serves another one, so tools of one set cannot
+    influence the results of another, whatever they do to their process.
+
     Args:
         size: The number of workers.
         limits: The limits of each request.
         without: Layers to disable, from `LAYERS`; for audits only.
+        isolation: `batch`: a process serves all requests of its tool set. `case`: a process serves one call, or one
+            case of a workflow.
+        require: The weakest isolation that is accepted; `SandboxUnavailable` is raised where a worker has less.
     """
 
-    def __init__(self, size: int = 1, limits: Limits | None = None, without: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        size: int = 1,
+        limits: Limits | None = None,
+        without: frozenset[str] = frozenset(),
+        isolation: Isolating = "batch",
+        require: Level = "kernel",
+    ) -> None:
         if unknown := without - LAYERS:
             raise ValueError(f"no layer {', '.join(sorted(unknown))}; layers: {', '.join(sorted(LAYERS))}")
         self.limits = limits or Limits()
-        self._workers = [Worker(self.limits, without) for _ in range(size)]
-        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        for worker in self._workers:
-            self._free.put(worker)
+        self.size = size
+        self.isolation: Isolating = isolation
+        self.require: Level = require
+        self._workers = [Worker(self.limits, without, require) for _ in range(size)]
+        self._free = list(self._workers)
+        """The worker that was used last is the last one."""
+        self._returned = threading.Condition()
 
     @contextlib.contextmanager
-    def borrow(self) -> Generator[Worker]:
-        """Lends a worker. Waits while all are busy."""
-        worker = self._free.get()
+    def borrow(self, tool_set: str | None = None) -> Generator[Worker]:
+        """Lends a worker. Waits while all are busy.
+
+        Args:
+            tool_set: The digest of the tool set that the worker is to serve; None to look at the worker only.
+        """
+        with self._returned:
+            while not self._free:
+                self._returned.wait()
+            worker = self._chosen(tool_set)
+            self._free.remove(worker)
         try:
-            worker.refresh()
+            if tool_set is not None:
+                worker.bind(tool_set)
             yield worker
         finally:
-            self._free.put(worker)
+            if tool_set is not None and self.isolation == "case":
+                worker.renew()
+            with self._returned:
+                self._free.append(worker)
+                self._returned.notify()
+
+    def _chosen(self, tool_set: str | None) -> Worker:
+        """The free worker that serves this set, or one that serves none, or the one that has been idle longest."""
+        if tool_set is None:
+            return max(self._free, key=lambda worker: worker.pid is not None)
+        return max(self._free, key=lambda worker: (worker.tool_set == tool_set, worker.tool_set is None))
 
     def close(self) -> None:
         """Stops all workers."""

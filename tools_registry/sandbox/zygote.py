@@ -1,9 +1,10 @@
 """The parent of the workers: a small process that has all modules loaded and forks workers in a few milliseconds.
 
-`tools_registry.sandbox.workers` starts it with one end of a socket pair as standard input. It isolates itself and then
-answers requests of one line of JSON each. `{"start": {...}}` carries the socket of the new worker and returns its
-process id. `{"stop": PID}` returns the exit status of the worker. The zygote runs no tools. When the socket closes, the
-owner has ended, and the zygote kills the workers and ends too. It imports nothing heavy.
+`tools_registry.sandbox.zygotes` starts it with one end of a socket pair as standard input. It isolates itself and then
+answers requests of one line of JSON each. `{"start": {...}, "stop": PID}` carries the socket of the new worker and
+returns its process id; the worker PID, if it is not 0, is killed. `{"stop": PID}` returns the exit status of a worker.
+The zygote neither runs nor compiles tools. When the socket closes, the owner has ended, and the zygote kills the
+workers and ends too. It imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -66,9 +67,16 @@ class _Zygote:
             if not data:
                 break
             request: dict[str, Any] = json.loads(data)
-            self._answer(self._start(request["start"], *sockets) if "start" in request else self._stop(request["stop"]))
+            if "start" in request:
+                self._kill(request["stop"])
+                self._answer(self._start(request["start"], *sockets))
+                self._reap(request["stop"])
+            else:
+                self._kill(request["stop"])
+                self._answer(self._reap(request["stop"]))
         for child in tuple(self._children):
-            self._stop(child)
+            self._kill(child)
+            self._reap(child)
 
     def _answer(self, answer: int) -> None:
         self._control.sendall(b"%s\n" % json.dumps(answer).encode())
@@ -93,10 +101,14 @@ class _Zygote:
         finally:
             os._exit(1)
 
-    def _stop(self, child: int) -> int:
+    def _kill(self, child: int) -> None:
+        if child in self._children:
+            os.kill(child, signal.SIGKILL)
+
+    def _reap(self, child: int) -> int:
+        """The exit status of a child that was killed; 0 if there is no such child."""
         if child not in self._children:
             return 0
-        os.kill(child, signal.SIGKILL)
         self._children.discard(child)
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

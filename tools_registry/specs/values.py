@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import keyword
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -19,6 +20,17 @@ _INT_BOUND = 1 << MAX_INT_BITS
 
 ATOMS = frozenset({int, float, str, bool, type(None)})
 _LISTS = frozenset({list, tuple})
+_ADDRESS = re.compile(r" (?:at|@) 0x[0-9a-fA-F]{6,}(?=[>,;:])")
+
+
+def _elements(value: tuple[Any, ...]) -> list[Any]:
+    return [*tuple[Any, ...].__iter__(value)]
+
+
+_PLAIN_VALUES: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__, int: int.__int__, float: float.__float__, tuple: _elements,
+}  # fmt: skip
+"""The plain value of a subclass, such as a member of an enum or a named tuple, without calls of its methods."""
 _DICTS = frozenset({dict, collections.Counter, collections.defaultdict, collections.OrderedDict})
 
 
@@ -36,10 +48,15 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def clean(value: Any, depth: int = 0) -> Any:
+def clean(value: Any, depth: int = 0, digits: bool = False) -> Any:
     """A strict JSON copy of a value: exact types, finite numbers, encodable text, string keys.
 
     A tuple becomes a list; Counter, defaultdict and OrderedDict become objects, as in `json.dumps`.
+
+    Args:
+        value: The value.
+        depth: The number of containers around it.
+        digits: Whether an integer key becomes its digits, as in `json.dumps`.
 
     Raises:
         CaseError: `not_json` or `too_large`.
@@ -65,15 +82,30 @@ def clean(value: Any, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH:
         raise CaseError("not_json", f"nested deeper than {MAX_DEPTH}")
     if kind in _LISTS:
-        return [clean(element, depth + 1) for element in value]
+        return [clean(element, depth + 1, digits) for element in value]
     if kind in _DICTS:
         copied: dict[str, Any] = {}
         for key, element in cast(dict[Any, Any], value).items():
-            if type(key) is not str:
+            name = str(clean(key)) if digits and type(key) is int else key
+            if type(name) is not str:
                 raise CaseError("not_json", f"a key of type {type(key).__name__}; keys of an object are strings")
-            copied[clean(key)] = clean(element, depth + 1)
+            if name in copied:
+                raise CaseError("not_json", f"two keys that are {name!r} as JSON")
+            copied[clean(name)] = clean(element, depth + 1, digits)
         return copied
+    for base, plain in _PLAIN_VALUES.items():
+        if issubclass(kind, base):
+            return clean(plain(value), depth, digits)
     raise CaseError("not_json", f"a value of type {kind.__name__} is not JSON")
+
+
+def as_result(value: Any) -> Any:
+    """The result of a tool as `clean` copies it, with integer keys as their digits.
+
+    Raises:
+        CaseError: `not_json` or `too_large`.
+    """
+    return clean(value, digits=True)
 
 
 _NOTES = {"type", "title", "description", "default", "examples"}
@@ -124,11 +156,14 @@ def copy_json(value: Any) -> Any:
 
 
 def describe(error: BaseException) -> str:
-    """An exception as one line: its class and its message."""
-    text = error.args[0] if error.args and type(error.args[0]) is str else ""
-    if isinstance(error, KeyError) and error.args and type(error.args[0]) in ATOMS:
-        text = f"key {show(error.args[0], 60)} is missing"
+    """An exception as one line: its class and its message, without the addresses of objects."""
+    args: tuple[Any, ...] = BaseException.__dict__["args"].__get__(error)  # a class of a tool can have its own
+    text = args[0] if args and type(args[0]) is str else ""
+    if isinstance(error, KeyError) and args and type(args[0]) in ATOMS:
+        key = _ADDRESS.sub("", args[0]) if type(args[0]) is str else args[0]
+        text = f"key {show(key, 60)} is missing"
     name = type(error).__name__
+    text = _ADDRESS.sub("", text) if " 0x" in text else text
     return _encodable((f"{name}: {text}" if text else name)[:MAX_MESSAGE])
 
 
@@ -144,7 +179,7 @@ def call_checked(function: Callable[..., Any], check: Callable[[Any], str | None
         result = function(**{name: copy_json(value) for name, value in args.items()})
     except Exception as error:
         raise failure(error) from None
-    return clean(result)
+    return as_result(result)
 
 
 def failure(error: Exception) -> CaseError:
@@ -203,7 +238,7 @@ def positional(
     tests: Sequence[str | None],
     names: Sequence[str],
     failure: Callable[[Exception], Exception],
-    clean: Callable[[Any], Any] = clean,
+    clean: Callable[[Any], Any] = as_result,
 ) -> Callable[..., Any]:
     """A function that tests the types of its positional arguments and calls the tool without further checks.
 

@@ -1,23 +1,40 @@
 """Classes that tool source defines: ordinary classes, dataclasses, named tuples, enums and abstract classes.
 
-Guards recognize these classes by their metaclass, one of the two in this module. Their default texts and hashes contain
-no addresses; a hash is made from the class and the number of the instance. `dataclasses`, `enum` and `abc` are not
-used, because they execute text, import many modules, or modify the class in other ways.
+Guards recognize these classes by their metaclass, one of the two in this module. `dataclasses`, `enum` and
+`collections.namedtuple` do the work. Default texts and hashes contain no addresses; a hash is made from the class and
+the number of the instance.
 """
 
 from __future__ import annotations
 
+import abc
 import collections
-import copy
+import dataclasses
+import enum
 import functools
 import itertools
 import keyword
 import types
+import typing
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
+from tools_registry.sandbox.language.rewriting import METHOD_DUNDERS
+from tools_registry.sandbox.language.texts import Text
 from tools_registry.specs.schema import type_of
+
+_BODY = METHOD_DUNDERS | {
+    "__module__", "__qualname__", "__doc__", "__annotations__", "__classcell__", "__static_attributes__",
+    "__firstlineno__", "__orig_bases__",
+}  # fmt: skip
+"""The special names that the body of a class may contain."""
+_ANNOTATIONS = {
+    "field": object, "class": typing.ClassVar, "init": dataclasses.InitVar, "kw_only": dataclasses.KW_ONLY,
+}  # fmt: skip
+"""The neutral annotations that real dataclasses read, by the kind that the rewriter notes."""
+_MIXED = (int, str, float)
+"""Builtin types that an enum can mix in."""
 
 
 def attributes_of(owner: Any) -> dict[str, Any]:
@@ -25,117 +42,154 @@ def attributes_of(owner: Any) -> dict[str, Any]:
     return owner.__dict__
 
 
-def _counting() -> dict[str, Any]:
-    """The attributes by which a class numbers its instances."""
-    return {"_count_": itertools.count(1), "_numbers_": {}}
-
-
 class ToolClass(type):
-    """The metaclass of the classes that tool source defines. It restricts their bases."""
-
-    def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
-        fields = [field for field, kind in body.get("_annotated_", ()) if kind == "field"]
-        if NAMED_TUPLE in bases:
-            return _named_tuple_class(name, fields, body)
-        for base in bases:
-            if not (type(base) in OWN or base is object or issubclass(base, Exception)):
-                raise TypeError(f"class {name} may inherit from its own classes and from exceptions only")
-        bases = tuple(PLAIN if base is object else base for base in bases) or (PLAIN,)
-        if "__exit__" in body:
-            body["__exit__"] = _without_traceback(body["__exit__"])
-        new_class = super().__new__(cls, name, bases, {**body, **_counting()})
-        if ABSTRACT in new_class.__mro__:
-            _note_abstract_methods(new_class)
-        return new_class
+    """The metaclass of the classes that tool source defines."""
 
     def __hash__(cls) -> int:
         return hash(cls.__qualname__)
+
+    def __getitem__(cls, parts: Any) -> Any:  # `Stack[int]()`
+        return cls
+
+    __iter__ = None
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__qualname__}'>"
 
 
-def _members(kind: Any) -> dict[str, Any]:
-    """All names of an enum with their members, including aliases."""
-    return attributes_of(kind)["_members_"]
-
-
-class ToolEnum(ToolClass):
+class ToolEnum(ToolClass, enum.EnumMeta):
     """The metaclass of enums."""
 
-    def __new__(cls, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
-        mixed = [base for base in bases if base in (int, str)]
-        value_type = next((kind for kind in (int, str) for base in bases if issubclass(base, kind)), None)
-        if any(attributes_of(base).get("_members_") for base in bases):
-            raise TypeError(f"class {name} cannot extend an enum that has members")
-        if not all(type(base) in OWN or base in mixed for base in bases):
-            raise TypeError(f"enum {name} may mix in int, str and its own classes only")
-        if value_type and any(callable(body[key]) for key in body.keys() & set(dir(value_type)) - {"__str__"}):
-            raise TypeError(f"enum {name} cannot replace methods of {value_type.__name__}")
-        members = {key: value for key, value in body.items() if _is_member(key, value)}
-        rest: dict[str, Any] = {key: value for key, value in body.items() if key not in members}
-        rest |= {**_counting(), "_members_": {}}
-        new_class = type.__new__(cls, name, (*mixed, *(base for base in bases if base not in mixed)), rest)
-        for key, value in members.items():
-            _add_member(new_class, value_type, key, value)
-        return new_class
+    def __new__(cls, name: str, bases: Any, body: Any, **options: Any) -> Any:
+        for key, value in body.items():
+            if key not in _REPLACEABLE and type_of(value) not in _MEMBER_VALUES:
+                _check_replaced(bases, key)
+        return super().__new__(cls, name, bases, body, **options)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if not (name.startswith("_") or type_of(value) is enum.property or isinstance(value, cls)):
+            _check_replaced(cls.__mro__, name)
+        super().__setattr__(name, value)
+
+    __hash__ = ToolClass.__hash__
+    __iter__ = cast(Any, enum.EnumMeta.__iter__)
+    __getitem__ = cast(Any, enum.EnumMeta.__getitem__)
+    __repr__ = cast(Any, enum.EnumMeta.__repr__)
+
+    def __call__(cls: Any, *values: Any, start: int = 1, type: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if is_shared(cls) and len(values) < 2:
+            raise TypeError(f"{cls.__name__} has no members")
+        if len(values) < 2 or cls._member_map_:
+            return enum.EnumMeta.__call__(cls, *values)
+        title, names = values
+        if type not in (None, Text, *_MIXED):
+            raise TypeError("an enum can mix in int, str and float")
+        pairs = _named(title, names)
+        make = cast(Any, enum.EnumMeta.__call__)
+        return make(cls, title, pairs, start=start, type=str if type is Text else type, module="tool")
+
+    def __contains__(cls: Any, value: Any) -> bool:
+        return isinstance(value, cls) or any(member._value_ == value for member in cls)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return cls.__subclasscheck__(type_of(value))
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(kind, enum.Enum) if cls is ENUM else type.__subclasscheck__(cls, kind)
+
+
+class ToolProtocol(ToolClass):
+    """The metaclass of protocols and of the classes that inherit from them."""
 
     __hash__ = ToolClass.__hash__
 
-    def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        if not _members(cls) and len(arguments) == 2 and not named:
-            return _enum_from_names(cls, *arguments)
-        if len(arguments) != 1 or named:
-            raise TypeError(f"{cls.__name__} is looked up by one value")
-        for member in _members(cls).values():
-            if member is arguments[0] or member._value_ == arguments[0]:
-                return member
-        raise ValueError(f"{arguments[0]!r} is not a valid {cls.__qualname__}")
-
-    def __iter__(cls) -> Iterator[Any]:
-        return (member for name, member in _members(cls).items() if member._name_ == name)
-
-    def __reversed__(cls) -> Iterator[Any]:
-        return reversed([*iter(cls)])
-
-    def __len__(cls) -> int:
-        return sum(1 for _ in iter(cls))
-
-    def __bool__(cls) -> bool:
-        return True
-
-    def __contains__(cls, member: Any) -> bool:
-        return isinstance(member, cls)
-
-    def __getitem__(cls, name: str) -> Any:
-        return _members(cls)[name]
-
-    def __setattr__(cls, name: str, value: Any) -> None:
-        raise AttributeError(f"enum {cls.__name__} cannot be changed")
-
-    def __repr__(cls) -> str:
-        return f"<enum {cls.__name__!r}>"
+    def __instancecheck__(cls: Any, value: Any) -> bool:
+        names = attributes_of(cls).get("_checked_")
+        kind = type_of(value)
+        if names is None or cls in kind.__mro__:
+            return type.__instancecheck__(cls, value)
+        return all(hasattr(kind, name) or name in getattr(value, "__dict__", ()) for name in names)
 
 
-OWN: frozenset[type] = frozenset({ToolClass, ToolEnum})
+def runtime_checkable(kind: Any) -> Any:
+    """`typing.runtime_checkable`: `isinstance` compares the names of a protocol of the tool."""
+    _check_own(kind, "runtime_checkable")
+    if PROTOCOL not in kind.__bases__:
+        raise TypeError("runtime_checkable is for protocols")
+    lineage = kind.__mro__[: kind.__mro__.index(PROTOCOL)]
+    names = {name for base in lineage for name in (*attributes_of(base), *attributes_of(base)["__annotations__"])}
+    type.__setattr__(
+        kind, "_checked_", tuple(name for name in names if not name.startswith("_") or name in METHOD_DUNDERS)
+    )
+    return kind
+
+
+def _named(title: Any, names: Any) -> list[Any]:
+    """The members of `Enum("Color", "RED GREEN")`.
+
+    Raises:
+        ValueError: If a name is not an identifier or begins with an underscore.
+    """
+    if isinstance(names, str):
+        names = names.replace(",", " ").split()
+    entries: list[Any] = list(names.items() if type_of(names) is dict else names)
+    pairs = [entry if type_of(entry) is str else _pair(*entry) for entry in entries]  # read once
+    given: list[Any] = [title, *(pair if type_of(pair) is str else pair[0] for pair in pairs)]
+    for name in given:
+        if type_of(name) is not str or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise ValueError("names of an enum must be identifiers that do not begin with an underscore")
+    return pairs
+
+
+_REPLACEABLE = {"__str__", "__repr__", "__format__", "__init__", "__doc__", "__module__", "__new__"}
+_MEMBER_VALUES = {str, int, float, bool, tuple, enum.auto}
+
+
+def _check_replaced(bases: tuple[Any, ...], name: str) -> None:
+    """Refuses an attribute by which a member would not behave as the `str`, `int` or `float` that it is.
+
+    Raises:
+        TypeError: If a builtin type of an enum has this attribute.
+    """
+    for kind in _MIXED:
+        if hasattr(kind, name) and any(issubclass(base, kind) for base in bases):
+            raise TypeError(f"an enum cannot replace {name!r} of {kind.__name__}")
+
+
+def check_member(owner: Any, name: str) -> None:
+    """Refuses to set an attribute of a member of an enum, if its `str`, `int` or `float` has it.
+
+    Raises:
+        TypeError: If it has.
+    """
+    if type(type_of(owner)) is ToolEnum:
+        _check_replaced(type_of(owner).__mro__, name)
+
+
+def _pair(name: Any, value: Any) -> tuple[Any, Any]:
+    return name, value
+
+
+OWN: frozenset[type] = frozenset({ToolClass, ToolEnum, ToolProtocol})
 """The metaclasses of the classes of tools; guards compare them by exact type."""
 
 
-def is_shared(kind: Any) -> bool:
-    """Whether all cases share a class, so that tools may not write to it."""
-    return "_shared_" in attributes_of(kind)
+def _counting() -> dict[str, Any]:
+    """The attributes by which a class numbers its instances."""
+    return {"_count_": itertools.count(1), "_numbers_": {}}
 
 
-def _root(metaclass: type, title: str, bases: tuple[type, ...] = (), /, **body: Any) -> Any:
-    body = {"__module__": "tool", "_shared_": True, **_counting(), **body}
-    return cast(Any, type).__new__(metaclass, title, bases, body)
+def _root(title: str, **body: Any) -> Any:
+    return ToolClass(title, (), {"__module__": "tool", "__slots__": (), **body})
 
 
 def _hash_by_number(self: Any) -> int:
     """Hashes the class and the number of an instance, which it gets at its first hash."""
     kind: Any = type_of(self)
     key = id(self)
-    numbers: dict[int, tuple[int, Any]] = kind._numbers_
+    numbers: dict[int, tuple[int, Any]] | None = attributes_of(kind).get("_numbers_")
+    if numbers is None or not hasattr(self, "__weakref__"):  # a class that all cases share, or one with slots
+        return hash(kind.__qualname__)
     if key not in numbers:
         numbers[key] = (next(kind._count_), weakref.ref(self, lambda gone: _forget(numbers, key)))
     return hash((kind.__qualname__, numbers[key][0]))
@@ -150,42 +204,167 @@ def _show_without_address(self: Any) -> str:
     return f"<{kind.__module__}.{kind.__qualname__} object>"
 
 
-PLAIN: Any = _root(ToolClass, "object", __hash__=_hash_by_number, __repr__=_show_without_address)
-ABSTRACT: Any = _root(ToolClass, "ABC", (PLAIN,))
-NAMED_TUPLE: Any = _root(ToolClass, "NamedTuple", (PLAIN,))
-
-
 def _make_dict(cls: type, *arguments: Any, **named: Any) -> dict[str, Any]:
     return dict(*arguments, **named)
 
 
-TYPED_DICT: Any = _root(ToolClass, "TypedDict", (PLAIN,), __new__=_make_dict)
+def _no_default(self: Any, value: Any) -> Any:
+    raise TypeError(f"Object of type {type_of(value).__name__} is not JSON serializable")
 
 
-def _without_traceback(leave: Any) -> Any:
-    """`__exit__` of a tool's class, called without the traceback, which would lead to frames."""
+PLAIN: Any = _root("object", __hash__=_hash_by_number, __repr__=_show_without_address)
+ABSTRACT: Any = ToolClass("ABC", (PLAIN,), {"__module__": "tool", "__slots__": ()})
+NAMED_TUPLE: Any = ToolClass("NamedTuple", (PLAIN,), {"__module__": "tool", "__slots__": ()})
+PROTOCOL: Any = ToolProtocol("Protocol", (PLAIN,), {"__module__": "tool", "__slots__": ()})
+TYPED_DICT: Any = ToolClass("TypedDict", (PLAIN,), {"__module__": "tool", "__slots__": (), "__new__": _make_dict})
 
-    def leave_quietly(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-        if kind is None or issubclass(kind, Exception):
-            return leave(self, kind, error, None)
-        leave(self, None, None, None)  # a generator is closed; tools may not see or suppress GeneratorExit
-        return False
 
-    return leave_quietly
+JSON_ENCODER: Any = ToolClass("JSONEncoder", (PLAIN,), {"__module__": "tool", "__slots__": (), "default": _no_default})
+
+
+class ENUM(enum.Enum, metaclass=ToolEnum):
+    pass
+
+
+class INT_ENUM(enum.IntEnum, metaclass=ToolEnum):  # noqa: N801
+    pass
+
+
+class STR_ENUM(enum.StrEnum, metaclass=ToolEnum):  # noqa: N801
+    pass
+
+
+class FLAG(enum.Flag, metaclass=ToolEnum):
+    pass
+
+
+class INT_FLAG(enum.IntFlag, metaclass=ToolEnum):  # noqa: N801
+    pass
+
+
+_ENUMS: tuple[Any, ...] = (ENUM, INT_ENUM, STR_ENUM, FLAG, INT_FLAG)
+for _kind, _title in zip(_ENUMS, ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"), strict=True):
+    type.__setattr__(_kind, "__name__", _title)
+    type.__setattr__(_kind, "__qualname__", _title)
+    type.__setattr__(_kind, "__module__", "tool")
+SHARED: tuple[Any, ...] = (PLAIN, ABSTRACT, NAMED_TUPLE, TYPED_DICT, PROTOCOL, JSON_ENCODER, *_ENUMS)
+"""The classes that all cases share, so that tools may not write to them."""
+
+
+def is_own_class(kind: Any) -> bool:
+    """Whether a value is a class that this tool's source defined."""
+    return type_of(kind) in OWN and not is_shared(kind)
+
+
+def is_shared(kind: Any) -> bool:
+    """Whether all cases share a class."""
+    return any(kind is shared for shared in SHARED)
+
+
+class ClassBuilder:
+    """What a class statement calls instead of a metaclass. It restricts the bases and the special names."""
+
+    __slots__ = ()
+
+    def __prepare__(self, name: str, bases: tuple[Any, ...], /, **options: Any) -> Any:
+        return ToolEnum.__prepare__(name, _real(bases)) if _is_enum(bases) else {}
+
+    def __call__(self, name: str, bases: tuple[Any, ...], body: dict[str, Any], /, **options: Any) -> Any:
+        bases = _real(bases)
+        if TYPED_DICT in bases:
+            options.pop("total", None)
+        if (NAMED_TUPLE in bases or _is_enum(bases)) and (options or any(map(_makes, (body, *map(vars, bases))))):
+            raise TypeError(f"class {name} cannot have __new__, __init_subclass__ or options")
+        for key in body:
+            if key.startswith("__") and key.endswith("__") and key not in _BODY:
+                raise TypeError(f"class {name} cannot define {key}")
+        notes: dict[str, str] = body.get("__annotations__", {})
+        if NAMED_TUPLE in bases:
+            return _named_tuple_class(name, list(notes), body)
+        if "__new__" in body:
+            body["__new__"] = _makes_own(body["__new__"])
+        annotations = {field: _ANNOTATIONS[kind] for field, kind in notes.items()}
+        if _is_enum(bases):
+            _check_enum(name, bases)
+            return ToolEnum(name, bases, cast(Any, body))
+        for base in bases:
+            if not (type(base) in OWN or base is object or issubclass(base, Exception)):
+                raise TypeError(
+                    f"class {name} may inherit from its own classes and from exceptions only; keep a {base.__name__} "
+                    "in an attribute"
+                )
+        bases = tuple(PLAIN if base is object else base for base in bases) or (PLAIN,)
+        body.pop("__orig_bases__", None)
+        metaclass = ToolProtocol if PROTOCOL in [part for base in bases for part in base.__mro__] else ToolClass
+        kind: Any = metaclass(name, bases, {**body, **_counting(), "__annotations__": annotations}, **options)
+        if ABSTRACT in kind.__mro__:
+            kind.__abstractmethods__ = frozenset()
+            abc.update_abstractmethods(kind)
+        return kind
+
+
+def _makes(body: Mapping[str, Any]) -> bool:
+    """Whether the body of a class of the tool determines how instances or derived classes are made."""
+    return any(is_own_function(_plain_function(body.get(name))) for name in ("__new__", "__init_subclass__"))
+
+
+def _plain_function(value: Any) -> Any:
+    return value.__func__ if type_of(value) in (classmethod, staticmethod) else value
+
+
+def _makes_own(function: Any) -> Any:
+    """A `__new__` of a tool that returns instances of the tool's classes only: the library sets their attributes."""
+    function = _plain_function(function)
+    if not is_own_function(function):
+        raise TypeError("__new__ is a function that the tool defines")
+
+    def make(kind: Any, /, *arguments: Any, **named: Any) -> Any:
+        instance = function(kind, *arguments, **named)
+        if type(type_of(instance)) not in (ToolClass, ToolProtocol) or not is_own_class(type_of(instance)):
+            raise TypeError("__new__ returns an instance of a class that the tool defines")
+        return instance
+
+    return make
+
+
+def new_instance(here: Any, make: Any) -> Callable[..., Any]:
+    """`__new__` of `object` or of an exception, for classes that the tool derived from `here`."""
+
+    def new(kind: Any, *arguments: Any, **named: Any) -> Any:
+        if not is_own_class(kind) or type_of(kind) is ToolEnum or here not in kind.__mro__:
+            raise TypeError("__new__ makes instances of the tool's own classes")
+        return make(kind, *arguments, **named)
+
+    return new
+
+
+def _real(bases: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(str if base is Text else base for base in bases)
+
+
+def _is_enum(bases: tuple[Any, ...]) -> bool:
+    return any(type(base) is ToolEnum for base in bases)
+
+
+def _check_enum(name: str, bases: tuple[Any, ...]) -> None:
+    if not all(type(base) in OWN or base in _MIXED for base in bases):
+        raise TypeError(f"enum {name} may mix in int, str, float and its own classes only")
+    mixed = any(issubclass(base, _MIXED) for base in bases)
+    if mixed and not all(base in _MIXED or is_shared(base) or issubclass(base, _MIXED) for base in bases):
+        raise TypeError(f"enum {name} can mix in a builtin type or a class, not both")
 
 
 def abstract_method(function: Any) -> Any:
     """`abc.abstractmethod`, for functions that the tool defines."""
-    if type(function) is not types.FunctionType or function.__globals__.get("__metaclass__") is not ToolClass:
-        raise TypeError("abstractmethod is for functions that the tool defines")
-    cast(Any, function).__isabstractmethod__ = True
-    return function
+    if not is_own_function(function) or "." not in function.__qualname__:  # others serve later cases
+        raise TypeError("abstractmethod is for methods that the tool defines")
+    return abc.abstractmethod(function)
 
 
-def _note_abstract_methods(kind: Any) -> None:
-    names: set[str] = {name for base in kind.__mro__ for name in attributes_of(base)}
-    kind.__abstractmethods__ = frozenset(
-        name for name in names if getattr(getattr(kind, name, None), "__isabstractmethod__", False)
+def is_own_function(function: Any) -> bool:
+    """Whether a value is a function that tool source defined."""
+    return (
+        type_of(function) is types.FunctionType and type_of(function.__globals__.get("__metaclass__")) is ClassBuilder
     )
 
 
@@ -215,407 +394,89 @@ def _named_tuple_class(name: str, fields: list[str], body: dict[str, Any]) -> An
 
 def _own_tuple(base: Any, body: dict[str, Any]) -> Any:
     """A class of the tool with the fields among its own attributes, where guards look for them."""
-    inner: dict[str, Any] = {
-        name: attributes_of(base)[name] for name in (*base._fields, "_asdict", "_fields", "_field_defaults", "_make")
-    }
-    inner |= {
-        "_replace": attributes_of(base)["_replace"],
-        "__module__": "tool",
-        "__qualname__": base.__name__,
-        "__slots__": (),
-    }
-    return type.__new__(ToolClass, base.__name__, (base,), inner | body | _counting())
+    names = (*base._fields, "_asdict", "_fields", "_field_defaults", "_make", "_replace")
+    inner: dict[str, Any] = {name: attributes_of(base)[name] for name in names}
+    inner |= {"__module__": "tool", "__qualname__": base.__name__, "__slots__": ()}
+    return ToolClass(base.__name__, (base,), inner | body | _counting())
 
 
-# Dataclasses.
+# Dataclasses and decorators of classes.
 
 
-class _Missing:
-    """The type of `MISSING`, which marks a field without a default."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<dataclasses.MISSING>"
-
-
-MISSING: Any = _Missing()
-
-
-class FrozenInstanceError(AttributeError):
-    """A field of a frozen dataclass was assigned to."""
-
-
-class Field:
-    """A field of a dataclass, as `field()` returns and `fields()` lists it."""
-
-    __slots__ = (
-        "compare",
-        "default",
-        "default_factory",
-        "hash",
-        "init",
-        "init_only",
-        "kw_only",
-        "metadata",
-        "name",
-        "repr",
-    )
-
-    def __init__(
-        self,
-        *,
-        default: Any = MISSING,
-        default_factory: Any = MISSING,
-        init: bool = True,
-        repr: bool = True,
-        hash: bool | None = None,
-        compare: bool = True,
-        metadata: Any = None,
-        kw_only: Any = MISSING,
-    ) -> None:
-        if default is not MISSING and default_factory is not MISSING:
-            raise ValueError("cannot specify both default and default_factory")
-        self.name = ""
-        self.default, self.default_factory = default, default_factory
-        self.init, self.repr, self.hash, self.compare = init, repr, hash, compare
-        self.metadata: Any = {} if metadata is None else metadata
-        self.kw_only = kw_only
-        self.init_only = False
-        """Whether the field is passed to `__post_init__` instead of the instance (InitVar)."""
-
-    def __repr__(self) -> str:
-        return f"Field(name={self.name!r})"
+def _check_own(kind: Any, title: str) -> None:
+    if type_of(kind) is ToolEnum or not is_own_class(kind):
+        raise TypeError(f"{title} is for classes that the tool defines")
 
 
 def data_class(cls: Any = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass` for classes of tools; `slots`, `weakref_slot` and `match_args` have no effect."""
+    """`dataclasses.dataclass` for classes of tools."""
     if cls is None:
-        return functools.partial(_make_data_class, options=options)
-    return _make_data_class(cls, options=options)
-
-
-_OPTIONS = {
-    "init": True, "repr": True, "eq": True, "order": False, "unsafe_hash": False, "frozen": False,
-    "match_args": True, "kw_only": False, "slots": False, "weakref_slot": False,
-}  # fmt: skip
-
-
-def _make_data_class(cls: Any, *, options: dict[str, bool]) -> Any:
-    if type(cls) is not ToolClass or is_shared(cls):
-        raise TypeError("dataclass is for classes that the tool defines")
-    if unknown := set(options) - set(_OPTIONS):
-        raise TypeError(f"dataclass() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-    on = {**_OPTIONS, **options}
-    if on["order"] and not on["eq"]:
-        raise ValueError("eq must be true if order is true")
-    fields = _collect_fields(cls, on["kw_only"])
-    body = attributes_of(cls)
-    explicit_hash = "__hash__" in body and not (body["__hash__"] is None and "__eq__" in body)
-    attributes: dict[str, Any] = {"_data_": fields, "_frozen_": on["frozen"]}
-    if on["init"]:
-        attributes["__init__"] = _initializer(cls, list(fields.values()))
-    if on["repr"]:
-        shown_names = [field.name for field in fields.values() if field.repr and not field.init_only]
-        attributes["__repr__"] = _representation(shown_names)
-    compared = [field.name for field in fields.values() if field.compare and not field.init_only]
-    if on["eq"]:
-        attributes["__eq__"] = _comparison(compared, lambda left, right: left == right)
-    if on["order"]:
-        attributes["__lt__"] = _comparison(compared, lambda left, right: left < right)
-        attributes["__le__"] = _comparison(compared, lambda left, right: left <= right)
-        attributes["__gt__"] = _comparison(compared, lambda left, right: left > right)
-        attributes["__ge__"] = _comparison(compared, lambda left, right: left >= right)
-    attributes = {name: value for name, value in attributes.items() if name not in attributes_of(cls)}
-    if on["frozen"]:
-        attributes["__setattr__"] = attributes["__delattr__"] = _refuse_change
-    if on["unsafe_hash"] or (on["eq"] and not explicit_hash):
-        hashed = [
-            field.name
-            for field in fields.values()
-            if not field.init_only and (field.compare if field.hash is None else field.hash)
-        ]
-        attributes["__hash__"] = _hasher(hashed) if on["frozen"] or on["unsafe_hash"] else None
-    for name, value in attributes.items():
-        type.__setattr__(cls, name, value)
-    return cls
-
-
-def _collect_fields(cls: Any, all_by_name: bool) -> dict[str, Field]:
-    fields: dict[str, Field] = {}
-    for base in reversed(cls.__mro__[1:]):
-        fields.update(attributes_of(base).get("_data_", {}))
-    by_name = all_by_name
-    for name, kind in attributes_of(cls).get("_annotated_", ()):
-        if kind == "kw_only":
-            by_name = True
-        if kind in ("class", "kw_only"):
-            continue
-        default = attributes_of(cls).get(name, MISSING)
-        field = default if type(default) is Field else Field(default=default)
-        if type(field.default) in (list, dict, set):
-            kind_name = type(field.default).__name__
-            raise ValueError(
-                f"mutable default <class '{kind_name}'> for field {name} is not allowed: use default_factory"
-            )
-        if field.default is not MISSING:
-            type.__setattr__(cls, name, field.default)
-        elif default is not MISSING:
-            type.__delattr__(cls, name)
-        field.name, field.init_only = name, kind == "init"
-        field.kw_only = by_name if field.kw_only is MISSING else field.kw_only
-        fields[name] = field
-    earlier = ""
-    for field in fields.values():
-        if not field.init or field.kw_only:
-            continue
-        if field.default is not MISSING or field.default_factory is not MISSING:
-            earlier = field.name
-        elif earlier:
-            raise TypeError(f"non-default argument {field.name!r} follows default argument")
-    return fields
-
-
-def _initializer(cls: Any, fields: list[Field]) -> Callable[..., None]:
-    positional = [field.name for field in fields if field.init and not field.kw_only]
-    named_too = {field.name for field in fields if field.init}
-    label = f"{cls.__name__}.__init__()"
-
-    def initialize(self: Any, /, *arguments: Any, **named: Any) -> None:
-        if len(arguments) > len(positional):
-            most = len(positional) + 1
-            raise TypeError(f"{label} takes {most} positional arguments but {len(arguments) + 1} were given")
-        for name in named:
-            if name not in named_too:
-                raise TypeError(f"{label} got an unexpected keyword argument {name!r}")
-            if name in positional[: len(arguments)]:
-                raise TypeError(f"{label} got multiple values for argument {name!r}")
-        values = {**dict(zip(positional, arguments, strict=False)), **named}
-        lacking = [field.name for field in fields if field.init and field.name not in values and _has_none(field)]
-        if lacking:
-            names = " and ".join(repr(name) for name in lacking)
-            some = "argument" if len(lacking) == 1 else "arguments"
-            raise TypeError(f"{label} missing {len(lacking)} required positional {some}: {names}")
-        passed: list[Any] = []
-        for field in fields:
-            if field.name in values:
-                value = values[field.name]
-            elif field.default_factory is not MISSING:
-                value = field.default_factory()
-            elif field.default is not MISSING:
-                value = field.default
-            else:
-                continue
-            if field.init_only:
-                passed.append(value)
-            else:
-                object.__setattr__(self, field.name, value)
-        if hasattr(self, "__post_init__"):
-            self.__post_init__(*passed)
-
-    return initialize
-
-
-def _has_none(field: Field) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
-def _representation(names: list[str]) -> Callable[[Any], str]:
-    def represent(self: Any) -> str:
-        return f"{type_of(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-    return represent
-
-
-def _values(owner: Any, names: list[str]) -> tuple[Any, ...]:
-    return tuple(getattr(owner, name) for name in names)
-
-
-def _comparison(names: list[str], compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def compared(self: Any, other: Any) -> Any:
-        if type(other) is not type(self):
-            return NotImplemented
-        return compare(_values(self, names), _values(other, names))
-
-    return compared
-
-
-def _hasher(names: list[str]) -> Callable[[Any], int]:
-    def hashed(self: Any) -> int:
-        return hash(_values(self, names))
-
-    return hashed
-
-
-def _refuse_change(self: Any, name: str, *value: Any) -> NoReturn:
-    raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
-
-
-def _fields_of(value: Any) -> dict[str, Field] | None:
-    kind: Any = value if type_of(value) in OWN else type_of(value)
-    return getattr(kind, "_data_", None) if type(kind) in OWN else None
-
-
-def data_fields(value: Any) -> tuple[Field, ...]:
-    """`dataclasses.fields`."""
-    fields = _fields_of(value)
-    if fields is None:
-        raise TypeError("must be called with a dataclass type or instance")
-    return tuple(field for field in fields.values() if not field.init_only)
-
-
-def is_data_class(value: Any) -> bool:
-    """`dataclasses.is_dataclass`."""
-    return _fields_of(value) is not None
-
-
-def _is_instance(value: Any) -> bool:
-    return type(value) not in OWN and _fields_of(value) is not None
-
-
-def as_dict(value: Any, *, dict_factory: Any = dict) -> Any:
-    """`dataclasses.asdict`."""
-    if not _is_instance(value):
-        raise TypeError("asdict() should be called on dataclass instances")
-    return _plain(value, lambda pairs: dict_factory([(name, part) for name, part in pairs]))
-
-
-def as_tuple(value: Any, *, tuple_factory: Any = tuple) -> Any:
-    """`dataclasses.astuple`."""
-    if not _is_instance(value):
-        raise TypeError("astuple() should be called on dataclass instances")
-    return _plain(value, lambda pairs: tuple_factory([part for _, part in pairs]))
-
-
-def _plain(value: Any, build: Callable[[list[tuple[str, Any]]], Any]) -> Any:
-    if _is_instance(value):
-        return build([(field.name, _plain(getattr(value, field.name), build)) for field in data_fields(value)])
-    if isinstance(value, tuple) and hasattr(cast(Any, value), "_fields"):
-        return type(cast(Any, value))(*[_plain(part, build) for part in cast(Any, value)])
-    if isinstance(value, list | tuple):
-        return type(cast(Any, value))([_plain(part, build) for part in cast(Any, value)])
-    if isinstance(value, dict):
-        pairs = [(_plain(key, build), _plain(part, build)) for key, part in cast(dict[Any, Any], value).items()]
-        return dict(pairs)
-    return copy.deepcopy(value)
-
-
-def replace(value: Any, /, **changes: Any) -> Any:
-    """`dataclasses.replace`."""
-    if not _is_instance(value):
-        raise TypeError("replace() should be called on dataclass instances")
-    for field in data_fields(value):
-        if field.init and field.name not in changes:
-            changes[field.name] = getattr(value, field.name)
-    return type(value)(**changes)
-
-
-# Enums.
-
-
-class Auto:
-    """`enum.auto()`: the number after the greatest so far, or the lower-case name in an enum of strings."""
-
-    __slots__ = ()
-
-
-def _is_member(name: str, value: Any) -> bool:
-    described = isinstance(value, property | staticmethod | classmethod | functools.cached_property | type)
-    return not described and not name.startswith("_") and (not callable(value) or isinstance(value, functools.partial))
-
-
-def _add_member(kind: Any, mixed: type | None, name: str, value: Any) -> None:
-    members: dict[str, Any] = _members(kind)
-    if type(value) is Auto:
-        last = [member._value_ for member in members.values() if isinstance(member._value_, int)]
-        value = name.lower() if mixed is str else (max(last) if last else 0) + 1
-    for member in members.values():
-        if type(member._value_) is type(value) and member._value_ == value:
-            members[name] = member
-            type.__setattr__(kind, name, member)
-            return
-    arguments: tuple[Any, ...] = value if type_of(value) is tuple else (value,)
-    member = object.__new__(kind) if mixed is None else mixed.__new__(kind, *arguments)
-    attributes_of(member).update(_name_=name, _value_=value if mixed is None else mixed(*arguments))
-    bodies = [attributes_of(base) for base in kind.__mro__]
-    initialize: Any = next((body["__init__"] for body in bodies if "__init__" in body), None)
-    if initialize is not None and initialize is not object.__init__ and mixed is None:
-        initialize(member, *arguments)
-    members[name] = member
-    type.__setattr__(kind, name, member)
-
-
-def _enum_from_names(kind: Any, name: str, names: Any) -> Any:
-    """`Enum("Color", "RED GREEN")`."""
-    if type(names) is str:
-        names = names.replace(",", " ").split()
-    numbered = names if type_of(names) is dict else ((member, number) for number, member in enumerate(names, 1))
-    body: dict[Any, Any] = dict(numbered)
-    if not all(type(key) is str and key.isidentifier() and not keyword.iskeyword(key) for key in body):
-        raise ValueError("names of an enum must be identifiers")
-    return ToolEnum(name, (kind,), {"__module__": "tool", "__qualname__": name, **body})
-
-
-def _member_text(self: Any) -> str:
-    return f"{type(self).__name__}.{self._name_}"
-
-
-def _member_representation(self: Any) -> str:
-    return f"<{type(self).__name__}.{self._name_}: {self._value_!r}>"
-
-
-def _itself(self: Any, *memo: Any) -> Any:
-    return self
-
-
-def _member_name(self: Any) -> str:
-    return self._name_
-
-
-def _member_value(self: Any) -> Any:
-    return self._value_
-
-
-def _format_member(self: Any, spec: str) -> str:
-    return format(str(self), spec)
-
-
-def _hash_member(self: Any) -> int:
-    return hash(self._name_)
-
-
-_MEMBER: dict[str, Any] = {
-    "name": property(_member_name),
-    "value": property(_member_value),
-    "__repr__": _member_representation,
-    "__copy__": _itself,
-    "__deepcopy__": _itself,
-    "_members_": {},
-}
-ENUM: Any = _root(
-    ToolEnum,
-    "Enum",
-    (PLAIN,),
-    **_MEMBER,
-    __str__=_member_text,
-    __format__=_format_member,
-    __hash__=_hash_member,
-)
-INT_ENUM: Any = _root(
-    ToolEnum, "IntEnum", (int, ENUM), __str__=int.__repr__, __format__=int.__format__, __hash__=int.__hash__,
-    __repr__=_member_representation, _members_={},
-)  # fmt: skip
-STR_ENUM: Any = _root(
-    ToolEnum, "StrEnum", (str, ENUM), __str__=str.__str__, __format__=str.__format__, __hash__=str.__hash__,
-    __repr__=_member_representation, _members_={},
-)  # fmt: skip
+        return functools.partial(data_class, **options)
+    _check_own(cls, "dataclass")
+    if cls.__doc__ is None:
+        type.__setattr__(cls, "__doc__", cls.__name__)  # without a text, dataclasses writes one with default values
+    return cast(Any, dataclasses.dataclass(**options))(cls)
+
+
+def total_ordering(kind: Any) -> Any:
+    """`functools.total_ordering` for classes of tools."""
+    _check_own(kind, "total_ordering")
+    return functools.total_ordering(kind)
 
 
 def unique(kind: Any) -> Any:
     """`enum.unique`."""
-    if type(kind) is not ToolEnum:
+    if type_of(kind) is not ToolEnum:
         raise TypeError("unique is for enums")
-    aliases = [name for name, member in _members(kind).items() if member._name_ != name]
-    if aliases:
-        raise ValueError(f"duplicate values found in {kind!r}: {', '.join(aliases)}")
-    return kind
+    return enum.unique(kind)
+
+
+class Dispatch:
+    """`functools.singledispatch`. The rewriter gives `register` the class that the function's annotation names."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Any) -> None:
+        if not is_own_function(function):
+            raise TypeError("singledispatch is for functions that the tool defines")
+        self._function = functools.singledispatch(function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._function(*arguments, **named)
+
+    def register(self, kind: Any, function: Any = None) -> Any:
+        """`f.register(kind)`, as a decorator or with the function."""
+        if function is None:
+            return functools.partial(self.register, kind)
+        if not is_own_function(function):
+            raise TypeError("register is for functions that the tool defines")
+        self._function.register(str if kind is Text else kind, function)
+        return function
+
+
+# Context managers.
+
+
+class Manager:
+    """What a `with` statement enters: a manager whose `__exit__` gets no traceback.
+
+    A traceback leads to frames. `__exit__` does not see or suppress GeneratorExit, with which a generator is closed.
+    """
+
+    __slots__ = ("_exit", "_manager")
+
+    def __init__(self, manager: Any) -> None:
+        kind = type_of(manager)
+        if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
+            raise TypeError(f"{kind.__name__!r} object does not support the context manager protocol")
+        self._manager = manager
+        self._exit: Callable[..., Any] = kind.__exit__
+
+    def __enter__(self) -> Any:
+        return type_of(self._manager).__enter__(self._manager)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if kind is None or issubclass(kind, Exception):
+            return self._exit(self._manager, kind, error, None)
+        self._exit(self._manager, None, None, None)
+        return False

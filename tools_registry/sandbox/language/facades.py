@@ -7,18 +7,28 @@ each namespace with the same seed.
 from __future__ import annotations
 
 import base64
+import binascii
 import bisect
 import calendar
 import cmath
 import collections
+import colorsys
 import contextlib
 import copy
+import csv
+import dataclasses
 import datetime
 import decimal
+import difflib
+import enum
 import fractions
 import functools
+import graphlib
 import hashlib
 import heapq
+import hmac
+import html
+import io
 import itertools
 import json
 import math
@@ -30,23 +40,23 @@ import string
 import textwrap
 import types
 import unicodedata
+import urllib.parse
+import zlib
 from collections import abc as collections_abc
 from collections.abc import Callable
 from typing import Any
 
-from tools_registry.sandbox.language import classes
-from tools_registry.sandbox.language.guards import RANDOM, Facade, Random, attribute
+from tools_registry.sandbox.language import classes, hints, texts
+from tools_registry.sandbox.language.attributes import RANDOM, Random, get_context
+from tools_registry.sandbox.language.guards import Facade, attribute, facade
 from tools_registry.specs.schema import type_of
 
 
 class _Hint:
     """The value of the names of `typing`: usable in type aliases, without effect."""
 
-    __slots__ = ("_root",)
+    __slots__ = ()
     __iter__ = None
-
-    def __init__(self, root: type | None = None) -> None:
-        self._root = root
 
     def __getitem__(self, parts: Any) -> _Hint:
         return self
@@ -63,8 +73,16 @@ class _Hint:
         return "<a type hint>"
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        """The bases of a class that inherits from it."""
-        return () if self._root is None else (self._root,)
+        return ()
+
+
+def _base(root: type) -> _Hint:
+    """A name that stands for a class in the bases of another."""
+
+    def entries(self: Any, bases: Any) -> tuple[type, ...]:
+        return () if root in bases else (root,)
+
+    return type("_Hint", (_Hint,), {"__slots__": (), "__mro_entries__": entries})()
 
 
 def _same(value: Any) -> Any:
@@ -80,14 +98,16 @@ def _new_type(name: str, kind: Any) -> Callable[[Any], Any]:
 
 
 def _wraps(function: Any, assigned: Any = (), updated: Any = ()) -> Callable[[Any], Any]:
-    """`functools.wraps` without effect; the original writes attributes of its argument."""
-    return _same
+    """`functools.wraps`, which names the functions of the tool only; the original writes to any argument."""
 
+    def name(wrapper: Any) -> Any:
+        nested = classes.is_own_function(wrapper) and "<locals>" in wrapper.__qualname__  # others serve later cases
+        if nested and classes.is_own_function(function):
+            for attribute in ("__name__", "__qualname__", "__doc__"):
+                setattr(wrapper, attribute, getattr(function, attribute))
+        return wrapper
 
-def _total_ordering(kind: Any) -> Any:
-    if type(kind) not in classes.OWN or classes.is_shared(kind):
-        raise TypeError("total_ordering is for classes that the tool defines")
-    return functools.total_ordering(kind)
+    return name
 
 
 def _attrgetter(*names: str) -> Callable[[Any], Any]:
@@ -107,76 +127,51 @@ def _methodcaller(name: str, /, *arguments: Any, **named: Any) -> Callable[[Any]
     return lambda value: attribute(value, name)(*arguments, **named)
 
 
-def _plain_flags(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """A function of `re` with checked arguments, because `re` caches patterns across cases by equality.
-
-    Args:
-        function: The function.
-        place: The position of `flags` among its arguments.
-    """
-
-    def call(pattern: Any, *arguments: Any, **named: Any) -> Any:
-        flags = named.get("flags", arguments[place - 1] if len(arguments) >= place else 0)
-        if type_of(flags) not in (int, re.RegexFlag) or type_of(pattern) not in (str, bytes, re.Pattern):
-            raise TypeError("a pattern must be a string, and its flags a number")
-        if not all(type_of(value) in (str, bytes, int, re.RegexFlag) or callable(value) for value in arguments):
-            raise TypeError("expected string or bytes-like object")
-        return function(pattern, *arguments, **named)
-
-    return call
-
-
 def _plain_text(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `textwrap` for `str` only, because it passes objects that all cases share to its argument."""
+    """A function of text for `str` only, because it passes objects that all cases share to its argument."""
+    strict = _no_lookalikes(function)
 
     def call(text: str, *arguments: Any, **named: Any) -> Any:
         if type_of(text) is not str:
             raise TypeError("expected a string")
-        return function(text, *arguments, **named)
+        return strict(text, *arguments, **named)
 
     return call
 
 
+def _no_lookalikes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that keeps arguments by equality, as `re` does, and so serves them to later cases."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        for value in (*arguments, *named.values()):
+            if type(type_of(value)) in classes.OWN and not isinstance(value, str):
+                raise TypeError("expected a string, a number or a function")
+        return function(*arguments, **named)
+
+    return call
+
+
+def _dumps(value: Any, *, cls: Any = None, **options: Any) -> str:
+    """`json.dumps`; an encoder of the tool's own is asked for what JSON does not know."""
+    if cls is not None:
+        if not classes.is_own_class(cls) or not issubclass(cls, classes.JSON_ENCODER):
+            raise TypeError("an encoder inherits from json.JSONEncoder")
+        options["default"] = cls().default
+    return json.dumps(value, **options)
+
+
 def _context_manager(function: Any) -> Any:
-    if type(function) is not types.FunctionType or not function.__code__.co_flags & _GENERATOR:
+    if not classes.is_own_function(function) or not function.__code__.co_flags & _GENERATOR:
         raise TypeError("contextmanager is for generator functions")
     return contextlib.contextmanager(function)
 
 
 def _copy(value: Any) -> Any:
-    return copy.copy(value)
+    return value if type_of(value) is types.MethodType else copy.copy(value)  # a copy would be read without a guard
 
 
 def _deepcopy(value: Any) -> Any:
     return copy.deepcopy(value)
-
-
-class DecimalContext:
-    """`decimal.localcontext`, the only way to change decimal arithmetic, because its effect ends.
-
-    It has no effect after a new namespace was created: a generator that holds it may be closed in a later case.
-    """
-
-    _fresh = decimal.Context()
-    _case = 0
-
-    def __init__(self, context: decimal.Context | None = None) -> None:
-        self._inside = (decimal.getcontext() if context is None else context).copy()
-
-    def __enter__(self) -> decimal.Context:
-        self._entered, self._outside = DecimalContext._case, decimal.getcontext()
-        decimal.setcontext(self._inside)
-        return self._inside
-
-    def __exit__(self, *error: object) -> None:
-        if self._entered == DecimalContext._case:
-            decimal.setcontext(self._outside)
-
-    @classmethod
-    def reset(cls) -> None:
-        """Restores the default context at the start of a case."""
-        cls._case += 1
-        decimal.setcontext(cls._fresh.copy())
 
 
 _GENERATOR = 0x20
@@ -202,21 +197,43 @@ def _public(module: types.ModuleType) -> dict[str, Any]:
 _HINTS = """
     Annotated Any AnyStr Awaitable Callable ClassVar Collection Container Counter DefaultDict Deque Dict Final FrozenSet
     Generator Hashable Iterable Iterator List Literal LiteralString Mapping MutableMapping MutableSequence MutableSet
-    Never NewType NoReturn Optional OrderedDict ParamSpec Pattern Match Protocol Generic Required NotRequired Self
+    Never NewType NoReturn Optional OrderedDict ParamSpec Pattern Match Generic Required NotRequired Self
     Sequence Set Sized Tuple Type TypeAlias TypeGuard TypeVar Union SupportsFloat SupportsInt Reversible Text
 """
 _ABSTRACT = """
     Callable Collection Container Generator Hashable ItemsView Iterable Iterator KeysView Mapping MutableMapping
     MutableSequence MutableSet Reversible Sequence Set Sized ValuesView
 """
+_URLS: dict[str, Any] = {
+    **{
+        name: _plain_text(getattr(urllib.parse, name))
+        for name in [
+            "parse_qs",
+            "parse_qsl",
+            "quote",
+            "quote_plus",
+            "unquote",
+            "unquote_plus",
+            "urljoin",
+            "urlparse",
+            "urlsplit",
+        ]
+    },
+}
 _ABC = _pick(collections_abc, _ABSTRACT)
+_UNUSED_FLAGS = {"DEBUG", "LOCALE", "L", "TEMPLATE", "T"}
 _OFFERED: dict[str, dict[str, Any]] = {
-    "abc": {"ABC": _Hint(classes.ABSTRACT), "abstractmethod": classes.abstract_method},
+    "abc": {
+        "ABC": _base(classes.ABSTRACT),
+        "ABCMeta": _base(classes.ABSTRACT),
+        "abstractmethod": classes.abstract_method,
+    },
     "base64": _pick(
         base64,
         "b64encode b64decode standard_b64encode standard_b64decode urlsafe_b64encode urlsafe_b64decode b32encode "
         "b32decode b16encode b16decode a85encode a85decode b85encode b85decode",
     ),
+    "binascii": _pick(binascii, "crc32 hexlify unhexlify Error"),
     "bisect": _pick(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"),
     "calendar": {
         **_pick(
@@ -229,22 +246,17 @@ _OFFERED: dict[str, dict[str, Any]] = {
     "cmath": _public(cmath),
     "collections": {
         **_pick(collections, "ChainMap Counter OrderedDict defaultdict deque"),
-        "abc": Facade("collections.abc", _ABC),
+        "abc": facade("collections.abc", _ABC),
         "namedtuple": classes.named_tuple,
     },
     "collections.abc": _ABC,
+    "colorsys": _pick(colorsys, "rgb_to_hsv hsv_to_rgb rgb_to_hls hls_to_rgb rgb_to_yiq yiq_to_rgb"),
     "contextlib": {**_pick(contextlib, "nullcontext suppress"), "contextmanager": _context_manager},
+    "csv": _pick(csv, "reader writer DictReader Error QUOTE_ALL QUOTE_MINIMAL QUOTE_NONNUMERIC QUOTE_NONE"),
     "copy": {"copy": _copy, "deepcopy": _deepcopy},
     "dataclasses": {
+        **_pick(dataclasses, "field fields asdict astuple replace is_dataclass FrozenInstanceError MISSING"),
         "dataclass": classes.data_class,
-        "field": classes.Field,
-        "fields": classes.data_fields,
-        "asdict": classes.as_dict,
-        "astuple": classes.as_tuple,
-        "replace": classes.replace,
-        "is_dataclass": classes.is_data_class,
-        "FrozenInstanceError": classes.FrozenInstanceError,
-        "MISSING": classes.MISSING,
         "InitVar": _Hint(),
         "KW_ONLY": _Hint(),
     },
@@ -254,53 +266,53 @@ _OFFERED: dict[str, dict[str, Any]] = {
             decimal,
             "Context Decimal DecimalException DivisionByZero Inexact InvalidOperation Overflow ROUND_05UP "
             "ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN ROUND_HALF_UP ROUND_UP Rounded "
-            "Underflow",
+            "Underflow localcontext",
         ),
-        "localcontext": DecimalContext,
+        "getcontext": get_context,
     },
+    "difflib": _pick(difflib, "SequenceMatcher get_close_matches unified_diff"),
     "enum": {
         "Enum": classes.ENUM,
         "IntEnum": classes.INT_ENUM,
         "StrEnum": classes.STR_ENUM,
-        "auto": classes.Auto,
+        "Flag": classes.FLAG,
+        "IntFlag": classes.INT_FLAG,
+        "auto": enum.auto,
         "unique": classes.unique,
     },
     "fractions": _pick(fractions, "Fraction"),
     "functools": {
-        **_pick(functools, "cache cached_property cmp_to_key lru_cache partial reduce"),
-        "total_ordering": _total_ordering,
+        **_pick(functools, "cache cached_property cmp_to_key lru_cache partial partialmethod reduce"),
+        "singledispatch": classes.Dispatch,
+        "total_ordering": classes.total_ordering,
         "wraps": _wraps,
     },
+    "graphlib": _pick(graphlib, "TopologicalSorter CycleError"),
     "hashlib": {**_HASHES, "new": _new_hash},
     "heapq": _pick(heapq, "heappush heappop heapify heapreplace heappushpop merge nlargest nsmallest"),
+    "hmac": _pick(hmac, "new compare_digest digest"),
+    "html": {name: _plain_text(getattr(html, name)) for name in ("escape", "unescape")},
+    "io": _pick(io, "StringIO"),
     "itertools": _public(itertools),
-    "json": _pick(json, "loads dumps JSONDecodeError"),
+    "json": {**_pick(json, "loads JSONDecodeError"), "dumps": _dumps, "JSONEncoder": classes.JSON_ENCODER},
     "math": _public(math),
     "numbers": _pick(numbers, "Complex Integral Number Rational Real"),
     "operator": {
         **_pick(
             operator,
             "abs add and_ concat contains countOf eq floordiv ge getitem gt index indexOf inv invert is_ is_not "
-            "itemgetter le lshift lt mod mul ne neg not_ or_ pos pow rshift sub truediv truth xor",
+            "itemgetter le lshift lt mul ne neg not_ or_ pos pow rshift sub truediv truth xor",
         ),
         "attrgetter": _attrgetter,
         "methodcaller": _methodcaller,
+        "mod": texts.percent,
     },
     "re": {
-        **_pick(re, "escape error Pattern Match A ASCII I IGNORECASE M MULTILINE S DOTALL U UNICODE X VERBOSE"),
+        **_pick(re, "escape error Pattern Match"),
+        **{name: int(flag) for name, flag in re.RegexFlag.__members__.items() if name not in _UNUSED_FLAGS},
         **{
-            name: _plain_flags(getattr(re, name), place)
-            for name, place in {
-                "compile": 1,
-                "match": 2,
-                "search": 2,
-                "fullmatch": 2,
-                "findall": 2,
-                "finditer": 2,
-                "split": 3,
-                "sub": 4,
-                "subn": 4,
-            }.items()
+            name: _no_lookalikes(getattr(re, name))
+            for name in ["compile", "match", "search", "fullmatch", "findall", "finditer", "split", "sub", "subn"]
         },
     },
     "statistics": _pick(
@@ -319,28 +331,38 @@ _OFFERED: dict[str, dict[str, Any]] = {
     },
     "typing": {
         **dict.fromkeys(_HINTS.split(), _Hint()),
-        "NamedTuple": _Hint(classes.NAMED_TUPLE),
+        "NamedTuple": _base(classes.NAMED_TUPLE),
         "NewType": _new_type,
         "TYPE_CHECKING": False,
-        "TypedDict": _Hint(classes.TYPED_DICT),
+        "TypedDict": _base(classes.TYPED_DICT),
         "cast": _cast,
         "final": _same,
         "overload": _same,
         "override": _same,
-        "runtime_checkable": _same,
+        "runtime_checkable": classes.runtime_checkable,
+        "Protocol": _base(classes.PROTOCOL),
     },
+    "urllib": {"parse": facade("urllib.parse", _URLS)},
+    "urllib.parse": _URLS,
+    "zlib": _pick(zlib, "adler32 crc32"),
     "unicodedata": _pick(
         unicodedata,
         "bidirectional category combining decimal decomposition digit east_asian_width is_normalized lookup "
         "mirrored name normalize numeric",
     ),
 }
-FACADES: dict[str, Facade] = {name: Facade(name, names) for name, names in _OFFERED.items()}
+FACADES: dict[str, Facade] = {name: facade(name, names, hints.PARTS.get(name)) for name, names in _OFFERED.items()}
 NAMES: tuple[str, ...] = tuple(sorted([*FACADES, "random"]))
 """The modules that tools can import."""
+
+
+def offered(name: str) -> frozenset[str]:
+    """The names that a module offers to tools."""
+    return frozenset([*RANDOM, "Random"] if name == "random" else _OFFERED[name])
 
 
 def random_facade() -> Facade:
     """The façade of `random` with a new, seeded generator."""
     generator = Random()
-    return Facade("random", {**{name: getattr(generator, name) for name in RANDOM}, "Random": Random})
+    names = {name: getattr(generator, name) for name in RANDOM}
+    return facade("random", {**names, "Random": Random}, hints.PARTS["random"])

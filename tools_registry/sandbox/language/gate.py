@@ -10,8 +10,8 @@ MAX_BRACKETS = 60
 MAX_NODES = 5_000
 MAX_DEPTH = 80
 MAX_FINALLY = 4
-_STATEFUL = {"decimal", "random"}
-"""Modules with state, which a new namespace resets."""
+_STATEFUL = {"random"}
+"""Modules whose state belongs to a namespace."""
 _TOP = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -39,20 +39,21 @@ def parse(source: str) -> ast.Module:
     return tree
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The modules that are imported at top level, each with its line."""
+def imported(tree: ast.Module) -> Iterator[tuple[str, list[str], int]]:
+    """The modules that are imported at top level, each with the names that are taken from it and its line."""
     for node in tree.body:
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            yield from ((alias.name, [], node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
-            yield "." * node.level + (node.module or ""), node.lineno
+            names = [alias.name for alias in node.names]
+            yield "." * node.level + (node.module or ""), names, node.lineno
 
 
 def is_stateless(tree: ast.Module) -> bool:
     """Whether one namespace can serve any number of cases, because nothing in it can change.
 
     This is the case if the top level contains only imports of modules without state, and functions with constant
-    defaults and without decorators or `global`. Functions and façades cannot be written to.
+    defaults and without decorators or `global`, and if no attribute is set, because functions have attributes.
     """
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -67,6 +68,10 @@ def is_stateless(tree: ast.Module) -> bool:
 def _keeps_state(node: ast.AST) -> bool:
     if isinstance(node, ast.Import):
         return any(alias.name in _STATEFUL for alias in node.names)
+    if isinstance(node, ast.Attribute):
+        return not isinstance(node.ctx, ast.Load) or node.attr == "__dict__"  # functions of the tool have attributes
+    if isinstance(node, ast.Name):
+        return node.id in ("setattr", "delattr")
     return isinstance(node, ast.Global) or (isinstance(node, ast.ImportFrom) and node.module in _STATEFUL)
 
 

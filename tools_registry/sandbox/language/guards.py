@@ -1,48 +1,51 @@
 """Operations on values at run time, by exact type.
 
 `str`, `list`, `dict` and other types have listed methods, classes of the tool have their own attributes, and façades of
-modules have listed names. Everything else is refused.
+modules have listed names. Everything else is refused. A function that is read through a class checks its first
+argument, unless the tool's own source defined it.
 """
 
 from __future__ import annotations
 
-import abc
 import builtins
 import collections
-import datetime
+import dataclasses
 import decimal
-import fractions
-import functools
-import hashlib
-import heapq
-import itertools
-import json
-import random
-import re
-import statistics
-import string
-import time
+import enum
 import types
-from collections.abc import Callable, ItemsView, KeysView, ValuesView
+from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
-from tools_registry.sandbox.language.classes import OWN, Auto, Field, ToolEnum, is_shared
-from tools_registry.sandbox.language.rewriting import MAX_WIDTH, METHOD_DUNDERS, check_width, is_private
+from tools_registry.sandbox.language import texts
+from tools_registry.sandbox.language.attributes import (
+    CLASS_METHODS,
+    CLASS_WRAPPED,
+    ERROR_PARTS,
+    METHODS,
+    STR_FORMATS,
+    WRAPPED,
+    PlainContext,
+)
+from tools_registry.sandbox.language.classes import (
+    OWN,
+    ClassBuilder,
+    Manager,
+    ToolClass,
+    ToolEnum,
+    check_member,
+    is_own_class,
+    is_own_function,
+    new_instance,
+)
+from tools_registry.sandbox.language.rewriting import INSPECT_ATTRIBUTES, METHOD_DUNDERS, is_private
+from tools_registry.sandbox.language.texts import Text
 from tools_registry.specs.schema import type_of
-
-NOW = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
-"""The time that tools see: `datetime.now()`, `date.today()`."""
-_UTC = datetime.UTC
 
 
 class Facade:
-    """The value that `import NAME` binds: the listed names of a module, read-only."""
+    """The value that `import NAME` binds: the listed names of a module, read-only. It has no state of its own."""
 
-    __slots__ = ("_names", "_title")
-
-    def __init__(self, title: str, names: dict[str, Any]) -> None:
-        object.__setattr__(self, "_title", title)
-        object.__setattr__(self, "_names", names)
+    __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a module cannot be changed")
@@ -50,353 +53,36 @@ class Facade:
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a module cannot be changed")
 
-    def __getattribute__(self, name: str) -> Any:
-        names = object.__getattribute__(self, "_names")
-        if name in names:
-            return names[name]
-        title = object.__getattribute__(self, "_title")
-        raise AttributeError(f"module {title!r} offers no {name!r} to tools")
-
     def __repr__(self) -> str:
         raise TypeError("a module cannot be converted to text")
 
 
-# Text: without addresses and huge widths.
+def facade(title: str, names: dict[str, Any], hints: dict[str, str] | None = None) -> Facade:
+    """A façade that offers some names; only the closure of its class refers to them.
 
-_ATOMS = frozenset({int, float, bool, str, type(None)})
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{8,}")
-_STAR = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(?:\*|\d*\.\*)")
-
-
-def shown(text: Any) -> Any:
-    """Checks a text that was made from values.
-
-    Raises:
-        TypeError: If the text contains the address of a function, an iterator or a plain object.
+    Args:
+        title: The name of the module.
+        names: The values by name.
+        hints: What to write instead of names that are not offered.
     """
-    if " at 0x" in text and _ADDRESS.search(text):
-        raise TypeError("functions, iterators and plain objects cannot be converted to text in tools")
-    return text
+
+    def read(self: Any, name: str) -> Any:
+        if name in names:
+            return names[name]
+        raise AttributeError(f"module {title!r} offers no {name!r} to tools{(hints or {}).get(name, '')}")
+
+    kind = type("Facade", (Facade,), {"__slots__": (), "__getattribute__": read})
+    return kind()
 
 
-def text_of(value: Any = "", *decoding: Any, **named: Any) -> str:
-    """`str`."""
-    if decoding or named:
-        return str(value, *decoding, **named)
-    if type_of(value) in _ATOMS:
-        return str(value)
-    return shown(str(value))
-
-
-def _repr(value: Any, /) -> str:
-    return shown(repr(value))
-
-
-def _ascii(value: Any, /) -> str:
-    return shown(ascii(value))
-
-
-def _format_value(value: Any, spec: str = "", /) -> str:
-    check_width(spec)
-    return shown(format(value, spec))
-
-
-def width(value: Any) -> Any:
-    """Checks a value that is part of a format specification.
-
-    Raises:
-        ValueError: If it specifies a width beyond `MAX_WIDTH`.
-    """
-    if type_of(value) is int:
-        if value >= MAX_WIDTH:
-            raise ValueError(f"a width or precision beyond {MAX_WIDTH}")
-    elif type_of(value) is str:
-        check_width(value)
-    return value
-
-
-def percent(text: str, values: Any) -> str:
-    """`text % values`, where `text` is a literal in the source.
-
-    Raises:
-        ValueError: If a width given as a value is beyond `MAX_WIDTH`.
-    """
-    if "*" in text and _STAR.search(text):
-        for value in cast(tuple[Any, ...], values) if type_of(values) is tuple else ():
-            width(value)
-    return shown(text % values)
-
-
-class _Fields(string.Formatter):
-    """`str.format` with nested fields (`{:{}}`); checks the widths that come from values."""
-
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        key = int(field_name) if field_name.isdigit() else field_name
-        return self.get_value(key, args, kwargs), field_name
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        check_width(format_spec)
-        return format(value, format_spec)
-
-
-@functools.lru_cache(maxsize=512)
-def _is_simple(text: str) -> bool:
-    """Whether the fields of a format contain no other fields.
-
-    Raises:
-        ValueError: If a field accesses a part of a value (`{0.name}`, `{0[key]}`) or specifies a huge width.
-    """
-    simple = True
-    for _, field, spec, _ in string.Formatter().parse(text):
-        if field is None:
-            continue
-        if "." in field or "[" in field:
-            raise ValueError("a format field is a plain name or number")
-        if spec:
-            check_width(spec)
-            if "{" in spec:
-                simple = False
-                _is_simple(spec)
-    return simple
-
-
-def _format_of(text: str) -> Callable[..., str]:
-    if _is_simple(text):
-        return lambda *values, **named: shown(text.format(*values, **named))
-    return lambda *values, **named: shown(_Fields().vformat(text, values, named))
-
-
-def _format_map_of(text: str) -> Callable[[Any], str]:
-    def format_map(mapping: Any) -> str:
-        if type_of(mapping) not in (dict, collections.defaultdict, collections.Counter, collections.OrderedDict):
-            raise TypeError("format_map takes a dictionary")
-        _is_simple(text)
-        return shown(_Fields().vformat(text, (), mapping))
-
-    return format_map
-
-
-def _with_plain_text(substitute: Callable[..., Any]) -> Callable[..., Any]:
-    """A pattern's `sub` with checked arguments, because `re` caches templates across cases by equality."""
-
-    def substituted(repl: Any, *arguments: Any, **named: Any) -> Any:
-        if type_of(repl) not in (str, bytes) and not callable(repl):
-            raise TypeError("a replacement is a string or a function")
-        return substitute(repl, *arguments, **named)
-
-    return substituted
-
-
-# Time: frozen, and independent of the time zone of the machine.
-
-
-def _aware(moment: datetime.datetime) -> datetime.datetime:
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=_UTC)
-
-
-def _now(tz: Any = None) -> datetime.datetime:
-    return NOW.replace(tzinfo=None) if tz is None else NOW.astimezone(tz)
-
-
-def _from_timestamp(seconds: Any, tz: Any = None) -> datetime.datetime:
-    moment = datetime.datetime.fromtimestamp(seconds, _UTC)
-    return moment.replace(tzinfo=None) if tz is None else moment.astimezone(tz)
-
-
-def _date_from_timestamp(seconds: Any) -> datetime.date:
-    return _from_timestamp(seconds).date()
-
-
-def _in_zone(moment: datetime.datetime) -> Callable[..., datetime.datetime]:
-    def astimezone(tz: datetime.tzinfo | None = None) -> datetime.datetime:
-        return _aware(moment).astimezone(tz or _UTC)
-
-    return astimezone
-
-
-def _strptime(text: str, pattern: str) -> datetime.datetime:
-    if type_of(text) is not str or type_of(pattern) is not str:
-        raise TypeError("strptime() takes two strings")
-    return datetime.datetime.strptime(text, pattern)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_STR = _words(
-    """
-    capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii isdecimal isdigit
-    isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans partition
-    removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip
-    swapcase title translate upper zfill __len__ __contains__ __getitem__
-    """
+_WRITABLE: frozenset[type] = frozenset({decimal.Context, PlainContext, collections.defaultdict})
+_ROOT_METHODS = frozenset(
+    {"__init__", "__str__", "__repr__", "__eq__", "__ne__", "__setattr__", "__format__", "__new__", "__init_subclass__"}
 )
-_BYTES = (_STR - _words("casefold encode isdecimal isidentifier isnumeric isprintable")) | {"decode", "hex", "fromhex"}
-_LIST = _words("append clear copy count extend index insert pop remove reverse sort __len__ __contains__ __getitem__")
-_DICT = _words(
-    "clear copy fromkeys get items keys pop popitem setdefault update values __len__ __contains__ __getitem__"
-)
-_SET = _words(
-    """
-    add clear copy difference difference_update discard intersection intersection_update isdisjoint issubset issuperset
-    pop remove symmetric_difference symmetric_difference_update union update __len__ __contains__
-    """
-)
-_INT = _words("bit_length bit_count numerator denominator real imag conjugate as_integer_ratio to_bytes")
-_DATE = _words("year month day weekday isoweekday isocalendar isoformat strftime replace toordinal timetuple ctime")
-_CLOCK = _words("hour minute second microsecond isoformat strftime replace tzinfo fold utcoffset tzname dst")
-_DECIMAL = _words(
-    """
-    quantize normalize to_integral_value to_integral_exact to_integral as_tuple as_integer_ratio is_zero is_signed
-    is_nan is_infinite is_finite copy_abs copy_negate copy_sign sqrt adjusted compare scaleb exp ln log10 max min fma
-    remainder_near same_quantum to_eng_string number_class shift real imag conjugate
-    """
-)
-_ERROR_PARTS: dict[type, frozenset[str]] = {
-    StopIteration: frozenset({"value"}),
-    json.JSONDecodeError: _words("msg pos lineno colno"),
-    re.error: _words("msg pos lineno colno"),
-    UnicodeDecodeError: _words("encoding start end reason"),
-    UnicodeEncodeError: _words("encoding start end reason"),
-}
-RANDOM = _words(
-    """
-    random randint randrange choice choices shuffle sample uniform triangular betavariate expovariate gammavariate gauss
-    lognormvariate normalvariate paretovariate vonmisesvariate weibullvariate getrandbits randbytes seed
-    """
-)
-_SEED = 0
+"""The methods of `object`, of exceptions and of enums that `super()` offers."""
 
 
-class Random(random.Random):
-    """A generator that does not take a seed from the system."""
-
-    def seed(self, a: Any = None, version: int = 2) -> None:
-        super().seed(_SEED if a is None else a, version)
-
-
-METHODS: dict[type, frozenset[str]] = {
-    str: _STR,
-    bytes: _BYTES,
-    bytearray: _BYTES | _LIST - {"sort"},
-    int: _INT,
-    bool: _INT,
-    float: _words("is_integer as_integer_ratio hex real imag conjugate"),
-    complex: _words("real imag conjugate"),
-    list: _LIST,
-    tuple: _words("count index __len__ __contains__ __getitem__"),
-    dict: _DICT,
-    set: _SET,
-    frozenset: _SET & frozenset(dir(frozenset)),
-    range: _words("start stop step count index __len__ __contains__ __getitem__"),
-    slice: _words("start stop step indices"),
-    type(_ for _ in ()): _words("send close"),
-    types.MappingProxyType: _words("get items keys values copy"),
-    property: _words("getter setter deleter"),
-    collections.Counter: _DICT | _words("most_common elements subtract total"),
-    collections.defaultdict: _DICT | {"default_factory"},
-    collections.OrderedDict: _DICT | {"move_to_end"},
-    collections.ChainMap: _words("get items keys values pop new_child parents maps"),
-    collections.deque: _LIST - {"sort"} | _words("appendleft popleft extendleft rotate maxlen"),
-    datetime.date: _DATE,
-    datetime.datetime: _DATE | _CLOCK | _words("date time timetz utctimetuple"),
-    datetime.time: _CLOCK,
-    datetime.timedelta: _words("days seconds microseconds total_seconds"),
-    datetime.timezone: _words("utcoffset tzname dst"),
-    type(datetime.date(2000, 1, 1).isocalendar()): _words("year week weekday"),
-    time.struct_time: frozenset(name for name in dir(time.struct_time) if name.startswith("tm_")),
-    statistics.LinearRegression: _words("slope intercept"),
-    statistics.NormalDist: _words("mean median mode stdev variance pdf cdf inv_cdf quantiles overlap zscore"),
-    re.Pattern: _words("match search fullmatch findall finditer split pattern groups groupindex flags"),
-    re.Match: _words(
-        "group groups groupdict start end span expand lastindex lastgroup string pos endpos re regs __getitem__"
-    ),
-    decimal.Decimal: _DECIMAL,
-    decimal.DecimalTuple: _words("sign digits exponent"),
-    decimal.Context: _words("prec rounding Emin Emax copy create_decimal divide sqrt"),
-    fractions.Fraction: _words("numerator denominator limit_denominator as_integer_ratio real imag conjugate"),
-    string.Template: _words("substitute safe_substitute template"),
-    Random: RANDOM,
-    Field: _words("name default default_factory init repr hash compare metadata kw_only"),
-    type(hashlib.sha256()): _words("hexdigest digest update copy name digest_size block_size"),
-    type(functools.lru_cache(maxsize=1)(len)): _words("cache_clear cache_info"),
-    type(functools.lru_cache(maxsize=1)(len).cache_info()): _words("hits misses maxsize currsize"),
-}
-"""The attributes that tools can read, by exact type."""
-WRAPPED: dict[type, dict[str, Callable[[Any], Any]]] = {
-    str: {"format": _format_of, "format_map": _format_map_of},
-    re.Pattern: {
-        "sub": lambda pattern: _with_plain_text(pattern.sub),
-        "subn": lambda pattern: _with_plain_text(pattern.subn),
-    },
-    datetime.datetime: {
-        "timestamp": lambda moment: _aware(moment).timestamp,
-        "astimezone": _in_zone,
-    },
-}
-"""Further attributes, by exact type, with the functions that implement them."""
-_CLASS_METHODS: dict[Any, frozenset[str]] = {
-    **{kind: METHODS[kind] for kind in (str, bytes, list, dict, set, frozenset, tuple)},
-    int: _INT | {"from_bytes"},
-    datetime.date: _DATE | _words("fromisoformat fromordinal fromisocalendar min max resolution"),
-    datetime.datetime: METHODS[datetime.datetime]
-    | _words("fromisoformat fromordinal fromisocalendar combine min max resolution"),
-    datetime.time: _words("fromisoformat min max isoformat"),
-    datetime.timedelta: _words("min max resolution total_seconds"),
-    datetime.timezone: _words("utc min max"),
-    itertools.chain: _words("from_iterable"),
-    collections.Counter: METHODS[collections.Counter],
-    collections.OrderedDict: METHODS[collections.OrderedDict],
-    decimal.Decimal: _DECIMAL | {"from_float"},
-    fractions.Fraction: _words("from_float from_decimal"),
-    statistics.NormalDist: _words("from_samples"),
-    float: METHODS[float] | {"fromhex"},
-}
-_CLASS_WRAPPED: dict[Any, dict[str, Any]] = {
-    datetime.date: {
-        "today": NOW.date,
-        "fromtimestamp": _date_from_timestamp,
-    },
-    datetime.datetime: {
-        "now": _now,
-        "today": _now,
-        "utcnow": _now,
-        "fromtimestamp": _from_timestamp,
-        "utcfromtimestamp": _from_timestamp,
-        "strptime": _strptime,
-    },
-}
-
-_NONE: dict[str, Any] = {}
-_ORDERED = collections.OrderedDict[str, int]()
-_ITERATORS: set[type] = {
-    type(iterator)
-    for iterator in cast(tuple[Any, ...], (
-        iter([]), iter(()), iter(_NONE), iter(_NONE.values()), iter(_NONE.items()), iter(set[int]()), iter(""),
-        iter("é"), iter(b""), iter(bytearray()), iter(range(0)), iter(range(2**70)), reversed([]), reversed(_NONE),
-        reversed(_NONE.values()), reversed(_NONE.items()), _NONE.keys(), _NONE.values(), _NONE.items(),
-        (part for part in ()), re.finditer("", ""), iter(collections.deque[int]()), reversed(collections.deque[int]()),
-        next(itertools.groupby("a"))[1], *itertools.tee(()), heapq.merge(), _ORDERED.keys(), _ORDERED.values(),
-        _ORDERED.items(), iter(_ORDERED), reversed(range(0)), reversed(range(2**70)), iter(int, 0),
-    ))
-}  # fmt: skip
-_ITERABLE: frozenset[type] = frozenset(
-    {str, bytes, bytearray, list, tuple, dict, set, frozenset, range, enumerate, zip, map, filter, reversed}
-    | {collections.Counter, collections.defaultdict, collections.OrderedDict, collections.deque, collections.ChainMap}
-    | {KeysView, ValuesView, ItemsView, types.MappingProxyType}
-    | {type(datetime.date(2000, 1, 1).isocalendar()), decimal.DecimalTuple, time.struct_time}
-    | {statistics.LinearRegression, type(functools.lru_cache(maxsize=1)(len).cache_info())}
-    | {kind for kind in vars(itertools).values() if isinstance(kind, type)}
-    | _ITERATORS
-)
-_ITEM_WRITABLE: frozenset[type] = frozenset(
-    {list, dict, bytearray, collections.Counter, collections.defaultdict, collections.OrderedDict, collections.deque}
-    | {collections.ChainMap}
-)
-_WRITABLE: frozenset[type] = frozenset({decimal.Context, collections.defaultdict})
-_ROOT_METHODS = frozenset({"__init__", "__str__", "__repr__", "__eq__", "__ne__", "__enter__", "__exit__"})
-"""The methods of `object` and of exceptions that `super()` offers."""
+# Reading.
 
 
 def get_attribute(owner: Any, name: str) -> Any:
@@ -406,24 +92,43 @@ def get_attribute(owner: Any, name: str) -> Any:
         AttributeError: If tools cannot read this attribute of a value of this type.
     """
     kind = type_of(owner)
-    if type(kind) in OWN:
-        return getattr(owner, name) if _has_own(owner, kind, name) else _inherited(owner, kind, name)
-    listed = METHODS.get(kind)
-    if listed is not None:
-        if name in listed:
+    metaclass = type(kind)
+    if metaclass is type:
+        listed = METHODS.get(kind)
+        if listed is not None:
+            if name in listed:
+                return getattr(owner, name)
+        elif issubclass(kind, Facade):
+            return getattr(owner, name)
+    if name[:2] == "__" and name[-2:] == "__":
+        return _special(owner, name)
+    if metaclass in OWN:
+        if name in getattr(owner, "__dict__", ()) or _is_open(kind.__mro__, name):
+            return getattr(owner, name)
+        if name in STR_FORMATS and issubclass(kind, str):
+            return STR_FORMATS[name](owner)
+        if name == "args" and issubclass(kind, BaseException):
+            return _error_part(owner, name)
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+    if kind in METHODS:
+        if name in METHODS[kind]:
             return getattr(owner, name)
         if kind in WRAPPED and name in WRAPPED[kind]:
             return WRAPPED[kind][name](owner)
-    elif kind is Facade:
-        return getattr(owner, name)
     elif kind in OWN:
-        return _class_attribute(owner, name)
+        if _is_open(owner.__mro__, name):
+            return _through_class(owner, getattr(owner, name))
+        raise AttributeError(f"type object {owner.__name__!r} has no attribute {name!r}")
     elif kind is super:
         return _above(owner, name)
-    elif kind is type or kind is abc.ABCMeta:
-        return _type_attribute(owner, name)
-    elif issubclass(kind, BaseException) and (name == "args" or name in _ERROR_PARTS.get(kind, ())):
-        return getattr(owner, name)
+    elif kind is types.FunctionType:
+        if name in owner.__dict__ and is_own_function(owner):
+            return owner.__dict__[name]
+        raise AttributeError(f"'function' object offers no attribute {name!r} to tools")
+    elif isinstance(owner, type):
+        return _type_attribute(str if owner is Text else owner, name)
+    elif issubclass(kind, BaseException) and (name == "args" or name in ERROR_PARTS.get(kind, ())):
+        return _error_part(owner, name)
     return _refuse_attribute(owner, name)
 
 
@@ -433,129 +138,289 @@ def _refuse_attribute(owner: Any, name: str) -> NoReturn:
     raise AttributeError(f"{label!r} offers no attribute {name!r} to tools")
 
 
-def _in_lineage(lineage: tuple[type, ...], name: str) -> bool:
-    """Whether the first class with this name belongs to the tool, and tools can read the name."""
+def _is_open(lineage: tuple[type, ...], name: str) -> bool:
+    """Whether the first class with this name belongs to the tool, or lists it for its instances."""
     for base in lineage:
         if name in base.__dict__:
-            return type(base) in OWN and (name[:2] != "__" or name in METHOD_DUNDERS)
+            return type(base) in OWN or name in METHODS.get(base, ())
     return False
 
 
-def _has_own(owner: Any, kind: type, name: str) -> bool:
-    """Whether an instance of a tool's class has the attribute itself or from a class of the tool."""
-    attributes = getattr(owner, "__dict__", ())
-    return (name in attributes and name[:2] != "__") or _in_lineage(kind.__mro__, name)
+def _error_part(error: BaseException, name: str) -> Any:
+    """A part of an exception. The text of an error may contain the address of a value.
+
+    Raises:
+        TypeError: If it does.
+    """
+    part = getattr(error, name)
+    for text in cast(tuple[Any, ...], part) if type_of(part) is tuple else (part,):
+        texts.shown(text)
+    return part
 
 
-def _inherited(owner: Any, kind: type, name: str) -> Any:
-    """An attribute that an instance of a tool's class has from a builtin base, such as an exception's `args`."""
-    if isinstance(owner, BaseException) and name == "args":
-        return owner.args
-    for base in (int, str, tuple):
-        if issubclass(kind, base) and name in METHODS[base]:
-            return getattr(owner, name)
-    raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+def _through_class(kind: Any, function: Any) -> Any:
+    """A function that was read through a class, with a check of its first argument.
 
+    Functions of the tool's own source and of C are returned as they are; those of C check it themselves.
+    """
+    if type_of(function) is types.GetSetDescriptorType:
+        raise AttributeError(f"read this attribute from an instance of {kind.__name__}")
+    if type_of(function) is not types.FunctionType or is_own_function(function):
+        return function
 
-def _class_attribute(owner: Any, name: str) -> Any:
-    if _in_lineage(owner.__mro__, name) or (name == "__init__" and issubclass(owner, Exception)):
-        return getattr(owner, name)
-    raise AttributeError(f"type object {owner.__name__!r} has no attribute {name!r}")
+    def method(*arguments: Any, **named: Any) -> Any:
+        if not arguments or not any(base is kind for base in type_of(arguments[0]).__mro__):
+            raise TypeError(f"a method of {kind.__name__} needs an instance of {kind.__name__}")
+        return texts.shown(function(*arguments, **named))
+
+    return method
 
 
 def _type_attribute(owner: Any, name: str) -> Any:
-    if name in _CLASS_METHODS.get(owner, ()):
-        return getattr(owner, name)
-    if name in _CLASS_WRAPPED.get(owner, ()):
-        return _CLASS_WRAPPED[owner][name]
-    if name == "__init__" and issubclass(owner, Exception):
-        return getattr(owner, name)
+    if name in METHODS.get(owner, ()) or name in CLASS_METHODS.get(owner, ()):
+        value = getattr(owner, name)
+        return _refuse_attribute(owner, name) if type_of(value) is property else _through_class(owner, value)
+    if name in CLASS_WRAPPED.get(owner, ()):
+        return CLASS_WRAPPED[owner][name]
     return _refuse_attribute(owner, name)
 
 
 def _above(owner: Any, name: str) -> Any:
-    """An attribute of `super()`: of a base class of the tool, or one of `_ROOT_METHODS`."""
+    """An attribute of `super()`: of a base class of the tool, a listed one, or one of `_ROOT_METHODS`."""
     here, lineage = owner.__thisclass__, owner.__self_class__.__mro__
-    if type(here) in OWN and here in lineage and (not name.startswith("__") or name in METHOD_DUNDERS):
+    if type(here) in OWN and here in lineage:
         for base in lineage[lineage.index(here) + 1 :]:
             if name in base.__dict__:
-                root = base is object or issubclass(base, BaseException)
-                if type(base) in OWN or (root and name in _ROOT_METHODS):
-                    return getattr(owner, name)
+                root = base in (object, enum.Enum) or issubclass(base, BaseException)
+                if type(base) in OWN or name in METHODS.get(base, ()) or (root and name in _ROOT_METHODS):
+                    value = getattr(owner, name)
+                    return _through_class(here, value) if owner.__self__ is owner.__self_class__ else value
                 break
     raise AttributeError(f"'super' object has no attribute {name!r}")
 
 
-def own(owner: Any, name: str) -> Any:
-    """Returns the owner if it is a tool's class, or an instance of one, with this attribute.
+# Special names.
+
+
+def _special(owner: Any, name: str) -> Any:
+    """A name between double underscores.
 
     Raises:
-        AttributeError: If it is not.
+        AttributeError: If tools cannot read it.
     """
+    if name in _REFLECTION:
+        return _REFLECTION[name](owner)
     kind = type_of(owner)
-    if type(kind) in OWN and _has_own(owner, kind, name):
-        return owner
-    if kind in OWN and _in_lineage(owner.__mro__, name) and not name.startswith("__"):
-        return owner
-    if kind in _WRITABLE and name in METHODS[kind]:
-        return owner
-    return _refuse_attribute(owner, name)
+    if name == "__hash__" and not isinstance(owner, type) and kind is not super:
+        return None if kind.__hash__ is None else lambda: address_free_hash(owner)
+    if name == "__setattr__" and owner is object:
+        return set_plainly
+    if name == "__setattr__" and kind is super:
+        instance = cast(Any, owner).__self__
+
+        def set_above(name: str, value: Any) -> None:
+            set_plainly(instance, name, value)
+
+        return set_above
+    if name not in METHOD_DUNDERS:
+        return _refuse_attribute(owner, name)
+    if kind is super and name == "__hash__":
+        return _hash_above(cast(Any, owner))
+    if name == "__new__" and owner is object:
+        return new_instance(object, object.__new__)
+    if kind is super:
+        value = _above(owner, name)
+        if name == "__new__" and not is_own_function(value):
+            return new_instance(cast(Any, owner).__thisclass__, value)
+    elif type(kind) in OWN and _defines(kind.__mro__, name):
+        value = getattr(owner, name)
+    elif isinstance(owner, type) and (
+        (kind in OWN and _defines(owner.__mro__, name)) or (name == "__init__" and issubclass(owner, Exception))
+    ):
+        if name == "__hash__":
+            return _hash_of(owner)
+        value = _through_class(owner, getattr(owner, name))
+    elif name in METHODS.get(owner if isinstance(owner, type) else kind, ()):
+        return getattr(owner, name)
+    else:
+        return _refuse_attribute(owner, name)
+    return texts.checked_result(value) if name in _TEXT_METHODS else value
 
 
-def write(owner: Any) -> Any:
+_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__"})
+
+
+def _defines(lineage: tuple[type, ...], name: str) -> bool:
+    for base in lineage:
+        if name in base.__dict__:
+            return type(base) in OWN
+    return False
+
+
+def _type(value: Any, /) -> Any:
+    """`type`, of one value."""
+    kind = type_of(value)
+    if kind is str:
+        return Text
+    if _is_known_type(kind):
+        return kind
+    raise TypeError(f"the type of a {kind.__name__} is not available to tools")
+
+
+_TYPED: frozenset[type] = frozenset(METHODS) | {type(None), enumerate, zip, map, filter, reversed}
+
+
+def _is_known_type(kind: type) -> bool:
+    return type(kind) in OWN or kind in _TYPED or issubclass(kind, Exception)
+
+
+def _title(value: Any) -> str:
+    """`kind.__name__`, and that of a function of the tool."""
+    if is_own_function(value):
+        return value.__name__
+    if not isinstance(value, type) or not (value is Text or value is object or _is_known_type(value)):
+        raise AttributeError("only classes and the tool's own functions have a name for tools")
+    return value.__name__
+
+
+def _type_name(value: Any) -> str:
+    """`type(value).__name__`."""
+    return type_of(value).__name__
+
+
+def _raised(error: Any, name: str) -> Any:
+    """`error.__cause__`; what ends a generator stays unseen."""
+    if not isinstance(error, Exception):
+        return _refuse_attribute(error, name)
+    earlier = getattr(error, name)
+    return earlier if isinstance(earlier, Exception) else None
+
+
+def _doc(value: Any) -> Any:
+    if is_own_function(value) or is_own_class(value):
+        return value.__doc__
+    return _refuse_attribute(value, "__doc__")
+
+
+def _vars(owner: Any, /) -> dict[str, Any]:
+    """A copy of the attributes. Writing to an instance has to use `write`, which refuses special names."""
+    kind = type_of(owner)
+    if type(kind) in OWN and hasattr(owner, "__dict__"):
+        return dict(owner.__dict__)
+    raise TypeError("vars() is for instances of a tool's own classes")
+
+
+def _members(owner: Any) -> dict[str, Any]:
+    if type_of(owner) is ToolEnum:
+        return dict(owner.__members__)
+    return _refuse_attribute(owner, "__members__")
+
+
+_REFLECTION: dict[str, Callable[[Any], Any]] = {
+    "__class__": _type, "__name__": _title, "__qualname__": _title, "__doc__": _doc, "__dict__": _vars,
+    "__members__": _members,
+    "__cause__": lambda error: _raised(error, "__cause__"), "__context__": lambda error: _raised(error, "__context__"),
+}  # fmt: skip
+
+
+# Writing.
+
+
+def write(owner: Any, name: str) -> Any:
     """Returns the owner if tool code may set its attributes.
 
     Raises:
         TypeError: If it may not.
     """
     kind = type_of(owner)
-    if type(kind) in OWN or kind in _WRITABLE or (kind in OWN and not is_shared(owner)):
+    check_member(owner, name)
+    if type(kind) in OWN or kind in _WRITABLE or is_own_class(owner) or is_own_function(owner):
         return owner
     raise TypeError(f"a tool cannot change a {kind.__name__}")
 
 
 def augment(owner: Any, name: str) -> Any:
     """Returns the owner in `owner.name += 1`, if tool code may read and set the attribute."""
-    return write(own(owner, name))
-
-
-def write_item(owner: Any) -> Any:
-    """Returns the owner if tool code may set its items.
-
-    Raises:
-        TypeError: If it may not.
-    """
     kind = type_of(owner)
-    if kind in _ITEM_WRITABLE or type(kind) in OWN:
+    lineage = kind.__mro__ if type(kind) in OWN else owner.__mro__ if kind in OWN else ()
+    if name in getattr(owner, "__dict__", ()) or any(name in base.__dict__ for base in lineage if type(base) in OWN):
+        function = lineage and getattr(owner if kind in OWN else kind, name, None)
+        if type_of(function) is not types.FunctionType or is_own_function(function):
+            return write(owner, name)
+    if (kind in _WRITABLE and name in METHODS[kind]) or (is_own_function(owner) and name in owner.__dict__):
         return owner
-    raise TypeError(f"{kind.__name__!r} object does not support item assignment")
+    return _refuse_attribute(owner, name)
 
 
-def get_iterator(values: Any) -> Any:
-    """Returns the iterable of a loop.
+def set_plainly(owner: Any, name: str, value: Any, /) -> None:
+    """`object.__setattr__`, for instances of the tool's classes, such as frozen dataclasses."""
+    check_name(name, reading=False)
+    check_member(owner, name)
+    if type(type_of(owner)) not in OWN:
+        raise TypeError(f"a tool cannot change a {type_of(owner).__name__}")
+    object.__setattr__(owner, name, value)
+
+
+def update(owner: Any) -> Callable[..., None]:
+    """`owner.__dict__.update`."""
+
+    def update_fields(*pairs: Any, **named: Any) -> None:
+        for name, value in dict(*pairs, **named).items():
+            _set_attribute(owner, name, value)
+
+    return update_fields
+
+
+# Patterns.
+
+
+class Constant:
+    """The value of a dotted name in a pattern, read as tool code reads it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.value = get_attribute(owner, name)
+
+
+def matchable(kind: Any, reads: bool) -> Any:
+    """Returns the class of a pattern.
+
+    Args:
+        kind: The class.
+        reads: Whether the pattern reads attributes, which is for the tool's own classes.
 
     Raises:
-        TypeError: If tools cannot iterate over a value of this type.
+        TypeError: If it cannot be used in this way.
     """
-    kind = type_of(values)
-    if kind in _ITERABLE or type(kind) in OWN or kind is ToolEnum:
-        return values
-    raise TypeError(f"{kind.__name__!r} object is not iterable")
+    if type_of(kind) is ToolClass if reads else isinstance(kind, type):
+        return kind
+    raise TypeError("a class pattern with attributes needs a class that the tool defines")
 
 
 # Builtins.
 
 
-def _check_name(name: Any, reading: bool) -> None:
+def check_name(name: Any, reading: bool) -> None:
+    """Refuses a name that tools cannot use for an attribute.
+
+    Raises:
+        TypeError: If it is not a string.
+        AttributeError: If it is special.
+    """
     if type_of(name) is not str:
         raise TypeError("the name of an attribute must be a string")
-    if name.startswith("_") and not is_private(name) and not (reading and name in METHOD_DUNDERS):
+    if (
+        name.startswith("_")
+        and not is_private(name)
+        and not (reading and (name in METHOD_DUNDERS or name == "__name__"))
+    ):
         raise AttributeError(f"tools cannot use the attribute {name!r}")
 
 
 def attribute(owner: Any, name: str, *default: Any) -> Any:
     """`getattr`."""
-    _check_name(name, reading=True)
+    check_name(name, reading=True)
     if len(default) > 1:
         raise TypeError("getattr expected at most 3 arguments")
     try:
@@ -564,6 +429,15 @@ def attribute(owner: Any, name: str, *default: Any) -> Any:
         if default:
             return default[0]
         raise
+
+
+def _read_part(owner: Any, name: str) -> Any:
+    if name in INSPECT_ATTRIBUTES:
+        raise AttributeError(name)
+    return attribute(owner, name)
+
+
+texts.read = _read_part
 
 
 def _has_attribute(owner: Any, name: str, /) -> bool:
@@ -577,70 +451,69 @@ def _has_attribute(owner: Any, name: str, /) -> bool:
 
 
 def _set_attribute(owner: Any, name: str, value: Any, /) -> None:
-    _check_name(name, reading=False)
-    setattr(write(owner), name, value)
+    check_name(name, reading=False)
+    setattr(write(owner, name), name, value)
 
 
 def _delete_attribute(owner: Any, name: str, /) -> None:
-    _check_name(name, reading=False)
-    delattr(write(owner), name)
+    check_name(name, reading=False)
+    delattr(write(owner, name), name)
 
 
-def _vars(owner: Any, /) -> dict[str, Any]:
-    """A copy of the attributes. Writing to an instance has to use `write`, which refuses special names."""
-    kind = type_of(owner)
-    if type(kind) in OWN and hasattr(owner, "__dict__"):
-        return dict(owner.__dict__)
-    raise TypeError("vars() is for instances of a tool's own classes")
-
-
-def update(owner: Any) -> Callable[..., None]:
-    """`owner.__dict__.update`."""
-
-    def update_fields(*pairs: Any, **named: Any) -> None:
-        for name, value in dict(*pairs, **named).items():
-            _set_attribute(owner, name, value)
-
-    return update_fields
-
-
-_TYPED: frozenset[type] = (
-    frozenset(METHODS) | {type(None), Auto} | (_ITERABLE - _ITERATORS)
-)  # results of `type(x)`, besides the tool's own classes and exceptions
-
-
-def _is_known_type(kind: type) -> bool:
-    return type(kind) in OWN or kind in _TYPED or issubclass(kind, BaseException)
-
-
-def _type(value: Any, /) -> type[Any]:
-    kind = type_of(value)
-    if _is_known_type(kind):
-        return kind
-    raise TypeError(f"the type of a {kind.__name__} is not available to tools")
-
-
-def type_title(kind: Any) -> str:
-    """`kind.__name__`.
+def address_free_hash(value: Any, /) -> int:
+    """`hash`, for values whose hash does not depend on an address.
 
     Raises:
-        AttributeError: If `kind` is not a class that tools can use.
+        TypeError: If it does.
     """
-    if not isinstance(kind, type) or not _is_known_type(kind):
-        raise AttributeError("only a class has a name for tools")
-    return kind.__name__
-
-
-def _hash(value: Any, /) -> int:
-    """`hash`, for values whose hash does not depend on an address."""
     kind = type_of(value)
-    if kind is tuple:
-        return hash(tuple(_hash(part) for part in value))
-    if value is None:
+    if isinstance(value, tuple | frozenset):
+        base: Any = tuple if isinstance(value, tuple) else frozenset
+        for part in base.__iter__(value):
+            address_free_hash(part)
+    elif type(kind) in OWN:
+        if issubclass(kind, BaseException):
+            raise TypeError("tools cannot hash an exception")
+        return _hash_through(kind, value)
+    elif value is None:
         return hash("None")
-    if kind in METHODS or type(kind) in OWN or kind in OWN:
-        return hash(value)
-    raise TypeError(f"tools cannot hash a {kind.__name__}")
+    elif kind not in OWN and (kind not in METHODS or kind.__hash__ is object.__hash__):
+        raise TypeError(f"tools cannot hash a {kind.__name__}")
+    return hash(cast(Any, value))
+
+
+def _hash_through(kind: Any, value: Any) -> int:
+    """`Kind.__hash__(value)`."""
+    if type(kind) not in OWN or not any(base is kind for base in type_of(value).__mro__):
+        raise TypeError(f"tools cannot hash a {type_of(value).__name__} as another class")
+    if issubclass(kind, enum.Flag) and value._name_ is None:  # `hash(None)` is an address
+        return hash((kind.__qualname__, value._value_))
+    if dataclasses.is_dataclass(kind) and not is_own_function(kind.__hash__) and kind.__hash__ is not None:
+        fields = dataclasses.fields(kind)
+        parts = [getattr(value, part.name) for part in fields if (part.compare if part.hash is None else part.hash)]
+        return address_free_hash(tuple(parts))
+    return cast(Any, kind).__hash__(value)
+
+
+def _hash_of(kind: Any) -> Callable[[Any], int]:
+    """`Kind.__hash__`."""
+
+    def hash_of(value: Any) -> int:
+        return _hash_through(kind, value)
+
+    return hash_of
+
+
+def _hash_above(owner: Any) -> Callable[[], int]:
+    """`super().__hash__`."""
+    instance, lineage = owner.__self__, owner.__self_class__.__mro__
+    above = lineage[lineage.index(owner.__thisclass__) + 1 :]
+    base = next(base for base in above if "__hash__" in base.__dict__)
+    return lambda: _hash_through(base, instance)
+
+
+def _subclass(kind: Any, bases: Any, /) -> bool:
+    return issubclass(str if kind is Text else kind, bases)
 
 
 def _print(*values: Any, **options: Any) -> None:
@@ -649,40 +522,43 @@ def _print(*values: Any, **options: Any) -> None:
 
 _BUILTINS = """
     None False True Ellipsis NotImplemented abs all any bin bool bytearray bytes callable chr complex dict divmod
-    enumerate filter float frozenset hex int isinstance issubclass iter len list map max min next object oct ord pow
-    property range reversed round set slice sorted staticmethod classmethod str sum super tuple zip __build_class__
+    enumerate filter float frozenset hex int isinstance iter len list map max min next object oct ord pow
+    property range reversed round set slice sorted staticmethod classmethod sum super tuple zip __build_class__
     ArithmeticError AssertionError AttributeError BufferError ConnectionError EOFError Exception FileNotFoundError
     FloatingPointError ImportError IndexError KeyError LookupError ModuleNotFoundError NameError NotImplementedError
-    OSError OverflowError PermissionError RecursionError RuntimeError StopIteration TimeoutError TypeError
-    UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError
+    FileExistsError IOError OSError OverflowError PermissionError RecursionError RuntimeError StopIteration SyntaxError
+    TimeoutError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError
+    ZeroDivisionError
 """
 BUILTINS: dict[str, Any] = {
     **{name: getattr(builtins, name) for name in _BUILTINS.split()},
-    "ascii": _ascii,
+    "ascii": texts.show_ascii,
     "delattr": _delete_attribute,
-    "format": _format_value,
+    "format": texts.format_value,
     "getattr": attribute,
     "hasattr": _has_attribute,
-    "hash": _hash,
+    "hash": address_free_hash,
+    "issubclass": _subclass,
     "print": _print,
-    "repr": _repr,
+    "repr": texts.show,
     "setattr": _set_attribute,
+    "str": Text,
     "type": _type,
     "vars": _vars,
 }
 GUARDS: dict[str, Any] = {
+    "__metaclass__": ClassBuilder(),
+    "__name__": "tool",
     "_augment_": augment,
+    "_constant_": Constant,
     "_getattr_": get_attribute,
-    "_getiter_": get_iterator,
-    "_name_": type_title,
-    "_own_": own,
-    "_percent_": percent,
-    "_shown_": shown,
-    "_text_": text_of,
+    "_manager_": Manager,
+    "_matchable_": matchable,
+    "_percent_": texts.percent,
+    "_percent_in_place_": texts.percent_in_place,
+    "_shown_": texts.checked,
+    "_type_name_": _type_name,
     "_update_": update,
-    "_type_": _type,
-    "_vars_": _vars,
-    "_width_": width,
     "_write_": write,
-    "_write_item_": write_item,
 }
+"""The functions that rewritten code calls, by names that are refused in tool source."""

@@ -8,15 +8,15 @@ boundary; the worker process is.
 from __future__ import annotations
 
 import codecs
+import decimal
 import importlib
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from tools_registry.sandbox.language import facades, gate, guards
-from tools_registry.sandbox.language.classes import ToolClass
+from tools_registry.sandbox.language import facades, gate, guards, hints
 from tools_registry.sandbox.language.gate import RefusedSource
-from tools_registry.sandbox.language.guards import BUILTINS, METHODS
+from tools_registry.sandbox.language.guards import BUILTINS, GUARDS, METHODS
 from tools_registry.sandbox.language.rewriting import compile_tree
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "RefusedSource",
     "ToolCode",
     "bare_namespace",
+    "begin_case",
     "compile_bare",
     "compile_tools",
     "namespace",
@@ -57,17 +58,30 @@ def compile_tools(source: str, name: str = "tool") -> ToolCode:
         RefusedSource: If the source is too large, does not parse, or is outside the policy.
     """
     tree = gate.parse(source)
-    for module, line in gate.imported(tree):
+    for module, names, line in gate.imported(tree):
         if module not in facades.NAMES:
             raise RefusedSource(f"line {line}: {_no_import(module)}")
+        for name in names:
+            if name != "*" and name not in facades.offered(module):
+                raise RefusedSource(f"line {line}: {hints.no_name(module, name)}")
     stateless = gate.is_stateless(tree)
     return ToolCode(compile_tree(tree, name), stateless)
 
 
+_ABSENT = {name: hints.absent(name) for name in hints.NAMES}
+
+
 def namespace() -> dict[str, Any]:
-    """New globals for tool code: the guards and the allowed builtins. Resets the context of decimal arithmetic."""
-    facades.DecimalContext.reset()
-    return {"__builtins__": {**BUILTINS, "__import__": _import}, **GUARDS}
+    """New globals for tool code: the guards and the allowed builtins."""
+    return {"__builtins__": {**_ABSENT, **BUILTINS, "__import__": _import}, **GUARDS}
+
+
+_DECIMALS = decimal.Context()
+
+
+def begin_case() -> None:
+    """Resets what a case must not inherit from an earlier one: the context of decimal arithmetic."""
+    decimal.setcontext(_DECIMALS.copy())
 
 
 def compile_bare(source: str, name: str = "tool") -> ToolCode:
@@ -92,7 +106,7 @@ _ENCODINGS = "ascii utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 latin-1 cp
 
 
 def _no_import(name: str) -> str:
-    return f"tools cannot import {name!r}; they can import {', '.join(facades.NAMES)}"
+    return f"tools cannot import {name!r}; {hints.MODULES.get(name) or 'they can import ' + ', '.join(facades.NAMES)}"
 
 
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
@@ -102,7 +116,7 @@ def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = 
     module from `sys.modules` itself, so an empty façade is enough.
     """
     if name in _C_IMPORTS and type(fromlist) is list:
-        return guards.Facade(name, {})
+        return guards.facade(name, {})
     if level or name not in facades.NAMES:
         raise ImportError(_no_import(name))
     if name == "random":
@@ -113,10 +127,6 @@ def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = 
 def _keep_random(scope: dict[str, Any]) -> guards.Facade:
     scope["_random_"] = facades.random_facade()
     return scope["_random_"]
-
-
-GUARDS: dict[str, Any] = {**guards.GUARDS, "__metaclass__": ToolClass, "__name__": "tool"}
-"""The functions that rewritten code calls, by names that are refused in tool source."""
 
 
 def preload() -> None:
@@ -132,19 +142,19 @@ import json
 from functools import reduce
 
 def attribute(): return reduce(getattr, ["__class__", "__base__"], ())
-def format_walk(): return '{0.real}'.format(1)
+def format_walk(): return '{0._real}'.format(1)
 def facade(): return statistics.sys
 def frame(): return (n for n in [1]).send.real
 def write(): json.dumps = len
 def write_item(): (1, 2)[0] = 3
-def own_write(): own_write.n = 1
-def builtin(): return open('x')
+def own_write(): statistics.mean.n = 1
+def builtin(): return getattr(len, '__self__')
 def imports():
     import os
 def subclass():
     class A(str): pass
 """
-_REFUSED = ("def tool(): return ().__class__", "def tool(_getattr_): return 1", "import os", "async def tool(): pass")
+_REFUSED = ("def tool(): return ().__base__", "def tool(_getattr_): return 1", "import os", "async def tool(): pass")
 
 
 def self_test() -> None:
