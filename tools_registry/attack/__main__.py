@@ -46,7 +46,7 @@ _SHRINKING = 0.3
 
 
 class Tally:
-    """What all workers reported."""
+    """The counts and findings of all workers."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(("programs", *COUNTERS), 0)

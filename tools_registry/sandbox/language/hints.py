@@ -1,4 +1,4 @@
-"""What tools write instead of what they are refused."""
+"""Hints for refused source: the names of what tools can use instead."""
 
 from __future__ import annotations
 
