@@ -12,12 +12,19 @@ LIMIT ?=
 CONFIG ?=
 RUN ?= runs
 FLAGS ?=
+SUITE ?=
+DATA ?= dialogues
+METHOD ?= flowagent+
+FORMAT ?=
+LEVEL ?= session
+OOW ?= 0
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup exp serve test test-slow check report clean
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=grid"
+	@echo "  exp SUITE=dialogue takes MODEL=follow METHOD=$(METHOD) FORMAT=pdl LEVEL=$(LEVEL) OOW=$(OOW) LIMIT=n, or CONFIG=grid"
 
 setup: $(VENV)/.ready  ## create .venv and install the project into it
 
@@ -27,12 +34,23 @@ $(VENV)/.ready: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+ifeq ($(SUITE),dialogue)
+exp: $(VENV)/.ready $(DATA)/manifest.json
+	@$(BIN)/flowmind dialogue --data $(DATA) $(if $(CONFIG),--config $(CONFIG),\
+	  --model $(if $(filter search,$(MODEL)),follow,$(MODEL)) --method $(METHOD) $(if $(FORMAT),--format $(FORMAT)) \
+	  --level $(LEVEL) --seed $(SEED) $(if $(filter 1,$(OOW)),--oow)) \
+	  --concurrency $(CONCURRENCY) $(if $(OUT),--out $(OUT)) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
+else
 exp: $(VENV)/.ready $(BENCH)/manifest.json  ## build the benchmark and run an experiment; the same command resumes it
 	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --seed $(SEED)) \
 	  --bench $(BENCH) --concurrency $(CONCURRENCY) $(if $(OUT),--out $(OUT)) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
+endif
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)
+
+$(DATA)/manifest.json: | $(VENV)/.ready
+	@$(BIN)/flowbench_synth dialogue build --seed 0 --out $(DATA)
 
 serve: $(VENV)/.ready  ## serve MODEL=qwen3-8b with vLLM on the GPU until Ctrl-C; takes FLAGS="--port 8001 …"
 	@$(BIN)/flowmind serve $(MODEL) --dry-run $(FLAGS) > /dev/null
@@ -61,5 +79,5 @@ $(VENV)/.bench: $(VENV)/.ready
 report: $(VENV)/.ready  ## write tables and report.html of RUN=dir (default: all of runs)
 	@$(BIN)/flowmind report $(RUN)
 
-clean:  ## remove .venv, the benchmark and caches, but not the runs
-	rm -rf $(VENV) bench build *.egg-info .pytest_cache .ruff_cache .hypothesis
+clean:  ## remove .venv, the benchmarks and caches, but not the runs
+	rm -rf $(VENV) bench dialogues build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,9 +27,9 @@ def require_benchmark(folder: Path) -> None:
     Raises:
         InputError: If it does not; the line says how to build one.
     """
-    if not _is_missing(folder) and not (folder / "instances.jsonl").exists():
+    if not is_missing(folder) and not (folder / "instances.jsonl").exists():
         raise InputError(f"--bench {folder}: no benchmark in this folder, which has other files; give another --bench")
-    if _is_missing(folder) and folder != DEFAULT:
+    if is_missing(folder) and folder != DEFAULT:
         command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
         raise InputError(
             f"--bench {folder}: no benchmark in this folder; build it with `{command}`, or leave --bench out: "
@@ -45,29 +46,45 @@ def ensure_benchmark(folder: Path) -> None:
         InputError: As `require_benchmark`, or if it cannot be built.
     """
     require_benchmark(folder)
-    if not _is_missing(folder):
+    build_once(folder, BUILD, f"flowmind: {folder}: building the benchmark, once (about a minute)")
+
+
+def build_once(folder: Path, arguments: Sequence[str], line: str) -> None:
+    """Builds a benchmark if its folder is missing or empty.
+
+    It is built in a folder beside it, which gets its name when it is complete.
+
+    Args:
+        folder: The folder.
+        arguments: The arguments of Python that build it; `--out` is added.
+        line: Printed on standard error before it is built.
+
+    Raises:
+        InputError: If it cannot be built.
+    """
+    if not is_missing(folder):
         return
     building, lock = (folder.with_name(f".{folder.name}.{word}") for word in ("building", "lock"))
     with locked(folder.parent, lock.name, wait=True) as above:  # another process may build it now
         try:
-            if _is_missing(folder):
+            if is_missing(folder):
                 if building.is_symlink():
                     above.remove(building.name)
                 shutil.rmtree(building, ignore_errors=True)  # what a killed process left
-                _build(building, f"flowmind: {folder}: building the benchmark, once (about a minute)")
+                _build(building, arguments, line)
                 building.rename(folder)
         finally:
             above.remove(lock.name)
 
 
-def _is_missing(folder: Path) -> bool:
+def is_missing(folder: Path) -> bool:
     """Whether a folder does not exist or is empty."""
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
-def _build(folder: Path, line: str) -> None:
+def _build(folder: Path, arguments: Sequence[str], line: str) -> None:
     # -P: a folder of the same name in the working directory is not the package
-    command = [sys.executable, "-P", *BUILD, "--out", str(folder)]
+    command = [sys.executable, "-P", *arguments, "--out", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             print(line, file=sys.stderr, flush=True)

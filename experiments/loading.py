@@ -138,12 +138,12 @@ class Cases:
 def load(folders: Iterable[Path]) -> list[Loaded]:
     """Reads runs; a folder that contains run folders stands for all of them, in the order of their names.
 
-    Runs on WorFBench have other records and are left out; see `worfbench_runs`.
+    Runs on WorFBench and of dialogues have other records and are left out; see `worfbench_runs`, `dialogue_runs`.
 
     Raises:
         InputError: If a folder holds no run at all.
     """
-    return [Loaded.read(path) for path in _run_folders(folders) if not _is_worfbench(path)]
+    return [Loaded.read(path) for path in _run_folders(folders) if not _suite(path)]
 
 
 def worfbench_runs(folders: Iterable[Path]) -> list[Path]:
@@ -152,7 +152,16 @@ def worfbench_runs(folders: Iterable[Path]) -> list[Path]:
     Raises:
         InputError: If a folder holds no run at all.
     """
-    return [path for path in _run_folders(folders) if _is_worfbench(path)]
+    return [path for path in _run_folders(folders) if _suite(path) == "worfbench"]
+
+
+def dialogue_runs(folders: Iterable[Path]) -> list[Path]:
+    """The folders of runs of dialogues.
+
+    Raises:
+        InputError: If a folder holds no run at all.
+    """
+    return [path for path in _run_folders(folders) if _suite(path) == "dialogue"]
 
 
 def _run_folders(folders: Iterable[Path]) -> list[Path]:
@@ -170,8 +179,10 @@ def _runs_in(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
 
 
-def _is_worfbench(folder: Path) -> bool:
-    return str(Run(folder).manifest["settings"]["mode"]).startswith("worfbench")
+def _suite(folder: Path) -> str:
+    """`worfbench` or `dialogue`; empty for a run of `flowmind exp`."""
+    suite = str(Run(folder).manifest["settings"]["mode"]).partition("-")[0]
+    return suite if suite in ("worfbench", "dialogue") else ""
 
 
 def grouped(runs: Sequence[Loaded], key: Callable[[Loaded], str] = lambda run: run.label) -> list[Cases]:

@@ -8,6 +8,7 @@ from typing import Any
 from flowmind.base.errors import InputError
 from flowmind.base.folders import require_name
 from flowmind.build.settings import MODES, Settings, rounds_of, summarizer_of
+from flowmind.llm.models import find
 
 _PLAIN: dict[str, tuple[Any, str]] = {
     "rollouts": (1, "{} rollouts"),
@@ -79,8 +80,8 @@ def label(model: str, mode: str, variant: str) -> str:
 
 
 def shown_model(model: str) -> str:
-    """A model's name; the name of `search` says that it is not a language model."""
-    return f"{model} (no LLM)" if model == "search" else model
+    """A model's name; the name of an embedded model says that it is not a language model."""
+    return f"{model} (no LLM)" if find(model).kind == "embedded" else model
 
 
 def shown_mode(mode: str, variant: str) -> str:

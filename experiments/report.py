@@ -76,6 +76,7 @@ def write_report(
     title: str | None = None,
     analyses: Sequence[str] | None = None,
     worfbench: Sequence[Path] = (),
+    sessions: str = "",
 ) -> int:
     """Writes the report on some runs. Equal runs give equal bytes.
 
@@ -85,6 +86,7 @@ def write_report(
         title: The title of the page.
         analyses: The keys of the tables; by default all tables that the runs have data for.
         worfbench: Folders of runs on WorFBench, which have a table each.
+        sessions: The name of the file beside it with the sessions of runs of dialogues, which it links to.
 
     Returns:
         The number of bytes written.
@@ -116,6 +118,7 @@ def write_report(
         ],
         "papers": _papers(tables),
         "notes": _notes(runs),
+        "sessions": sessions,
         "outcomes": OUTCOMES,
     }
     most = MOST_BYTES * max(1.0, len(cases) / _CASES)
@@ -132,29 +135,36 @@ def _page(content: dict[str, Any], packed: str) -> str:
     """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     import jinja2
 
-    script, style = "".join(map(_read, _SCRIPTS)), _read("report.css") + svg.STYLE
+    script, style = "".join(map(template, _SCRIPTS)), template("report.css") + svg.STYLE
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    template = environment.from_string(_read("report.html"))
-    helpers = {"parts": _parts, "rows": _rows, "columns": _columns, "paper_model": _paper_model, "broken": _broken}
-    return template.render(**content, **helpers, script=script, style=style, policy=policy, packed=packed)
+    page = environment.from_string(template("report.html"))
+    helpers = {
+        "parts": parts_of,
+        "rows": rows_of,
+        "columns": columns_of,
+        "paper_model": _paper_model,
+        "broken": _broken,
+    }
+    return page.render(**content, **helpers, script=script, style=style, policy=policy, packed=packed)
 
 
-def _read(name: str) -> str:
+def template(name: str) -> str:
+    """The text of a template of the page."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """The hash of a script or a style sheet, as a content security policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _parts(text: str) -> list[tuple[str, bool]]:
+def parts_of(text: str) -> list[tuple[str, bool]]:
     """The parts of a text, each with the flag whether it is in backticks."""
     return [(part, number % 2 == 1) for number, part in enumerate(text.split("`")) if part]
 
@@ -169,7 +179,8 @@ def _broken(name: str) -> list[str]:
     return re.findall(r"[^_./-]+[_./-]*|[_./-]+", name)
 
 
-def _rows(table: Table) -> list[Row]:
+def rows_of(table: Table) -> list[Row]:
+    """The rows of a table as the page shows them."""
     return [Row(row[0].removeprefix(PAPER), row[0].startswith(PAPER), tuple(map(_cell, row[1:]))) for row in table.rows]
 
 
@@ -178,7 +189,7 @@ def _cell(text: str) -> Cell:
     return Cell(match[1], match[2]) if match else Cell(text)
 
 
-def _columns(table: Table) -> list[str]:
+def columns_of(table: Table) -> list[str]:
     """The kind of each column: `rate` (with counts), `number` or `text`."""
     kinds: list[str] = []
     for place in range(len(table.head)):
@@ -190,7 +201,7 @@ def _columns(table: Table) -> list[str]:
 
 def _papers(tables: Sequence[Table]) -> list[str]:
     """The models that the paper's rows of some tables are about."""
-    names = {row.name.split()[0] for table in tables for row in _rows(table) if row.paper}
+    names = {row.name.split()[0] for table in tables for row in rows_of(table) if row.paper}
     return [name for name in PAPER_MODELS if name in names]
 
 

@@ -85,7 +85,29 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("folder", type=Path, metavar="FOLDER", help="a built benchmark")
     stats.add_argument("--json", action="store_true", help="print JSON")
     stats.set_defaults(run=_stats)
+    _add_dialogue(commands.add_parser("dialogue", help="build and check the dialogue benchmark"))
     return parser
+
+
+def _add_dialogue(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    build = commands.add_parser("build", help="build the dialogue benchmark of a seed")
+    build.add_argument("--seed", type=int, default=0, help="the same seed gives the same files (default 0)")
+    build.add_argument("--out", type=Path, default=Path("dialogues"), help="the folder to write (default dialogues)")
+    build.add_argument(
+        "--limit-domains",
+        metavar="DOMAINS",
+        default="",
+        help="build these domains only; names or beginnings of names, separated by commas (default all)",
+    )
+    build.add_argument("--quiet", action="store_true", help="show no progress and no table")
+    _add_requirement(build)
+    build.set_defaults(run=_build_dialogues)
+    check = commands.add_parser("check", help="check a built dialogue benchmark; exit code 1 if it has a problem")
+    check.add_argument("folder", type=Path, metavar="FOLDER", help="a built dialogue benchmark")
+    check.add_argument("--quiet", action="store_true", help="show no progress and no table")
+    _add_requirement(check)
+    check.set_defaults(run=_check_dialogues)
 
 
 def _add_isolation(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +117,10 @@ def _add_isolation(parser: argparse.ArgumentParser) -> None:
         help="a process for each batch of calls and cases, or for each call and each case (default batch for tools of "
         "the catalog, case for others, such as those that a model wrote)",
     )
+    _add_requirement(parser)
+
+
+def _add_requirement(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require-isolation",
         choices=("none", "limits", "kernel", "full"),
@@ -115,7 +141,7 @@ def _isolation(options: argparse.Namespace) -> dict[str, Any]:
     choice = choose("local", options.require_isolation)
     if choice.is_weak:
         print(f"flowbench_synth: {choice.line}", file=sys.stderr)
-    given = {"isolation": options.isolation} if options.isolation else {}
+    given = {"isolation": options.isolation} if getattr(options, "isolation", None) else {}
     return {**given, "require": options.require_isolation}
 
 
@@ -215,6 +241,56 @@ def _stats(options: argparse.Namespace) -> int:
         reason = error if type(error) is ValueError else f"not the manifest of a benchmark (field {error})"
         raise InputError(f"{path}: {reason}") from None
     return 0
+
+
+def _build_dialogues(options: argparse.Namespace) -> int:
+    from flowbench_synth.dialogue.builder import build
+    from flowbench_synth.dialogue.card import composition_table, mutants_table
+    from flowbench_synth.instance import BuildError
+
+    domains = _domains(options.limit_domains)
+    require_folder("--out", options.out)
+    try:
+        manifest = build(options.seed, options.out, domains, options.quiet, **_isolation(options))
+    except BuildError as error:
+        print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
+        return 1
+    if not options.quiet:
+        print(f"{composition_table(manifest['statistics'])}\n\n{mutants_table(manifest['audit'])}\n")
+    for line in manifest["missing"]:
+        print(f"flowbench_synth: incomplete: {line}", file=sys.stderr)
+    counts = manifest["statistics"]["all"]
+    print(
+        f"{options.out}: {counts['roles']} roles, {counts['scenarios']} scenarios, {counts['single']} single and "
+        f"{counts['cross']} cross sessions"
+    )
+    return 0
+
+
+def _domains(text: str) -> list[str]:
+    """The domains that a list of names or beginnings of names means; empty for all."""
+    from flowbench_synth.dialogue.roles import COMPOSITION
+
+    chosen: list[str] = []
+    for name in (part.strip().casefold() for part in text.split(",") if part.strip()):
+        meant = [domain for domain in COMPOSITION if domain.casefold().startswith(name)]
+        if len(meant) != 1:
+            raise InputError(f"--limit-domains: {name!r} means none or several of {', '.join(COMPOSITION)}")
+        chosen += meant
+    return chosen
+
+
+def _check_dialogues(options: argparse.Namespace) -> int:
+    from flowbench_synth.dialogue.card import mutants_table
+    from flowbench_synth.dialogue.check import check
+
+    problems, audits = check(options.folder, options.quiet, **_isolation(options))
+    if not options.quiet and audits:
+        print(mutants_table([audit.model_dump(mode="json") for audit in audits]), end="\n\n")
+    for problem in problems:
+        print(one_line(problem))
+    print(f"{options.folder}: {'sound' if not problems else f'{len(problems)} problems'}")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

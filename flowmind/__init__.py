@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flowmind.api.dialogues import DialogueAgent, DialogueSession
     from flowmind.api.runnable import RunnableWorkflow
     from flowmind.api.solving import ExecuteSummarize, Result
     from flowmind.api.summarizing import Summarized, summarize
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tools_registry.specs.spec import ToolSource
 
 _HOMES = {
+    "flowmind.api.dialogues": ("DialogueAgent", "DialogueSession"),
     "flowmind.api.runnable": ("RunnableWorkflow",),
     "flowmind.api.solving": ("ExecuteSummarize", "Result"),
     "flowmind.api.summarizing": ("Summarized", "summarize"),
@@ -48,10 +50,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"
 __all__ = [
-    "CaseFailed", "ChatModel", "ChatRequest", "Example", "ExecuteSummarize", "FlowMindError", "InputError",
-    "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply", "Result",
-    "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check", "mcp_tools",
-    "summarize", "tool",
+    "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Example", "ExecuteSummarize",
+    "FlowMindError", "InputError", "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply",
+    "Result", "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check",
+    "mcp_tools", "summarize", "tool",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The seams, on one screen: `ChatModel`, `Agent`, `Controller`, `Evaluator`, `Map`, and what passes through them.
+"""The seams, on one screen: `ChatModel`, `Agent`, `User`, `Controller`, `Adviser`, `Evaluator`, `Map`.
 
 The seam `Environment` comes from below: `tools_registry.sandbox.environment`.
 """
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
-from flowmind.trace.events import Event, Trace
+from flowmind.trace.events import Act, Event, Trace
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 
 if TYPE_CHECKING:  # a run of a saved workflow needs no tasks
     from flowmind.trace.outcome import CaseOutcome
 
-Stage = Literal["execute", "summarize", "single"]
-"""The stage of a conversation: `execute` has business tools, `summarize` graph tools, `single` both."""
+Stage = Literal["execute", "summarize", "single", "dialogue"]
+"""The stage of a conversation: `execute` has business tools, `summarize` graph tools, `single` both, `dialogue`
+business tools and a user."""
 
 
 class Message(Record):
@@ -144,6 +145,50 @@ class Controller(Protocol):
 
     def check(self, action: ToolCall, trace: Trace) -> Verdict:
         """Whether the action may be taken now."""
+        ...
+
+
+class Adviser(Protocol):
+    """Tells an agent before a decision what the procedure asks for now: a pure function of what came before."""
+
+    @property
+    def name(self) -> str:
+        """The name that traces and tables give it."""
+        ...
+
+    def advise(self, trace: Trace) -> str:
+        """The advice, or an empty text if there is none."""
+        ...
+
+
+class Utterance(Record):
+    """What a user says."""
+
+    text: str
+    acts: tuple[Act, ...] = ()
+    """The acts of a simulated user."""
+    over: bool = False
+    """Whether the user ends the session with it."""
+    intervention: int | None = None
+    """The number, from 0, of the session's intervention that it carries out."""
+
+
+class User(Protocol):
+    """Talks to an agent: a person, or a simulation."""
+
+    @property
+    def name(self) -> str:
+        """The name that tables give it."""
+        ...
+
+    async def reply(self, trace: Trace) -> Utterance:
+        """The next text of the user; the first one if the trace has no text yet.
+
+        A simulated user is a function of the trace: the same trace gets the same reply.
+
+        Raises:
+            ModelFailure: If a model that plays the user failed.
+        """
         ...
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 LONG = """
-    benchmark experiments report report_page random_workflows cli durability structure pdl python_export robustness
+    dialogue_build benchmark experiments report report_page sessions_page random_workflows cli durability structure pdl
+    python_export robustness
     serverless worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
     tool_functions serving langgraph_export
 """

@@ -3,7 +3,8 @@
 A script is a block of Python, followed by a block with its output. A command is a line behind `$ ` in a block without a
 language; the lines that follow it are its output. Three dots stand for any lines where they are a line, else for any
 text. Other blocks are not run.
-Blocks behind the line `<!-- slow -->` are run if asked for.
+Blocks behind the line `<!-- slow -->` are run if asked for. A block behind the line `<!-- file: NAME -->` is written to
+that file before anything is run.
 
     python tests/readme_blocks.py README.md --slow      # in the working directory, with the `flowmind` of this Python
 """
@@ -20,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-FENCE = re.compile(r"^(<!-- slow -->\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(?:<!-- (slow|file: [\w.]+) -->\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY = "..."
 
 
@@ -29,6 +30,8 @@ class Block(NamedTuple):
     text: str
     line: int
     slow: bool = False
+    file: str = ""
+    """The file that the block is written to."""
 
 
 class Command(NamedTuple):
@@ -39,7 +42,13 @@ class Command(NamedTuple):
 def blocks(document: Path) -> list[Block]:
     text = document.read_text(encoding="utf-8")
     return [
-        Block(match[2], match[3], text[: match.start(3)].count("\n") + 1, bool(match[1]))
+        Block(
+            match[2],
+            match[3],
+            text[: match.start(3)].count("\n") + 1,
+            match[1] == "slow",
+            (match[1] or "").partition("file: ")[2],
+        )
         for match in FENCE.finditer(text)
     ]
 
@@ -78,7 +87,7 @@ def matches(printed: str, expected: str) -> bool:
 
 def steps(document: Path, slow: bool) -> Iterator[tuple[int, list[str], str]]:
     """The line, the arguments and the expected output of each script and command of a document."""
-    every = blocks(document)
+    every = [block for block in blocks(document) if not block.file]
     for block, following in zip(every, [*every[1:], Block("", "", 0)], strict=True):
         if block.slow and not slow:
             continue
@@ -110,6 +119,9 @@ def walk(
         AssertionError: If a step fails or prints something else, with the line of the document.
     """
     count = 0
+    for block in blocks(document):
+        if block.file:
+            (folder / block.file).write_text(block.text, encoding="utf-8")
     for line, arguments, expected in steps(document, slow):
         words = arguments[-1].splitlines()
         report(f"{document.name}:{line}: {words[0]}{' …' if len(words) > 1 else ''}")

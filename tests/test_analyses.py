@@ -9,6 +9,7 @@ import pytest
 
 from experiments import paper
 from experiments.analyses import ANALYSES, analyse, compare
+from experiments.commands.choosing import installed_grids
 from experiments.grid import Grid, cells, folders
 from experiments.loading import Loaded
 from experiments.options import RunOptions
@@ -17,7 +18,6 @@ from experiments.tables import Table, shown
 from flowmind.base.errors import InputError
 from flowmind.evaluation.statistics import rate
 
-CONFIGS = Path(__file__).resolve().parents[1] / "experiments" / "configs"
 BASE = RunOptions(model="search", bench=Path("bench"))
 
 
@@ -217,7 +217,7 @@ def test_all_of_them_are_made_at_once_where_there_is_something_to_show() -> None
 # Grids
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(installed_grids().values()), ids=lambda path: path.stem)
 def test_every_configuration_is_a_grid_with_its_own_folders(path: Path) -> None:
     grid = Grid.read(path)
     names = [cell.name for cell in cells(grid, BASE)]
@@ -227,7 +227,7 @@ def test_every_configuration_is_a_grid_with_its_own_folders(path: Path) -> None:
 
 
 def test_every_table_and_figure_of_the_paper_has_a_configuration() -> None:
-    named = {name for path in CONFIGS.glob("*.toml") for name in Grid.read(path).analyses}
+    named = {name for path in installed_grids().values() for name in Grid.read(path).analyses}
     wanted = {f"table{number}" for number in range(1, 18)} | {f"figure{number}" for number in range(3, 7)}
     assert wanted <= named
 

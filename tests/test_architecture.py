@@ -30,7 +30,8 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
     ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
-    ("flowmind.build",),
+    ("flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users"),
+    ("flowmind.dialogue",),
     ("flowmind.api",),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments", "flowmind.__main__"),
@@ -47,25 +48,28 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
         "experiments.bench",
         "flowmind.evaluation.worfeval",
         "flowmind.formats.node_edge",
-        "flowmind.formats.pdl_writer",
+        "flowmind.workflow.preconditions",
     ),
     "langgraph": ("flowmind.agents", "experiments.bench"),
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "experiments.bench"),
     "httpx": ("experiments.bench",),
     "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
-    "jinja2": ("experiments.report",),
+    "jinja2": ("experiments.dialogue.pages", "experiments.report"),
 }
 
 # Command lines load what a command needs when it runs, so that --help answers at once.
 LAZY = {
     "flowbench_synth.cli",
+    "flowmind.cli.chat",
     "flowmind.cli.run",
     "flowmind.cli.solve",
     "flowmind.cli.summarize",
+    "experiments.commands.dialogue",
     "experiments.commands.exp",
     "experiments.commands.report",
     "experiments.commands.worfbench",
+    "experiments.commands.procedures",
 }
 
 

@@ -612,7 +612,7 @@ shwo good.json
 --versoin
     --versoin: no such flag of `flowmind`; did you mean --version?
 flowbench_synth
-    give a command: build, check, certify, stats; `flowbench_synth --help` explains them
+    give a command: build, check, certify, stats, dialogue; `flowbench_synth --help` explains them
 flowbench_synth biuld
     'biuld': no such command; did you mean build?
 flowbench_synth build --seed x
@@ -664,6 +664,50 @@ flowbench_synth stats bench
 flowbench_synth stats bench --jsn
     --jsn: no such flag of `flowbench_synth stats`; did you mean --json?
 """
+CHATS = """
+chat missing.json --tools tools.py
+    missing.json: no such file
+chat a_folder --tools tools.py
+    a_folder: this is a folder; give a file with a workflow
+chat cut.json --tools tools.py
+    cut.json: Expecting ',' delimiter
+chat unsound.json --tools tools.py
+    twice: this node has no out-edge
+chat prose.pdl --tools tools.py
+    prose.pdl: line 1: expected a key such as 'Name: ' or 'APIs:', found 'nothing of that kind'
+chat good.json
+    --tools: missing; `flowmind chat --help` explains it
+chat good.json --tools no_tools.py
+    no_tools.py: tool source defines no function
+chat good.json --tools tools.py --model search
+    the model 'search' writes workflows and does not talk; give another model, such as 'follow'
+chat good.json --tools tools.py --model slips:2
+    model 'slips:2': '2' is no rate
+chat good.json --tools tools.py --model m --base-url {closed}
+    model 'm': nothing answers at http://
+chat good.json --tools tools.py --method magic
+    --method: 'magic' is none of react, flowagent
+chat good.json --tools tools.py --format xml
+    --format: 'xml' is none of none, names, text
+chat good.json --tools tools.py --controllers pth
+    unknown controller 'pth'; take one of: dependencies, repetition
+chat good.json --tools tools.py --stages mid
+    unknown stage 'mid'; take one of: pre, post
+chat good.json --tools tools.py --fail-tools 2
+    --fail-tools: Input should be less than or equal to 1
+chat good.json --tools tools.py --state list.json
+    list.json: a JSON object, the state that the tools share
+chat good.json --tools tools.py --answers grid_key.toml
+    grid_key.toml: answers: Field required
+chat good.json --tools tools.py --answers grid_broken.toml
+    grid_broken.toml: Invalid value (at line 1, column 9)
+chat good.json --tools tools.py --script grid.toml
+    grid.toml: test: Field required
+chat good.json --tools tools.py --script missing.toml
+    missing.toml: no such file
+chat good.json --tools tools.py --out good.json
+    --out good.json: this file is named twice in the command
+"""
 
 
 class Row(NamedTuple):
@@ -676,7 +720,7 @@ def rows(table: str) -> list[Row]:
     return [Row(*(text.strip() for text in pair)) for pair in zip(lines[::2], lines[1::2], strict=True)]
 
 
-ROWS = [row for table in (WORKFLOWS, BUILDING, EXPERIMENTS, MODELS) for row in rows(table)]
+ROWS = [row for table in (WORKFLOWS, BUILDING, EXPERIMENTS, MODELS, CHATS) for row in rows(table)]
 TYPED = rows("""
 show bench:
     bench: name one of its 8 tasks, such as bench:task_0

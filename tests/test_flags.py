@@ -237,10 +237,11 @@ def test_a_flag_that_a_grid_sets_as_well_is_refused(tmp_path: Path) -> None:
 def test_grids_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = tiny_benchmark(tmp_path / "bench")
     listed = called("exp", "--config", "list")
-    assert listed.returncode == 0
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == sorted(
-        path.stem for path in (ROOT / "experiments" / "configs").glob("*.toml")
-    )
+    other = called("dialogue", "--config", "list")
+    assert listed.returncode == other.returncode == 0
+    names = [line.split()[0] for done in (listed, other) for line in done.stdout.splitlines()]
+    assert sorted(names) == sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("*.toml"))
+    assert "`flowmind dialogue --config passk` runs it" in refused(called("exp", "--config", "passk"))
     monkeypatch.chdir(tmp_path)
     words = ("--config", "table9_search", "--limit", 2, "--mode", "es-pe", "--bench", bench)
     done = called("exp", *words)

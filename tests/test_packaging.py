@@ -153,7 +153,10 @@ def test_examples_are_listed_and_copied(installed: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["refund"], "example refund: the examples are langgraph_agent, refunds, served_model, triage; did you mean"),
+        (
+            ["refund"],
+            "example refund: the examples are bike_repair, langgraph_agent, refunds, served_model, triage; did you",
+        ),
         (["refunds", "--out", "file"], "file: this exists; name another folder with --out"),
         (["refunds", "--out", "full"], "full: this exists; name another folder with --out"),
         (["refunds", "--out", "file/in"], "file"),
@@ -217,4 +220,4 @@ def test_the_first_hour_of_a_new_user(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 5
+    assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 6

@@ -15,13 +15,14 @@ from flowmind.base.errors import InputError
 from flowmind.formats.pdl_document import read_pdl, write_pdl
 from flowmind.formats.pdl_reader import from_pdl
 from flowmind.formats.pdl_types import read_type, write_type
-from flowmind.formats.pdl_writer import preconditions, to_pdl
+from flowmind.formats.pdl_writer import to_pdl
 from flowmind.llm.testing import ScriptedChat
 from flowmind.run.running import Ran, arun, run, run_batch, run_many
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.nesting import nested
+from flowmind.workflow.preconditions import preconditions
 from tools_registry.sandbox.environments import LocalSandbox, ToolSource
 from tools_registry.specs.schema import JSONSchema
 
@@ -850,3 +851,60 @@ def test_whatever_a_document_turns_into_by_chance_no_traceback_comes_out() -> No
             line, _, _ = str(error).partition(": ")
             assert 1 <= int(line.removeprefix("line ")) <= text.count("\n") + 1
     assert refused > 500
+
+
+PUBLISHED = """\
+Name: Tool library
+Desc: Lends tools.
+SLOTs:
+- name: member
+  desc: The number on the card,
+    which begins with M.
+APIs:
+- name: find_member
+  request: [member]
+  precondition: none
+- name: lend
+  request:
+    - member
+    - tool
+  precondition: [API_find_member, API.find_member]
+ANSWERs:
+- name: no such member
+  desc: |-
+    Sorry.
+    There is no such member.
+  precondition:
+  - find_member
+- name: lent
+  precondition: ['API_lend', ANSWER_no such member]
+PDL: |
+  [known] = API.find_member([member])
+  if somebody is known: lend it
+"""
+
+
+def test_documents_as_they_were_published_are_read() -> None:
+    pdl = read_pdl(PUBLISHED)
+    assert pdl.slots[0].desc == "The number on the card, which begins with M."
+    assert [(api.name, api.request, api.precondition) for api in pdl.apis] == [
+        ("find_member", ("member",), ()),
+        ("lend", ("member", "tool"), ("find_member", "find_member")),
+    ]
+    assert [(answer.name, answer.desc, answer.precondition) for answer in pdl.answers] == [
+        ("no such member", "Sorry.\nThere is no such member.", ("find_member",)),
+        ("lent", "", ("lend", "no such member")),
+    ]
+    assert pdl.procedure.splitlines()[0] == "[known] = API.find_member([member])"
+    with pytest.raises(InputError, match="line 27: "):
+        from_pdl(PUBLISHED)
+    bare = PUBLISHED.replace("    - ", "  - ").replace("    which", "      which")
+    assert [api.request for api in read_pdl(bare).apis] == [("member",), ("member", "tool")]
+
+
+def test_answers_with_spaces_survive() -> None:
+    pdl = read_pdl(PUBLISHED.replace("no such member", "nobody: here"))
+    again = read_pdl(write_pdl(pdl))
+    assert [answer.name for answer in again.answers] == ["nobody: here", "lent"]
+    with pytest.raises(InputError, match="line 23: 'lent' has the precondition 'ANSWER_no one'"):
+        read_pdl(PUBLISHED.replace("ANSWER_no such member", "ANSWER_no one"))

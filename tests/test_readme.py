@@ -36,8 +36,9 @@ def test_the_scripts_and_commands_of_an_example_run_as_they_stand(story: Path, t
     assert walk(story / "README.md", tmp_path) > 0
 
 
-def test_there_are_four_examples() -> None:
-    assert [story.name for story in STORIES] == ["langgraph_agent", "refunds", "served_model", "triage"]
+def test_there_are_five_examples() -> None:
+    names = [story.name for story in STORIES]
+    assert names == ["bike_repair", "langgraph_agent", "refunds", "served_model", "triage"]
 
 
 def test_the_example_of_a_served_model_runs_against_a_server(tmp_path: Path) -> None:
@@ -150,6 +151,12 @@ def test_a_command_may_take_several_lines() -> None:
         ("one \\\n  two", "printed"),
         ("three", ""),
     ]
+
+
+def test_a_block_can_be_written_to_a_file(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text("<!-- file: hello.txt -->\n```\nhello\n```\n\n```\n$ cat hello.txt\nhello\n```\n")
+    assert walk(document, tmp_path) == 1
 
 
 @pytest.mark.parametrize("block", ["```\n$ false\n```\n", "```\n$ echo 1\n2\n```\n", "```python\nprint(1)\n```\n"])

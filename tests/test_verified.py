@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from reference_interpreter import Document, call, condition, end, sketch
-from test_analyses import BASE, CONFIGS, ours, record, run, theirs
+from test_analyses import BASE, ours, record, run, theirs
 from tiny import NUMBERS, Row, called, summary, tiny_benchmark
 
 from experiments.analyses import ANALYSES, analyse
 from experiments.casebook import derivation_lines, read_cases
+from experiments.commands.choosing import installed_grids
 from experiments.folder import Run
 from experiments.grid import Grid, cells
 from experiments.loading import Loaded, load
@@ -108,7 +109,7 @@ def test_folders_and_summaries_bear_the_variant(derived: Path) -> None:
         "search (no LLM) induction (gold traces)",
         "search (no LLM) replay (gold traces)",
     ]
-    names = [cell.name for cell in cells(Grid.read(CONFIGS / "verified_gold.toml"), BASE)]
+    names = [cell.name for cell in cells(Grid.read(installed_grids()["verified_gold"]), BASE)]
     assert names == ["search-induction-gold", "search-replay-gold"]
 
 

@@ -1,4 +1,4 @@
-"""The commands that experiments add to `flowmind`: exp, report and worfbench."""
+"""The commands that experiments add to `flowmind`: exp, report, worfbench, dialogue and procedures."""
 
 from __future__ import annotations
 
@@ -14,4 +14,14 @@ WORFBENCH = Command(
     "let a model write workflows for WorFBench, and score them",
     "experiments.commands.worfbench",
     "worfbench rows.jsonl --model qwen3-8b",
+)
+DIALOGUE = Command(
+    "let an agent talk to simulated users, and score the sessions",
+    "experiments.commands.dialogue",
+    "dialogue --data dialogues --model follow --method flowagent+ --limit 12",
+)
+PROCEDURES = Command(
+    "learn the procedures of scenarios from sessions",
+    "experiments.commands.procedures",
+    "procedures runs/train --data dialogues --sessions 20 --out learned",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from experiments.dialogue.installed import is_dialogue_grid
 from experiments.grid import Grid
 from experiments.options import Experiment
 from flowmind.base.errors import InputError
@@ -14,8 +15,8 @@ CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 
 
 def installed_grids() -> dict[str, Path]:
-    """The grid files that are installed, by name."""
-    return {path.stem: path for path in sorted(CONFIGS.glob("*.toml"))}
+    """The grid files that are installed, by name; those of dialogues are listed by `flowmind dialogue`."""
+    return {path.stem: path for path in sorted(CONFIGS.glob("*.toml")) if not is_dialogue_grid(path)}
 
 
 def grid_file(path: Path) -> Path:
@@ -25,6 +26,8 @@ def grid_file(path: Path) -> Path:
         InputError: If there is neither.
     """
     grids = installed_grids()
+    if is_dialogue_grid(path if path.exists() else CONFIGS / f"{path.name}.toml"):
+        raise InputError(f"--config {path}: this is a grid of dialogues; `flowmind dialogue --config {path}` runs it")
     if path.exists() or str(path) not in grids:
         if not path.exists() and path.suffix != ".toml" and len(path.parts) == 1:
             near = difflib.get_close_matches(str(path), grids, 1)

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
         grid = read_grid(options.config, read_flags(Experiment, options))
         title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
-    others = _worfbench(folders)
+    others, dialogues = _worfbench(folders), _dialogues(folders)
     runs = load(folders)
     summaries = [summarize_run(run.folder) for run in runs]
     if options.tables:
@@ -69,12 +69,35 @@ def run(options: argparse.Namespace) -> int:
         print(f"{terminal_table(summaries)}\n")
     if len(summaries) == 1:
         print(terminal_groups(summaries[0]))
+    out = options.out or _report_path([*(run.folder for run in runs), *others, *dialogues])
+    if not runs and not others:
+        _print_size(out, _write_sessions(dialogues, out, title))
+        return 0
     from experiments.report import write_report
 
-    out = options.out or _report_path([*(run.folder for run in runs), *others])
-    size = write_report(runs, out, title, names, others)
-    print(f"{out} ({size / 1_000_000:.1f} MB)")
+    beside = _beside(out) if dialogues else None
+    _print_size(out, write_report(runs, out, title, names, others, beside.name if beside else ""))
+    if beside is not None:
+        _print_size(beside, _write_sessions(dialogues, beside, None, out.name))
     return 0
+
+
+def _write_sessions(folders: list[Path], out: Path, title: str | None, report: str = "") -> int:
+    from experiments.dialogue.pages import write_page
+
+    return write_page(folders, out, title, report)
+
+
+def _print_size(out: Path, size: int) -> None:
+    print(f"{out} ({size / 1_000_000:.1f} MB)")
+
+
+def _beside(out: Path) -> Path:
+    """The file of the sessions beside a report on other runs."""
+    beside = out.with_name("sessions.html")
+    if beside == out:
+        raise InputError(f"--out {out}: the sessions of the runs of dialogues are written there; give another file")
+    return beside
 
 
 def _worfbench(folders: list[Path]) -> list[Path]:
@@ -89,6 +112,24 @@ def _worfbench(folders: list[Path]) -> list[Path]:
     paths = worfbench_runs(folders)
     for path in paths:
         print(tables(read_summary(path)))
+    return paths
+
+
+def _dialogues(folders: list[Path]) -> list[Path]:
+    """Prints the tables of the runs of dialogues.
+
+    Returns:
+        Their folders.
+    """
+    from experiments.loading import dialogue_runs
+
+    paths = dialogue_runs(folders)
+    if paths:
+        from experiments.dialogue.running import summarize_dialogues
+        from experiments.dialogue.summing import tables
+
+        for path in paths:
+            print(tables(summarize_dialogues(path)))
     return paths
 
 

@@ -41,16 +41,68 @@ class Unreadable(ValueError):
     """The reply has no usable object. The message has the reason."""
 
 
-def read_action(text: str) -> tuple[Action, How]:
+def read_action(text: str, says: bool = False) -> tuple[Action, How]:
     """The action of a reply, `{"reasoning": …, "action": NAME, "action_input": {…}}`, and how it was read.
 
-    These forms are read as well, as `recovered`: `{"name": …, "arguments": …}`, an action input as a JSON string, and
-    the fields of the input beside `action`.
+    These forms are read as well, as `recovered`: `{"name": …, "arguments": …}`, an action input as a JSON string, the
+    fields of the input beside `action`, and the lines `Thought: …`, `Action: NAME`, `Action Input: {…}` of FlowBench
+    and FlowAgent.
+
+    Args:
+        text: The reply.
+        says: Whether the agent talks to a user. Then `Response: …` is also read, as a call of `respond`.
 
     Raises:
         Unreadable: If there is no action.
     """
-    return _read(text, _as_action)
+    plain = _without_thinking(text[:MAX_REPLY])
+    labelled = _labelled_call(plain)
+    if labelled is not None:
+        return labelled, "recovered"
+    try:
+        return _read(text, _as_action)
+    except Unreadable:
+        response = _labelled_response(plain) if says else None
+        if response is None:
+            raise
+        return response, "recovered"
+
+
+_THOUGHT = re.compile(
+    r"^[ \t*]*Thought[ \t*]*:[ \t*]*(.*?)(?=^[ \t*]*(?:Action|Response)\b|\Z)", re.MULTILINE | re.DOTALL
+)
+_CALL = re.compile(
+    r"^[ \t*]*Action[ \t*]*:[ \t*]*`?([\w.-]+)`?(?:\(\))?[ \t*]*$\s*^[ \t*]*Action[ _]Input[ \t*]*:(.*)",
+    re.MULTILINE | re.DOTALL,
+)
+_RESPONSE = re.compile(
+    r"^[ \t*]*Response[ \t*]*:[ \t*]*(.+?)\s*(?=^[ \t*]*(?:Thought|Action|Observation|User)[ \t*]*:|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _labelled_call(text: str) -> Action | None:
+    """The call in lines `Action: NAME` and `Action Input: {…}`."""
+    match = _CALL.search(text)
+    args = next(_candidates(match[2]), None) if match else None
+    try:
+        return (
+            None if match is None or args is None else Action(ToolCall(tool=match[1], args=clean(args)), _thought(text))
+        )
+    except CaseError:
+        return None
+
+
+def _labelled_response(text: str) -> Action | None:
+    """The text after `Response:` as a call of `respond`."""
+    match = _RESPONSE.search(text)
+    said = match[1].strip().strip("`").strip() if match else ""
+    return Action(ToolCall(tool="respond", args={"text": said}), _thought(text)) if said else None
+
+
+def _thought(text: str) -> str:
+    match = _THOUGHT.search(text)
+    return match[1].strip() if match else ""
 
 
 def read_plan(text: str) -> tuple[Plan, How]:
@@ -83,9 +135,7 @@ def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]
         return value, "clean" if exact else "recovered"
     if isinstance(whole, str):  # a JSON string that contains the object
         text = whole
-    bare = re.sub(r"<think>.*?(</think>|\Z)", "", text, flags=re.DOTALL)
-    bare = bare.rpartition("</think>")[2]  # some chat templates open the thinking in the prompt
-    for candidate in _candidates(bare):
+    for candidate in _candidates(_without_thinking(text)):
         try:
             value = clean(candidate)
         except CaseError:  # not JSON: a set, a key that is no string, a lone surrogate
@@ -93,6 +143,11 @@ def _read(text: str, accept: Callable[[dict[str, Any]], tuple[Any, bool] | None]
         if accepted := accept(value):
             return accepted[0], "recovered"
     raise Unreadable("no JSON object of the asked form was found")
+
+
+def _without_thinking(text: str) -> str:
+    bare = re.sub(r"<think>.*?(</think>|\Z)", "", text, flags=re.DOTALL)
+    return bare.rpartition("</think>")[2]  # some chat templates open the thinking in the prompt
 
 
 def _candidates(text: str) -> Iterator[dict[str, Any]]:

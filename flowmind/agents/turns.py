@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
@@ -117,7 +118,9 @@ def trace_of(state: State, brief: Brief) -> Trace:
 
 async def think(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     """Asks the model for the next action."""
-    action, update = await _ask(state, runtime.context, "action", read_action, state["messages"])
+    world = runtime.context
+    read = partial(read_action, says=world.brief.stage == "dialogue")
+    action, update = await _ask(state, world, "action", read, state["messages"])
     return {**update, "pending": action}
 
 
@@ -286,10 +289,11 @@ async def act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     observation = await world.sandbox.call(action.call)
     step = _event(action, observation, state)
     update: dict[str, Any] = {"steps": [*state["steps"], step], "pending": None}
+    over = action.call.tool == FINISH and observation.ok
+    if over or getattr(world.sandbox, "over", False):  # a session that has ended spends no reply on hanging up
+        return {**update, "stop": "finish"}
     if not observation.ok:
         return update | _failed(state, world, action, step, observation)
-    if action.call.tool == FINISH:
-        return {**update, "stop": "finish"}
     text = f"Observation: {_show(observation.value)}"
     again = 1 + _again(state["steps"], step) if _reads(world, action.call) else 1
     if again > 1:
@@ -398,7 +402,8 @@ def _failure(call: ToolCall, observation: Observation, failures: int, world: Wor
     error = observation.error
     assert error is not None
     specs = world.sandbox.specs
-    if call.tool in GRAPH_TOOLS or FINISH in specs:
+    dialogue = world.brief.stage == "dialogue"
+    if (error.type == "refused") if dialogue else (call.tool in GRAPH_TOOLS or FINISH in specs):
         return f"Observation: error: {error.message}"
     if call.tool not in specs:
         close = difflib.get_close_matches(call.tool, list(specs), n=3, cutoff=0.4)

@@ -27,6 +27,7 @@ from flowmind.base.files import dump_json
 from flowmind.build.building import Built, build
 from flowmind.build.settings import Settings
 from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
+from flowmind.dialogue.executions import executions_of
 from flowmind.formats.openai_messages import read_trace, read_traces
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
@@ -63,6 +64,7 @@ def summarize(
     environment: Environment | None = None,
     answers: Mapping[str, str] | None = None,
     drop: Sequence[int] = (),
+    dialogues: bool = False,
 ) -> Summarized:
     """Turns traces of one task into a workflow. No model is asked unless one is passed.
 
@@ -84,6 +86,8 @@ def summarize(
         environment: The environment that calls the tools, instead of `tools`.
         answers: Answers to open questions by their ids, as `Summarized.answers` has them.
         drop: Numbers of traces, from 1, to leave out.
+        dialogues: The traces are conversations with users about one kind of request. The inputs are then the values
+            that users gave, and the answers are what they were told; see `flowmind.dialogue.executions`.
 
     Raises:
         InputError: If the traces cannot be read, none has an answer, several have no inputs, they call a tool that was
@@ -93,7 +97,11 @@ def summarize(
         SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
     read = read_traces(Path(traces)) if isinstance(traces, str | Path) else _traces(traces)
-    request = _Request(read, tools, environment, query, inputs, examples, name, model, tuple(drop))
+    notes: Sequence[str] = ()
+    if dialogues:
+        executions = executions_of(read, toolbox_of(read, tools, environment).trial.specs)
+        read, inputs, notes = executions.traces, inputs or executions.inputs, executions.notes
+    request = _Request(read, tools, environment, query, inputs, examples, name, model, tuple(drop), tuple(notes))
     return wait_for(request.run(answers or {}))
 
 
@@ -110,6 +118,7 @@ class _Request:
     name: str
     model: str | ChatModel | None
     drop: tuple[int, ...]
+    notes: tuple[str, ...] = ()
 
     async def run(self, answers: Mapping[str, str]) -> Summarized:
         """Builds the workflow with these answers to questions."""
@@ -132,7 +141,7 @@ class _Request:
                 model=model,
                 answers=answers,
             )
-            findings = _Findings(self, kept, toolbox, built, notes, answers)
+            findings = _Findings(self, kept, toolbox, built, (*self.notes, *notes), answers)
             return await findings.result(task, more, model)
         finally:
             if model is not None:

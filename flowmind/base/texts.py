@@ -34,17 +34,17 @@ class _Shown:
     """
 
     def __init__(self, stream: Any, bars: bool) -> None:
-        self._stream = stream
+        self.stream = stream
         self._bars = bars
 
     def write(self, text: str) -> int:
         """Writes a text; returns its length."""
         start = int(self._bars and text.startswith("\r"))
-        self._stream.write(text[:start] + printable(text[start:]))
+        self.stream.write(text[:start] + printable(text[start:]))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.stream, name)
 
 
 @contextmanager
@@ -62,6 +62,15 @@ def shown_output() -> Generator[None]:
         sys.stdout, sys.stderr = streams
         raise
     sys.stdout, sys.stderr = streams
+
+
+def print_dim(text: str) -> None:
+    """Prints a line, dimly if standard output is a terminal. Control characters of the text are shown."""
+    stream = sys.stdout.stream if isinstance(sys.stdout, _Shown) else sys.stdout
+    if stream.isatty():
+        stream.write(f"\033[2m{printable(text)}\033[0m\n")
+    else:
+        print(text)
 
 
 def one_line(text: str) -> str:

@@ -65,7 +65,7 @@ def _help(field: dict[str, Any], kind: dict[str, Any]) -> str:
     """The description of a field, its bounds and its default."""
     notes = [f"{kind['minimum']:g} to {kind['maximum']:g}"] if {"minimum", "maximum"} <= kind.keys() else []
     default = field.get("default")
-    if isinstance(default, str) or (isinstance(default, float | int) and not isinstance(default, bool)):
+    if (isinstance(default, str) and default) or (isinstance(default, float | int) and not isinstance(default, bool)):
         notes.append(f"default {default if isinstance(default, str) else f'{default:g}'}")
     text = " ".join(field["description"].split())
     if len(kind.get("enum", ())) > _FEW:

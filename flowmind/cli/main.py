@@ -37,6 +37,11 @@ COMMANDS: dict[str, Command] = {
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
     ),
+    "chat": Command(
+        "talk to an agent that is kept to a workflow, or test it with a script",
+        "flowmind.cli.chat",
+        "chat workflow.json --tools tools.py --model follow",
+    ),
     "check": Command("list every problem of a workflow", "flowmind.cli.check", "check workflow.json --tools tools.py"),
     "show": Command(
         "draw a workflow, or a task of a benchmark with its gold workflow",
@@ -58,8 +63,8 @@ COMMANDS: dict[str, Command] = {
 }
 _GROUPS = {
     "make a workflow": ("example", "init", "solve", "summarize"),
-    "use a workflow": ("run", "check", "show", "diff", "convert"),
-    "experiments": ("exp", "report", "worfbench", "worfeval"),
+    "use a workflow": ("run", "chat", "check", "show", "diff", "convert"),
+    "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
 }
 """The commands as `flowmind --help` lists them; others follow in a group of their own."""

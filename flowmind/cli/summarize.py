@@ -17,6 +17,7 @@ from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.llm.models import find, reach
 from flowmind.trace.origins import short
 from flowmind.trace.task import TaskFile
+from tools_registry.sandbox.stateful import without_state
 
 if TYPE_CHECKING:
     from flowmind.api.summarizing import Summarized
@@ -51,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", type=Path, metavar="FILE",
         help="JSON file with answers to open questions; --ask writes its answers to it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dialogues", action="store_true",
+        help="the traces are conversations with users: inputs are what users said, answers what they were told; the "
+        "workflow is checked on the recorded results",
     )  # fmt: skip
     parser.add_argument("--drop", metavar="N[,M]", help="leave out traces by their numbers, from 1")
     add_flags(parser, SandboxOptions)
@@ -88,12 +94,16 @@ def _summarize(options: argparse.Namespace) -> Summarized:
     tools: Path | None = options.tools
     definitions = _read_definitions(tools) if tools is not None and tools.suffix == ".json" else None
     sources = read_tools(tools) if tools is not None and definitions is None else []
+    described: Any = definitions
+    if options.dialogues and sources:  # the state that the conversations took place in is not known
+        described, sources = [without_state(source.spec) for source in sources], []
     answers, drop = _read_answers(options.answers, new=options.ask), _read_numbers(options.drop)
     with Sandboxes(read_flags(SandboxOptions, options)) as sandboxes:
         model = options.model and model_named(options.model, sandboxes.thinking(sources), options.base_url)
         result = summarize(
-            options.traces, definitions, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
+            options.traces, described, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
             model=model, environment=sandboxes.of(sources) if sources else None, answers=answers, drop=drop,
+            dialogues=options.dialogues,
         )  # fmt: skip
         if options.ask:
             result = ask(result, options.answers)

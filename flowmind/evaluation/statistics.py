@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from random import Random
 
 from tools_registry.specs.spec import Record
 
@@ -140,3 +141,56 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> Correlation | None:
     spread = _Z / math.sqrt(count - 3)
     low, high = (round(math.tanh(math.atanh(r) + side * spread), 4) for side in (-1, 1))
     return Correlation(r=round(r, 4), low=low, high=high, of=count)
+
+
+class Share(Record):
+    """A ratio of sums in percent, with its 95 % bootstrap interval in percent."""
+
+    percent: float
+    low: float
+    high: float
+    groups: int
+
+
+def ratio(groups: Sequence[tuple[float, float]], draws: int = 10_000, seed: int = 0) -> Share | None:
+    """The ratio of two sums over groups, with the percentile interval of a bootstrap that draws whole groups.
+
+    The groups, not the cases, are drawn, because cases of one group are alike (B. Efron, Ann. Statist. 1979).
+
+    Args:
+        groups: For each group, its part of the numerator and of the denominator.
+        draws: The number of samples.
+        seed: Equal seeds give equal intervals.
+
+    Returns:
+        None if the denominator is 0.
+    """
+    above, below = sum(one for one, _ in groups), sum(other for _, other in groups)
+    if below == 0:
+        return None
+    random = Random(seed)
+    values: list[float] = []
+    for _ in range(draws):
+        drawn = random.choices(groups, k=len(groups))
+        total = sum([other for _, other in drawn])
+        if total:
+            values.append(sum([one for one, _ in drawn]) / total)
+    values.sort()
+    low, high = (values[min(len(values) - 1, int(share * len(values)))] for share in (0.025, 0.975))
+    return Share(
+        percent=round(100 * above / below, 2), low=round(100 * low, 2), high=round(100 * high, 2), groups=len(groups)
+    )
+
+
+def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """Cohen's kappa of two judgements of the same cases; None if chance alone explains full agreement, or no case.
+
+    Source: J. Cohen, Educational and Psychological Measurement 1960.
+    """
+    if not pairs:
+        return None
+    count = len(pairs)
+    agreed = sum(one == other for one, other in pairs) / count
+    first, second = sum(one for one, _ in pairs) / count, sum(other for _, other in pairs) / count
+    chance = first * second + (1 - first) * (1 - second)
+    return None if chance == 1 else round((agreed - chance) / (1 - chance), 4)

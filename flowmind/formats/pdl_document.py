@@ -8,7 +8,7 @@ workflow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 from flowmind.base.errors import InputError
@@ -18,7 +18,7 @@ from tools_registry.specs.spec import Record
 
 _KEYS = {
     "name": "name", "desc": "desc", "desc_detail": "desc_detail", "detailed_desc": "desc_detail", "slots": "slots",
-    "apis": "apis", "answers": "answers", "procedure": "procedure", "other_inputs": "other_inputs",
+    "apis": "apis", "answers": "answers", "procedure": "procedure", "pdl": "procedure", "other_inputs": "other_inputs",
     "input_schema": "input_schema",
 }  # fmt: skip
 """The keys of a document in lower case; those of the outermost level begin with a capital."""
@@ -31,7 +31,13 @@ _FIELDS = {
 _FIELD_NAMES = {"pre": "precondition", "preconditions": "precondition", "description": "desc"}
 _TEXTS = ("name", "desc", "type", "required")
 _PAIR = re.compile(r"([A-Za-z_]+)\s*:(?:\s+(.*))?$")
+_REFERENCE = re.compile(r"(API|ANSWER)[_.-](.+)")
+"""`API_find` and `ANSWER_not found`, as published documents refer to their nodes."""
+_NOTHING = ("none", "null", "~")
+_BLOCK = ("|", "|-", "|+")
 _NAME = re.compile(r"[^\s,:#\[\]{}\"'‘’]+")
+_PHRASE = re.compile(r"[^,#\[\]{}\"'‘’\x00-\x1f]+")
+"""The name of an answer, which may be several words."""
 _PLAIN = re.compile(r"[A-Za-z(]")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 """Words that YAML reads as booleans or null."""
@@ -104,24 +110,43 @@ def refuse(line: int, message: str) -> NoReturn:
 def read_pdl(text: str) -> Pdl:
     """Reads a document; its procedure may be any pseudocode.
 
-    Lists may be indented or not. `Detailed_desc` and `pre` are read as `Desc_detail` and `precondition`.
+    Lists may be indented or not. `PDL`, `Detailed_desc` and `pre` are read as `Procedure`, `Desc_detail` and
+    `precondition`. A precondition may be written `API_x` or `API.x` for the API `x`, and `ANSWER_x` for an answer.
 
     Raises:
-        InputError: With the line, if the text is not PDL, or a precondition is not an API of the document.
+        InputError: With the line, if the text is not PDL, or a precondition is neither an API nor an answer of the
+            document.
     """
     document = _Reader(text).document()
-    apis = {api.name for api in document.apis}
-    for node in (*document.apis, *document.answers):
-        for name in node.precondition:
-            if name not in apis:
-                refuse(node.line, f"{node.name!r} has the precondition {name!r}, but the document has no such API")
-    return document
+    apis, answers = {api.name for api in document.apis}, {answer.name for answer in document.answers}
+    nodes: list[list[Any]] = []
+    for kind in (document.apis, document.answers):
+        nodes.append([node.model_copy(update={"precondition": _resolved(node, apis, answers)}) for node in kind])
+    return document.model_copy(update={"apis": tuple(nodes[0]), "answers": tuple(nodes[1])})
+
+
+def _resolved(node: PdlApi | PdlAnswer, apis: Container[str], answers: Container[str]) -> tuple[str, ...]:
+    """The preconditions of a node by the names of the APIs and answers."""
+    names: list[str] = []
+    for name in node.precondition:
+        reference = _REFERENCE.fullmatch(name)
+        if name in apis:
+            names.append(name)
+        elif reference and reference[2] in (apis if reference[1] == "API" else answers):
+            names.append(reference[2])
+        elif name in answers:
+            names.append(name)
+        else:
+            refuse(node.line, f"{node.name!r} has the precondition {name!r}, but the document has no such API")
+    return tuple(names)
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
         self.at = 0
+        self.field = ("", 0)
+        """The field of an item that may go on in the next line, and its column."""
 
     def document(self) -> Pdl:
         sections: dict[str, Any] = {}
@@ -189,7 +214,9 @@ class _Reader:
                 return text
 
     def item(self, items: list[dict[str, Any]], section: str, bare: str) -> None:
-        """A line of a list: an item's first, or a further field of it."""
+        """A line of a list: an item's first, a further field of it, or the continuation of a field."""
+        if items and self.continued(items[-1], section, bare):
+            return
         if bare == "-" or bare.startswith("- "):
             items.append({"line": self.at})
             bare = bare[1:].strip()
@@ -207,10 +234,29 @@ class _Reader:
         indent = len(self.lines[self.at - 1]) - len(self.lines[self.at - 1].lstrip())
         value = (pair[2] or "").strip()
         items[-1][name] = self.scalar(value, indent) if name in _TEXTS else self.names(value)
+        open_ = (name == "desc" and value[:1] not in ("", '"', "'", "|")) or (name not in _TEXTS and not value)
+        line = self.lines[self.at - 1]
+        self.field = (name if open_ else "", len(line) - len(line.lstrip("- ")))
         if name == "required":
             if items[-1][name] not in ("true", "false"):
                 refuse(self.at, f"'required' is true or false, not {value!r}")
             items[-1][name] = items[-1][name] == "true"
+
+    def continued(self, item: dict[str, Any], section: str, bare: str) -> bool:
+        """Takes a line that continues the field above: an element of a list, or a further line of a description."""
+        name, column = self.field
+        line = self.lines[self.at - 1]
+        indent = len(line) - len(line.lstrip())
+        pair = _PAIR.match(bare.removeprefix("- "))
+        if not name or indent < column or (pair and _FIELD_NAMES.get(pair[1], pair[1]) in _FIELDS[section]):
+            return False
+        if name == "desc" and indent > column and not bare.startswith("- "):
+            item[name] = f"{item[name]} {bare}"
+            return True
+        if name != "desc" and bare.startswith("- "):
+            item[name] = (*item[name], *self.names(bare[2:].strip()))
+            return True
+        return False
 
     def items(self, section: str, items: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """Checks that the items of a list have different names."""
@@ -219,7 +265,7 @@ class _Reader:
             name = item.get("name")
             if not name:
                 refuse(item["line"], "an item needs a name: '- name: …'")
-            if not _NAME.fullmatch(name):
+            if not (_PHRASE if section == "answers" else _NAME).fullmatch(name):
                 refuse(item["line"], f"{name!r} is not a name")
             if name in seen:
                 refuse(item["line"], f"the name {name!r} comes twice in this list")
@@ -228,7 +274,7 @@ class _Reader:
 
     def scalar(self, value: str, indent: int) -> str:
         """Reads a text: plain, in quotes, or the block below `|`."""
-        if value == "|":
+        if value in _BLOCK:
             return "\n".join(self.block(indent)[0])
         if value.startswith('"'):
             try:
@@ -248,11 +294,11 @@ class _Reader:
         """`[a, b]`, or one name."""
         value = re.split(r"\s#", value)[0].strip()
         inner = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-        if not inner.strip():
+        if not inner.strip() or inner.strip().lower() in _NOTHING:
             return ()
         names = tuple(part.strip().strip("\"'‘’") for part in inner.split(","))
         for name in names:
-            if not _NAME.fullmatch(name):
+            if not _NAME.fullmatch(name) and not name.startswith(("ANSWER_", "ANSWER.")):
                 refuse(self.at, f"expected a list of names such as [a, b], found {value[:40]!r}")
         return names
 
@@ -271,7 +317,7 @@ class _Reader:
         return [line[margin:].rstrip() for line in lines], first + 1
 
     def procedure(self, value: str) -> dict[str, Any]:
-        if value not in ("", "|", "|-"):
+        if value not in ("", *_BLOCK):
             refuse(self.at, "the procedure stands in the lines below 'Procedure: |'")
         following = next((line for line in self.lines[self.at :] if line.strip()), "")
         lines, first = self.block(0 if following.startswith(" ") else -1)
@@ -307,7 +353,8 @@ def write_pdl(pdl: Pdl) -> str:
         lines.append("ANSWERs:")
     for answer in pdl.answers:
         desc = answer.desc and _text(answer.desc)
-        lines += _item(("name", answer.name), ("desc", desc), ("precondition", _names(answer.precondition)))
+        name = answer.name if _NAME.fullmatch(answer.name) else _text(answer.name)
+        lines += _item(("name", name), ("desc", desc), ("precondition", _names(answer.precondition)))
     lines.append("Procedure: |")
     lines += [f"  {line}" if line else "" for line in pdl.procedure.split("\n")]
     return escaped("\n".join(lines)) + "\n"
@@ -319,7 +366,8 @@ def _item(*fields: tuple[str, str]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return f"[{', '.join(names)}]"
+    """Writes names; one of several words is that of an answer."""
+    return f"[{', '.join(name if _NAME.fullmatch(name) else f'ANSWER_{name}' for name in names)}]"
 
 
 def _type(text: str) -> str:

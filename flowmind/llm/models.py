@@ -85,6 +85,12 @@ KNOWN: dict[str, ModelInfo] = {
             note="OpenAI API, needs OPENAI_API_KEY",
             reasoning=True,
         ),
+        ModelInfo(name="follow", kind="embedded", note="no language model: follows a procedure in dialogues"),
+        ModelInfo(
+            name="slips:0.3",
+            kind="embedded",
+            note="no language model: `follow` that slips in 30 % of its decisions; any rate from 0 to 1",
+        ),
     )
 }
 
@@ -125,8 +131,13 @@ class Endpoint(Record):
     api_key: str = Field(repr=False)
 
 
+_SLIPS = re.compile(r"slips:(0|1|0?\.\d+|[01]\.0*)")
+
+
 def find(name: str) -> ModelInfo:
     """The known model of that name. Any other name is passed as it is to the server at `OPENAI_BASE_URL`."""
+    if _SLIPS.fullmatch(name):
+        return KNOWN["slips:0.3"].model_copy(update={"name": name})
     return KNOWN.get(name) or ModelInfo(name=name, kind="endpoint")
 
 
@@ -139,9 +150,14 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
         timeout: Seconds to connect.
 
     Raises:
-        ModelUnavailable: If the server does not answer, refuses the key, or lists other models.
+        ModelUnavailable: If the server does not answer, refuses the key, or lists other models, or if the model is
+            embedded and has no server.
     """
     info = find(name)
+    if info.kind == "embedded" and name != "search":
+        raise ModelUnavailable(
+            f"model {name!r} talks to users and solves no tasks; take `search` or a model of a server"
+        )
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or _default_url(info)).rstrip("/")
     key, shown = os.environ.get("OPENAI_API_KEY", ""), shown_url(url)
     if not _is_url(url):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from random import Random
 from typing import Any
 
 from flowmind.protocols import Controller
@@ -110,4 +111,57 @@ class Approved(Wrapper):
                 return Observation.refused(
                     answer if isinstance(answer, str) else "the call was not approved", "approval"
                 )
+        return await self.inner.call(call)
+
+
+class Only(Wrapper):
+    """Offers some of the tools of another environment.
+
+    Args:
+        inner: The wrapped environment.
+        names: The tools to offer; each is a tool of the wrapped environment.
+    """
+
+    def __init__(self, inner: Environment, names: Sequence[str]) -> None:
+        super().__init__(inner)
+        self._specs = {name: inner.specs[name] for name in names}
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The offered tools."""
+        return self._specs
+
+    @property
+    def awaited(self) -> Collection[str]:
+        """Those of the offered tools that the wrapped environment awaits."""
+        return self._specs.keys() & frozenset(self.inner.awaited)
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Passes on a call of an offered tool."""
+        if call.tool not in self._specs:
+            return Observation.failed("unknown_tool", f"there is no tool {call.tool!r}")
+        return await self.inner.call(call)
+
+
+class Faulty(Wrapper):
+    """Lets calls fail: a failed call has the error `unavailable` and does not reach the tool.
+
+    Args:
+        inner: The wrapped environment.
+        rate: The share of calls that fail, between 0 and 1.
+        seed: With `session` and the number of the call it decides which calls fail.
+        session: The id of the session.
+    """
+
+    def __init__(self, inner: Environment, rate: float, seed: int = 0, session: str = "") -> None:
+        super().__init__(inner)
+        self._rate = rate
+        self._seed = f"{seed}/{session}"
+        self._calls = 0
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Passes a call on, unless it fails."""
+        self._calls += 1
+        if Random(f"{self._seed}/{self._calls}").random() < self._rate:
+            return Observation.failed("unavailable", f"{call.tool} does not answer at the moment; try again")
         return await self.inner.call(call)

@@ -37,10 +37,32 @@ class Origin(Record):
     """The expression, for a reader."""
 
 
+ActKind = Literal[
+    "open", "inform", "correct", "affirm", "deny", "request", "cancel", "add", "unknown", "other", "thank", "bye"
+]
+
+
+class Act(Record):
+    """What a simulated user does with a text: a dialogue act.
+
+    `open`: names the goal. `inform`: gives a slot's value. `correct`: gives another value than before. `affirm`,
+    `deny`: answers a request for consent. `request`: asks for a fact. `cancel`: gives the goal up. `add`: names a
+    further goal. `unknown`: has no value for a slot. `other`: says something that does not belong to the goal.
+    """
+
+    kind: ActKind
+    slot: str = ""
+    """The slot or fact that it is about."""
+    value: Any = None
+    scenario: str = ""
+    """The scenario that it belongs to, in a session with several."""
+
+
 class Said(Record):
     """A text of a user, the system or an agent, in a dialogue or an imported conversation.
 
-    The trace of an agent of FlowMind has none: its prompts follow from the inputs, and `Trace.turns` has its replies.
+    The trace of an agent that works without a user has none: its prompts follow from the inputs, and `Trace.turns` has
+    its replies.
     """
 
     kind: Literal["said"] = "said"
@@ -50,6 +72,14 @@ class Said(Record):
     """The agent's thoughts in a turn that ends with this text."""
     turn: int | None = None
     """The number of the agent's reply; for a user or the system, of the reply that follows."""
+    answer: str = ""
+    """The answer of the procedure that the agent says it gives."""
+    acts: tuple[Act, ...] = ()
+    """The acts of a simulated user. Agents and controllers do not read them."""
+    intervention: int | None = None
+    """The number, from 0, of the session's intervention that this text of a user carries out."""
+    verdicts: dict[str, str] = Field(default_factory=dict)
+    """What each controller said to a text of the agent: a reason, or an empty text if it allowed it."""
 
 
 class Planned(Record):
@@ -76,6 +106,8 @@ class Called(Record):
     turn: int | None = None
     origins: dict[str, Origin] = Field(default_factory=dict)
     """The origin of each argument, where provenance was computed."""
+    verdicts: dict[str, str] = Field(default_factory=dict)
+    """What each controller said to the call: an empty text if it allowed it."""
 
 
 class Refused(Record):
@@ -84,12 +116,14 @@ class Refused(Record):
     kind: Literal["refused"] = "refused"
     call: ToolCall
     by: str
-    """The name of the controller, or `approval`."""
+    """The name of the controller, or `approval`; several names are separated by `, `."""
     reason: str
     node: str | None = None
     reasoning: str = ""
     phase: int = 0
     turn: int | None = None
+    verdicts: dict[str, str] = Field(default_factory=dict)
+    """What each controller said to the call: a reason, or an empty text if it allowed it."""
 
 
 class Evaluated(Record):
@@ -154,6 +188,8 @@ class Turn(Record):
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float = 0.0
+    advice: str = ""
+    """What controllers said to the agent before this reply."""
 
 
 class Trace(Record):

@@ -1,0 +1,1 @@
+"""Dialogue: an agent talks to simulated users, scored by state, facts and licensed calls (FlowBench, FlowAgent)."""

@@ -1,0 +1,1 @@
+"""Dialogue: agents that talk to a user, procedures that they are kept to, and simulated users."""

@@ -1,0 +1,1 @@
+"""Procedures: what an agent may do now, and controllers that keep it to that."""
