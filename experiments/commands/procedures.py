@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, write_text
@@ -58,32 +58,28 @@ def run(options: argparse.Namespace) -> int:
         if not learned.same:
             print(f"{learned.scenario}: {_difference(learned)}")
     same, solved = sum(learned.same for learned in rows), sum(learned.solved for learned in rows)
-    summary = {
-        "scenarios": len(rows),
-        "same": same,
-        "solved": solved,
-        "sessions": options.sessions,
-        "rows": [
-            {
-                "scenario": learned.scenario,
-                "sessions": learned.sessions,
-                "same": learned.same,
-                "solved": learned.solved,
-                "missing": learned.missing,
-                "added": learned.added,
-                "problem": learned.problem,
-                "notes": learned.notes,
-            }
-            for learned in rows
-        ],
-    }
-    write_text(options.out / "summary.txt", dump_json(summary, indent=1) + "\n")
+    lines = [dump_json(_row(learned)) for learned in rows]
+    write_text(options.out / "learned.jsonl", "".join(f"{line}\n" for line in lines))
     print(
         f"{len(rows)} scenarios, at most {options.sessions} sessions each: {same} have the tools and preconditions of "
         f"the scenario's own procedure, {solved} give the calls and answers of all their sessions"
     )
     print(options.out)
     return 0 if same == len(rows) else 1
+
+
+def _row(learned: Learned) -> dict[str, Any]:
+    """A line of `learned.jsonl`."""
+    return {
+        "scenario": learned.scenario,
+        "sessions": learned.sessions,
+        "same": learned.same,
+        "solved": learned.solved,
+        "missing": learned.missing,
+        "added": learned.added,
+        "problem": learned.problem,
+        "notes": learned.notes,
+    }
 
 
 def _difference(learned: Learned) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from flowmind.dialogue.following.phrases import breaks_rules, is_question
 from flowmind.dialogue.following.phrasing import MORE, findings, label_of, listed, proposal, question, told
@@ -248,7 +248,8 @@ def _fields(calls: list[Called]) -> Iterator[tuple[str, Any]]:
     for call in calls:
         value: Any = call.observation.value
         if isinstance(value, Mapping):
-            yield from ((str(name), part) for name, part in value.items() if part is not None)  # type: ignore[misc]
+            fields = cast("Mapping[str, Any]", value)
+            yield from ((name, part) for name, part in fields.items() if part is not None)
 
 
 def say(why: str, text: str) -> Step:
