@@ -14,6 +14,7 @@ RUN ?= runs
 FLAGS ?=
 SUITE ?=
 DATA ?= dialogues
+WORDING ?=
 METHOD ?= flowagent+
 FORMAT ?=
 LEVEL ?= session
@@ -24,6 +25,7 @@ MAKEFLAGS += --no-print-directory
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=grid"
+	@echo "  exp SUITE=api runs the tasks with a state; it takes MODE, FLAGS=\"--traces gold --split tune …\", WORDING=casual"
 	@echo "  exp SUITE=dialogue takes MODEL=follow METHOD=$(METHOD) FORMAT=pdl LEVEL=$(LEVEL) OOW=$(OOW) LIMIT=n, or CONFIG=grid"
 
 setup: $(VENV)/.ready  ## create .venv and install the project into it
@@ -40,6 +42,11 @@ exp: $(VENV)/.ready $(DATA)/manifest.json
 	  --model $(if $(filter search,$(MODEL)),follow,$(MODEL)) --method $(METHOD) $(if $(FORMAT),--format $(FORMAT)) \
 	  --level $(LEVEL) --seed $(SEED) $(if $(filter 1,$(OOW)),--oow)) \
 	  --concurrency $(CONCURRENCY) $(if $(OUT),--out $(OUT)) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
+else ifeq ($(SUITE),api)
+exp: $(VENV)/.ready api/manifest.json
+	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --seed $(SEED)) \
+	  --bench api --isolation batch --concurrency $(CONCURRENCY) $(if $(WORDING),--wording $(WORDING)) \
+	  $(if $(OUT),--out $(OUT)) $(if $(LIMIT),--limit $(LIMIT)) $(FLAGS)
 else
 exp: $(VENV)/.ready $(BENCH)/manifest.json  ## build the benchmark and run an experiment; the same command resumes it
 	@$(BIN)/flowmind exp $(if $(CONFIG),--config $(CONFIG),--model $(MODEL) --mode $(MODE) --seed $(SEED)) \
@@ -48,6 +55,9 @@ endif
 
 $(BENCH)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth build --seed 0 --out $(BENCH)
+
+api/manifest.json: | $(VENV)/.ready
+	@$(BIN)/flowbench_synth build --suite api --seed 0 --out api
 
 $(DATA)/manifest.json: | $(VENV)/.ready
 	@$(BIN)/flowbench_synth dialogue build --seed 0 --out $(DATA)
@@ -80,4 +90,4 @@ report: $(VENV)/.ready  ## write tables and report.html of RUN=dir (default: all
 	@$(BIN)/flowmind report $(RUN)
 
 clean:  ## remove .venv, the benchmarks and caches, but not the runs
-	rm -rf $(VENV) bench dialogues build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) bench api dialogues build *.egg-info .pytest_cache .ruff_cache .hypothesis

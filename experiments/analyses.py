@@ -11,7 +11,7 @@ from itertools import combinations, product
 from statistics import fmean
 from typing import Any
 
-from experiments import paper, verified
+from experiments import doubts, paper, verified
 from experiments.loading import FAILED, PASSED, Cases, Loaded, Test, grouped, having
 from experiments.record import CaseRecord, StructureFacts
 from experiments.tables import ABOUT_GOLD, PAPER, Analysis, Column, Table, Value, kind, shown, size, table
@@ -573,6 +573,7 @@ ANALYSES: dict[str, Callable[[Sequence[Loaded]], Table | None]] = {
     "table10": TABLE10, "table11": TABLE11, "table12": TABLE12, "table13": TABLE13, "table14": TABLE14,
     "table15": TABLE15, "table16": TABLE16, "table17": TABLE17, "figure3": FIGURE3, "figure4": FIGURE4,
     "figure5": FIGURE5, "figure6": FIGURE6, "structures": structures, **verified.ANALYSES,
+    **doubts.ANALYSES,
 }  # fmt: skip
 
 

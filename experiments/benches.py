@@ -19,6 +19,8 @@ DEFAULT = Path("bench")
 """The folder of the benchmark that is built when it does not exist."""
 BUILD = ("-m", "flowbench_synth.cli", "build", "--seed", "0")
 """The arguments of Python that build it."""
+SUITE_API = Path("api")
+"""The folder of the suite `api`, which is built when it does not exist as well."""
 
 
 def require_benchmark(folder: Path) -> None:
@@ -29,7 +31,7 @@ def require_benchmark(folder: Path) -> None:
     """
     if not is_missing(folder) and not (folder / "instances.jsonl").exists():
         raise InputError(f"--bench {folder}: no benchmark in this folder, which has other files; give another --bench")
-    if is_missing(folder) and folder != DEFAULT:
+    if is_missing(folder) and folder not in (DEFAULT, SUITE_API):
         command = shlex.join(["flowbench_synth", "build", "--out", str(folder)])
         raise InputError(
             f"--bench {folder}: no benchmark in this folder; build it with `{command}`, or leave --bench out: "
@@ -38,7 +40,7 @@ def require_benchmark(folder: Path) -> None:
 
 
 def ensure_benchmark(folder: Path) -> None:
-    """Builds the default benchmark if its folder is missing or empty; shows the progress on standard error.
+    """Builds a default benchmark if its folder is missing or empty; shows the progress on standard error.
 
     It is built in a folder beside it, which gets its name when it is complete.
 
@@ -46,7 +48,8 @@ def ensure_benchmark(folder: Path) -> None:
         InputError: As `require_benchmark`, or if it cannot be built.
     """
     require_benchmark(folder)
-    build_once(folder, BUILD, f"flowmind: {folder}: building the benchmark, once (about a minute)")
+    arguments = (*BUILD, "--suite", "api") if folder == SUITE_API else BUILD
+    build_once(folder, arguments, f"flowmind: {folder}: building the benchmark, once (about a minute)")
 
 
 def build_once(folder: Path, arguments: Sequence[str], line: str) -> None:

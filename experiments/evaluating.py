@@ -7,12 +7,12 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from experiments.golds import demonstration, structure
 from experiments.metrics import failure_mode
 from experiments.record import CallCounts, CaseRecord, ParseCounts, Score, StageUsage, StructureFacts, TaskFacts
 from experiments.services import Services
+from experiments.testing import JudgedRun, run_in_states, run_tests, score_of
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure
 from flowmind.build.settings import Settings
@@ -22,15 +22,28 @@ from flowmind.llm.recorded import Exchanges, Stored, Timing
 from flowmind.protocols import ChatModel, Emit, Evaluator
 from flowmind.run.compiler import needs_model
 from flowmind.run.examples import check_examples
-from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Trace
 from flowmind.trace.outcome import CaseOutcome
+from flowmind.trace.stateful import Case as StatefulCase
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.errors import SandboxUnavailable
+from tools_registry.sandbox.stateful import StatefulCases
 from tools_registry.specs.spec import ToolSpec
+
+
+@dataclass(frozen=True)
+class CaseStates:
+    """What the examples and tests of a task with a state start from, and what is right."""
+
+    examples: tuple[StatefulCase, ...]
+    tests: tuple[StatefulCase, ...]
+
+    def environment(self, inner: Environment) -> StatefulCases:
+        """The tools, whose state begins anew in each run."""
+        return StatefulCases(inner, [(case.input, case.state) for case in (*self.examples, *self.tests)])
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,8 @@ class Case:
     file: str = "exchanges"
     """The name of the file with the stored exchanges, for errors."""
     evaluators: Mapping[str, Evaluator] = field(default_factory=lambda: EVALUATORS)
+    states: CaseStates | None = None
+    """The states of the examples and tests, if the tools have one."""
 
 
 @dataclass(frozen=True)
@@ -114,32 +129,37 @@ def failed(case: Case, error: str) -> CaseRecord:
 
 async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> CaseResult:
     task = case.task
-    environment = services.sandboxes.of([services.tools[name] for name in task.tools])
-    execute, summarize = (exchanges.of(services.models[stage], services.subject) for stage in ("execute", "summarize"))
+    environment: Environment = services.sandboxes.of([services.tools[name] for name in task.tools])
+    models = services.models
+    if case.states is not None:
+        models = services.models_in([example.state for example in case.states.examples])
+        environment = case.states.environment(environment)
+    execute, summarize = (exchanges.of(models[stage], services.subject) for stage in ("execute", "summarize"))
     gold = case.gold if case.settings.traces == "gold" else None
     demonstrate = demonstration(gold, environment) if gold is not None else None
-    solution = await solve(task, environment, execute, case.settings, summarize, demonstrate, services.inducer)
-    error, runs, example_runs = _endpoint_failure(solution), list[Trace](), list[Trace]()
+    predict = True if case.settings.predict else None
+    solution = await solve(task, environment, execute, case.settings, summarize, demonstrate, services.inducer, predict)
+    error, runs, example_runs = _endpoint_failure(solution), list[JudgedRun](), list[Trace]()
     if error is None and solution.graph_valid and solution.workflow is not None:
         if not needs_model(solution.workflow):
             checks = await check_examples(solution.workflow, task.examples, environment, solution.traces)
             example_runs = [run for _, run in checks]
         try:
-            runs = await _run_on(solution.workflow, [test.input for test in case.tests], environment, summarize)
+            runs = await _tested(case, solution.workflow, environment, summarize)
         except ModelFailure as failure:
             error = str(failure)
     facts = await asyncio.to_thread(_structure, case, solution, environment.specs)
     record = _record(case, solution, runs, error, facts, example_runs)
-    return CaseResult(record, solution, runs=tuple(runs))
+    return CaseResult(record, solution, runs=tuple(judged.run.trace for judged in runs))
 
 
-async def _run_on(
-    workflow: Workflow, cases: Sequence[dict[str, Any]], environment: Environment, model: ChatModel
-) -> list[Trace]:
-    """The runs of a workflow on the held-out inputs; `llm` nodes ask the run's model."""
-    if needs_waiting(workflow, environment):
-        return [await arun(workflow, case, environment, model) for case in cases]
-    return await asyncio.to_thread(run_batch, workflow, cases, environment)
+async def _tested(case: Case, workflow: Workflow, environment: Environment, model: ChatModel) -> list[JudgedRun]:
+    """The runs on the held-out tests, and what they are worth."""
+    if case.states is not None and isinstance(environment, StatefulCases):
+        return await run_in_states(workflow, case.states.tests, environment, model)
+    runs = await run_tests(workflow, [test.input for test in case.tests], environment, model)
+    pairs = zip(runs, case.tests, strict=True)
+    return [JudgedRun(run, exact_match(run.alone, test.output).value == 1.0, (False, False)) for run, test in pairs]
 
 
 def _structure(case: Case, solution: Solution, specs: Mapping[str, ToolSpec]) -> StructureFacts | None:
@@ -166,7 +186,7 @@ def _endpoint_failure(solution: Solution) -> str | None:
 def _record(
     case: Case,
     solution: Solution,
-    runs: Sequence[Trace],
+    runs: Sequence[JudgedRun],
     error: str | None,
     facts: StructureFacts | None = None,
     example_runs: Sequence[Trace] = (),
@@ -181,7 +201,8 @@ def _record(
         workflow=solution.workflow,
         problems=solution.problems,
         example_runs=tuple(example_runs),
-        runs=tuple(runs),
+        runs=tuple(judged.run.trace for judged in runs),
+        right=tuple(judged.right and judged.run.trace.ok for judged in runs) if case.states is not None else (),
     )
     judged = [evaluator.evaluate(outcome) for evaluator in case.evaluators.values()]
     record = CaseRecord(
@@ -212,17 +233,14 @@ def _record(
     return record.model_copy(update={"failure_mode": mode})
 
 
-def _test_scores(case: Case, runs: Sequence[Trace], error: str | None) -> tuple[Score, ...]:
+def _test_scores(case: Case, runs: Sequence[JudgedRun], error: str | None) -> tuple[Score, ...]:
     if not runs:
         reason = error or "no sound workflow"
         return tuple(Score(passed=False, input=test.input, expected=test.output, error=reason) for test in case.tests)
-    return tuple(_test_score(run, test) for run, test in zip(runs, case.tests, strict=True))
-
-
-def _test_score(run: Trace, test: Example) -> Score:
-    error = f"{run.error.type}: {run.error.message}" if run.error else None
-    passed = exact_match(run, test.output).value == 1.0
-    return Score(passed=passed, input=test.input, expected=test.output, actual=run.answer, error=error)
+    return tuple(
+        score_of(judged.run, test, judged.right, judged.wrong_writes)
+        for judged, test in zip(runs, case.tests, strict=True)
+    )
 
 
 def _integrity(executions: Sequence[Trace]) -> Integrity:

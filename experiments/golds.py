@@ -13,7 +13,7 @@ from experiments.record import StructureFacts
 from flowmind.base.files import read_lines
 from flowmind.build.executions import Demonstrate
 from flowmind.evaluation.structure import compare
-from flowmind.run.running import run_batch
+from flowmind.run.running import arun, needs_waiting, run_batch
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
@@ -47,7 +47,10 @@ def demonstration(gold: Workflow, sandbox: Environment) -> Demonstrate:
     """
 
     async def demonstrate(inputs: dict[str, Any], budget: int = DEFAULT_BUDGET) -> Trace:
-        trace = (await asyncio.to_thread(run_batch, gold, [inputs], sandbox, budget))[0]
+        if needs_waiting(gold, sandbox):
+            trace = await arun(gold, inputs, sandbox, budget=budget)
+        else:
+            trace = (await asyncio.to_thread(run_batch, gold, [inputs], sandbox, budget))[0]
         steps = tuple(Called(call=step.call, observation=step.observation) for step in trace.calls)
         return Trace(inputs=inputs, events=steps, stop=trace.stop, answer=trace.answer, error=trace.error)
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, field_validator
 from experiments.analyses import ANALYSES
 from experiments.benches import ensure_benchmark
 from experiments.endpoints import served, startable
+from experiments.materials import read_materials
 from experiments.metrics import Summary
 from experiments.naming import folder_name
 from experiments.options import BUDGETS, Experiment, RunOptions
@@ -25,7 +26,6 @@ from flowmind.base.files import TOO_LONG, read_text, validate
 from flowmind.base.folders import require_name
 from flowmind.build.settings import Mode, Settings
 from flowmind.llm.models import reach
-from flowmind.trace.task import Benchmark
 from tools_registry.specs.spec import Record
 
 _MOST_BYTES = 1_000_000
@@ -189,10 +189,11 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
     for model, group in by_model.items():
         _require(model, _urls(group), alone=len(by_model) == 1)
     ensure_benchmark(base.bench)
-    cases = len(Benchmark.load(base.bench).tasks)
+    cases = {cell.options.split: len(read_materials(cell.options).benchmark.tasks) for cell in every}
+    total = sum(min(cases[cell.options.split], grid.limit or cases[cell.options.split]) for cell in every)
     summaries: list[Summary] = []
     problems: list[str] = []
-    with shown(CaseBar(grid.title, len(every) * min(cases, grid.limit or cases))) as bar:
+    with shown(CaseBar(grid.title, total)) as bar:
         for model, group in by_model.items():
             try:
                 with served(model, *_urls(group)) as started:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pydantic import Field
 
 from experiments.record import CaseRecord, FailureMode, ParseCounts, StageUsage
+from flowmind.evaluation.coverage import outcomes
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, percent, rate
 from flowmind.llm.models import Price
 from tools_registry.specs.spec import Record
@@ -60,6 +61,10 @@ class Summary(Record):
     both: float
     solved: float | None = None
     """The share of cases whose workflow is right on every example; None if a workflow was not run on the examples."""
+    outcomes: dict[str, int] = Field(default_factory=dict[str, int])
+    """The held-out tests that are right, in doubt, failed, and wrong without doubt."""
+    wrong_writes: int = 0
+    """The held-out tests with a call that changes something and that the gold does not make."""
     mti_rate: float
     mti_kinds: dict[str, int]
     failure_modes: dict[str, int]
@@ -137,6 +142,9 @@ def summarize_records(
     intervals = {name: rate(_count(records, test), len(records)) for name, test in counted.items()}
     passed = sum(test.passed for record in records for test in record.tests)
     intervals["test_pass_rate"] = rate(passed, whole.tests)
+    unseen = [test.unseen for record in records for test in record.tests]
+    told = outcomes(unseen)
+    intervals["doubt"], intervals["silently_wrong"] = (rate(told[name], len(unseen)) for name in ("doubt", "wrong"))
     if records and all("solved" in record.scores for record in records):
         intervals["solved"] = rate(_count(records, lambda record: record.holds("solved")), len(records))
     return Summary(
@@ -146,6 +154,8 @@ def summarize_records(
         mode=mode,
         variant=variant,
         benchmark=benchmark,
+        outcomes={**told},
+        wrong_writes=sum(one.wrong_write for one in unseen),
         mti_kinds=_tally(record.mti for record in records if record.mti),
         failure_modes=_tally(record.failure_mode for record in records),
         errors=len(everything) - len(records),

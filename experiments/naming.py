@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from flowmind.base.errors import InputError
@@ -15,6 +16,9 @@ _PLAIN: dict[str, tuple[Any, str]] = {
     "trace_selection": ("all", "{}"),
     "json_mode": ("off", "JSON mode {}"),
     "native_tools": (False, "native tools"),
+    "wording": ("precise", "{} texts"),
+    "split": ("all", "half {}"),
+    "shown": (None, "{} examples"),
     "sandbox": ("local", "tools in {}"),
 }
 """Settings that make a variant: the default, and the words for another value."""
@@ -58,7 +62,13 @@ def folder_name(settings: Mapping[str, Any], variant: str = "", tasks: str = "")
     """
     derived = [part for _, part in _derivation(settings)]
     seed = f"seed{settings['seed']}" if settings["seed"] else ""
-    parts = [settings["model"], settings["mode"], variant, *derived, seed, tasks]
+    suite = [
+        "api" if Path(settings.get("bench", "bench")).name == "api" else "",
+        settings.get("split", "all").replace("all", ""),
+        settings.get("wording", "precise").replace("precise", ""),
+        f"shown{shown}" if (shown := settings.get("shown")) else "",
+    ]
+    parts = [settings["model"], settings["mode"], variant, *derived, *suite, seed, tasks]
     return named("-".join(filter(None, parts)))
 
 

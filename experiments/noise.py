@@ -21,14 +21,15 @@ import tqdm
 
 from experiments.golds import demonstration, read_golds
 from experiments.tables import markdown
+from experiments.testing import run_tests, score_of
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, write_text
 from flowmind.base.texts import shown_output
-from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
+from flowmind.build.induction.induce import Inducer, Inducers, induce_in_thread
 from flowmind.build.settings import Settings
+from flowmind.evaluation.coverage import Unseen, outcomes
 from flowmind.llm.testing import ScriptedChat
-from flowmind.run.running import run_many
 from flowmind.trace.events import Called, Event, Trace
 from flowmind.trace.task import Benchmark, Example, Task, benchmark_tools, isolation_for
 from flowmind.workflow.checking import check
@@ -36,7 +37,6 @@ from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.sandbox.errors import SandboxUnavailable
-from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolSpec
 
 Kind = Literal[
@@ -192,7 +192,13 @@ class Spoiled(Record):
     control_flow: str
     kind: Kind
     solved: bool
-    """The workflow passes all held-out tests."""
+    """The workflow passes all held-out tests, none of them in doubt."""
+    tests: int = 0
+    """The held-out tests of a workflow that was built."""
+    wrong: int = 0
+    """Those with a wrong answer, and no doubt or error that tells it."""
+    doubts: int = 0
+    """Those that ended in doubt, because rivals of the workflow disagree with it."""
     built: bool
     whole: bool
     """The workflow gives the answers of all examples."""
@@ -208,8 +214,8 @@ class Spoiled(Record):
 
     @property
     def silent(self) -> bool:
-        """Whether the workflow is wrong, and only a held-out test shows it."""
-        return self.built and self.whole and not self.solved and not self.detected
+        """Whether the workflow gives a wrong answer, and only a held-out test shows it."""
+        return self.built and self.whole and self.wrong > 0 and not self.detected
 
 
 async def outcome(
@@ -218,7 +224,7 @@ async def outcome(
     traces: Sequence[Trace],
     tests: Sequence[Example],
     sandbox: Environment,
-    inducer: Inducer = drafts_in_thread,
+    inducer: Inducer = induce_in_thread,
 ) -> Spoiled:
     """Induces a task's workflow from the traces of its examples, and runs it on the tests.
 
@@ -239,11 +245,15 @@ async def outcome(
     solution = await solve(task, sandbox, ScriptedChat([]), settings, demonstrate=demonstrate, inducer=inducer)
     derivation = solution.derivation
     assert derivation is not None
+    counts = outcomes(await _unseen(solution, tests, sandbox))
     return Spoiled(
         id=task.id,
         control_flow=task.control_flow or "none",
         kind=kind,
-        solved=_passes(solution, tests, sandbox),
+        solved=solution.graph_valid and counts["right"] == len(tests),
+        tests=sum(counts.values()),
+        wrong=counts["wrong"],
+        doubts=counts["doubt"],
         built=solution.graph_valid,
         whole=derivation.whole,
         unexplained=derivation.unexplained,
@@ -251,11 +261,11 @@ async def outcome(
     )
 
 
-def _passes(solution: Solution, tests: Sequence[Example], sandbox: Environment) -> bool:
+async def _unseen(solution: Solution, tests: Sequence[Example], sandbox: Environment) -> list[Unseen]:
     if solution.workflow is None or not solution.graph_valid:
-        return False
-    runs = run_many(solution.workflow, [test.input for test in tests], sandbox)
-    return all(ran.ok and json_equal(ran.answer, test.output) for ran, test in zip(runs, tests, strict=True))
+        return []
+    runs = await run_tests(solution.workflow, [test.input for test in tests], sandbox)
+    return [score_of(run, test).unseen for run, test in zip(runs, tests, strict=True)]
 
 
 async def measured(
@@ -264,7 +274,7 @@ async def measured(
     tests: Sequence[Example],
     sandbox: Environment,
     options: argparse.Namespace,
-    inducer: Inducer = drafts_in_thread,
+    inducer: Inducer = induce_in_thread,
 ) -> list[Spoiled]:
     """The outcomes of one task, for each kind of noise that its traces can have."""
     demonstrate = demonstration(gold, sandbox)
@@ -307,7 +317,7 @@ def analysis(options: argparse.Namespace) -> Iterator[tuple[int, list[Spoiled]]]
             gold, tests = golds[task.id], benchmark.tests[task.id]
             if problems := check(gold, sandbox.specs):
                 raise InputError(f"{bench / 'gold.jsonl'}: the workflow of {task.id!r}: {problems[0]}")
-            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, options, inducers.drafts))
+            yield len(tasks), asyncio.run(measured(task, gold, tests, sandbox, options, inducers.induce))
 
 
 def tables(outcomes: Sequence[Spoiled]) -> str:
@@ -316,19 +326,27 @@ def tables(outcomes: Sequence[Spoiled]) -> str:
         _table("solved", outcomes, lambda result: result.solved),
         _table("detected", outcomes, lambda result: result.detected),
         _table("silently wrong", outcomes, lambda result: result.silent),
+        _table("tests, silently wrong", outcomes, lambda result: result.wrong, lambda result: result.tests),
+        _table("tests, in doubt", outcomes, lambda result: result.doubts, lambda result: result.tests),
         "solved: all held-out tests pass. detected: a value is unexplained or a question open. silently wrong: sound,\n"
-        "right on all examples, nothing detected, and wrong on a test. Percent (count/tasks that can have the noise).",
+        "right on all examples, nothing detected, and on a test a wrong answer without doubt. Percent (count/tasks\n"
+        "that can have the noise). The last two tables count the tests of all workflows that were built.",
     ]
     return "\n\n".join(parts)
 
 
-def _table(title: str, outcomes: Sequence[Spoiled], counts: Callable[[Spoiled], bool]) -> str:
+def _table(
+    title: str,
+    outcomes: Sequence[Spoiled],
+    counts: Callable[[Spoiled], int],
+    of: Callable[[Spoiled], int] = lambda result: 1,
+) -> str:
     flows = sorted({result.control_flow for result in outcomes})
     rows: list[list[str]] = []
     for kind in KINDS:
         if results := [result for result in outcomes if result.kind == kind]:
             groups = [*([result for result in results if result.control_flow == flow] for flow in flows), results]
-            rows.append([kind, *(_rate(sum(map(counts, group)), len(group)) for group in groups)])
+            rows.append([kind, *(_rate(sum(map(counts, group)), sum(map(of, group))) for group in groups)])
     return markdown([title, *flows, "all"], rows)
 
 

@@ -38,6 +38,12 @@ class RunOptions(ModelOptions, SandboxOptions):
 
     bench: Path = Path("bench")
     """folder of a built benchmark"""
+    wording: Literal["precise", "casual"] = "precise"
+    """which text of the tasks is used, in the suite api: the precise one, or the one as a person would type it"""
+    split: Literal["all", "tune", "report"] = "all"
+    """which half of the suite api is run: the one for tuning, the one for reporting, or both"""
+    shown: int | None = Field(default=None, ge=1)
+    """show only the first N examples of each task (default all; 5 in the suite api)"""
     limit: int | None = Field(default=None, ge=1)
     """run at most N tasks; see --pick"""
     pick: Pick = "spread"
@@ -86,6 +92,8 @@ class RunOptions(ModelOptions, SandboxOptions):
     def chosen(self) -> dict[str, Any]:
         """The settings that a manifest has of these: no location, no concurrency."""
         chosen = self.model_dump(mode="json", include={"model", "limit", "pick", "json_mode", "native_tools"})
+        plain: dict[str, Any] = {"wording": "precise", "split": "all", "shown": None}
+        chosen |= {name: getattr(self, name) for name, value in plain.items() if getattr(self, name) != value}
         return {**chosen, "sandbox": "monty"} if self.sandbox == "monty" else chosen
 
 

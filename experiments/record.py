@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, model_validator
 
 from flowmind.build.derivation import Derivation
+from flowmind.evaluation.coverage import Unseen
 from flowmind.evaluation.executions import Integrity
 from flowmind.protocols import Evaluation
 from tools_registry.specs.spec import Record
@@ -31,10 +32,19 @@ class Score(Record):
     """The result of one held-out test. It is written when the case is over; no agent sees it."""
 
     passed: bool
+    """Whether it is right. A doubt is not."""
     input: dict[str, Any] = Field(default_factory=dict)
     expected: Any = None
     actual: Any = None
     error: str | None = None
+    """The error of the run, or where the rivals of the workflow disagreed with it (`doubt: …`)."""
+    compared: Unseen | None = None
+    """The comparison of the workflow with its rivals; None if it has none, or there was no workflow to run."""
+
+    @property
+    def unseen(self) -> Unseen:
+        """The test as the measures of doubt see it."""
+        return self.compared or Unseen(right=self.passed, answered=self.error is None)
 
 
 class TaskFacts(Record):

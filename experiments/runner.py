@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import tqdm
 
 from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
-from experiments.evaluating import Case, CaseResult, evaluate, failed
+from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
 from experiments.maps import LocalMap, ProcessMap
+from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
 from experiments.picking import choose, in_order
@@ -34,9 +35,8 @@ from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
 from flowmind.protocols import Map
-from flowmind.trace.task import Benchmark, Task, benchmark_tools, isolation_for
+from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow
-from tools_registry.specs.spec import ToolSource
 
 WORTH_A_PROCESS = 8
 """The fewest cases for each process; the start of a process takes about a second."""
@@ -55,8 +55,9 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         ModelUnavailable: If the model cannot be reached, or no case could be completed; what is complete is kept.
     """
     require_consistent(settings)
-    tools, benchmark = _materials(options.bench)
-    options, isolated = _isolated(options, tools)
+    materials = read_materials(options)
+    tools, benchmark = materials.tools, materials.benchmark
+    options, isolated = _isolated(options, materials)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
     count = _processes(most, min(options.limit or len(benchmark.tasks), len(benchmark.tasks)))
     local = _is_local(options, settings, count)
@@ -68,7 +69,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         with run.locked():
             tasks = _begin(run, options, settings, benchmark, services, isolated)
             golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
-            cases = _Cases(run, benchmark, settings, services, golds, lenders)
+            cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states)
             with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
                 try:
                     with kept_in(out):
@@ -95,7 +96,7 @@ class _Isolated(NamedTuple):
     """As its first line has them."""
 
 
-def _isolated(options: RunOptions, tools: Mapping[str, ToolSource]) -> tuple[RunOptions, _Isolated]:
+def _isolated(options: RunOptions, materials: Materials) -> tuple[RunOptions, _Isolated]:
     """The options with the sandbox and the isolation of this run, and the reasons for both.
 
     Raises:
@@ -105,8 +106,7 @@ def _isolated(options: RunOptions, tools: Mapping[str, ToolSource]) -> tuple[Run
         choice = sandboxes.choice
     isolation, reason = options.isolation, "as asked"
     if isolation is None:
-        isolation = isolation_for(tools)
-        reason = "the tools are the catalog's" if isolation == "batch" else "the tools are not the catalog's"
+        isolation, reason = materials.isolation
     document = {**choice.document(), "isolation": isolation, "isolation_reason": reason}
     line = f"{choice.line}; a process for each {isolation}: {reason}"
     return options.model_copy(update={"sandbox": choice.sandbox, "isolation": isolation}), _Isolated(document, line)
@@ -154,19 +154,23 @@ def replay(
         InputError: If the benchmark is another one, or the exchanges do not answer all requests.
     """
     stored = Run(source).manifest
-    tools, benchmark = _materials(bench)
     settings = Settings.model_validate(_fields_of(Settings, stored["settings"]))
     others = {name: value for name, value in stored["settings"].items() if name not in Settings.model_fields}
     if manifest(others, settings, bench)["benchmark"] != stored["benchmark"]:
         raise InputError(f"{bench}: not the benchmark of this run, which is {stored['benchmark']['name']}")
     own = isolated.model_dump(exclude_unset=True, include={"require_isolation", "isolation"}) if isolated else {}
     fields = {"pick": "first", "sandbox": "local", **_fields_of(RunOptions, others), **own}
-    options, sandbox = _isolated(read_flags(RunOptions, fields), tools)
+    given = read_flags(RunOptions, fields).model_copy(update={"bench": bench})
+    materials = read_materials(given)
+    options, sandbox = _isolated(given, materials)
+    tools, benchmark = materials.tools, materials.benchmark
     run = Run(out)
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
         run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
         tqdm.tqdm.write(sandbox.line, file=sys.stderr)
-        cases = _Cases(run, benchmark, settings, services, read_golds(bench), replayed=Run(source))
+        cases = _Cases(
+            run, benchmark, settings, services, read_golds(bench), replayed=Run(source), states=materials.states
+        )
         order = in_order(benchmark.tasks, options.pick)
         tasks = [task for task in order if cases.stored(task).timing is not None]
         count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
@@ -213,22 +217,6 @@ def _progress(bar: Bar | None) -> AbstractContextManager[Bar]:
     return shown(CaseBar()) if bar is None else nullcontext(bar)
 
 
-def _materials(bench: Path) -> tuple[dict[str, ToolSource], Benchmark]:
-    """The tools and the tasks of a benchmark.
-
-    Raises:
-        InputError: If they cannot be read, or a task names a tool that is not there.
-    """
-    tools, benchmark = dict(benchmark_tools(bench)), Benchmark.load(bench)
-    for task in benchmark.tasks:
-        for name in task.tools:
-            if name not in tools:
-                raise InputError(
-                    f"{bench / 'instances.jsonl'}: {task.id!r} names the tool {name!r}, which is not known"
-                )
-    return tools, benchmark
-
-
 @dataclass
 class _Cases:
     """The cases of a run. This is the only writer of the run's folder."""
@@ -242,6 +230,8 @@ class _Cases:
     """Runs whose exchanges may answer as well."""
     replayed: Run | None = None
     """The run whose exchanges answer everything, on replay."""
+    states: Mapping[str, CaseStates] = field(default_factory=dict[str, CaseStates])
+    """The states of the cases by task, if the tools have a state."""
     passed: int = 0
     errors: int = 0
 
@@ -299,6 +289,7 @@ class _Cases:
             lent=tuple(Stored.read(lender.exchanges(task.id)) for lender in self.lenders),
             replay=self.replayed is not None,
             file=str(path),
+            states=self.states.get(task.id),
         )
         try:
             result = await case_map.evaluate(case, partial(keep_exchange, path, root=self.run.folder))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +11,19 @@ from experiments.driver import at
 from experiments.options import RunOptions
 from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json
-from flowmind.build.induction.search import Inducer, Inducers, drafts_in_thread
+from flowmind.build.induction.induce import Inducer, Inducers, induce_in_thread
 from flowmind.cli.sandboxes import Sandboxes
-from flowmind.llm.choosing import model_named
+from flowmind.llm.choosing import AWAITED_BUDGET, model_named
 from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import Endpoint, reach
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.search.model import SearchModel
+from flowmind.llm.search.thinking import Thinker
+from flowmind.llm.search.trials import Trials
 from flowmind.protocols import ChatModel, ChatRequest, Reply
 from tools_registry.sandbox.closing import Closing
+from tools_registry.sandbox.stateful import StatefulTrials
 from tools_registry.specs.spec import ToolSource
 
 STAGES = ("execute", "summarize")
@@ -135,6 +139,17 @@ class Services(Closing):
                 clients[endpoint.base_url] = self._client(endpoint)
         return {stage: clients[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
 
+    def models_in(self, states: Sequence[Any]) -> dict[str, ChatModel]:
+        """The model of each stage, for tools with a state; `search` tries a call in these states.
+
+        Raises:
+            ModelUnavailable: If one cannot be reached.
+        """
+        if self._silent or self.remote:
+            return self.models
+        inner = self.sandboxes.thinking(list(self.tools.values()))
+        return dict.fromkeys(STAGES, SearchModel(Thinker(Trials(StatefulTrials(inner, states)), AWAITED_BUDGET)))
+
     def _client(self, endpoint: Endpoint) -> ChatModel:
         options = self.options
         return OpenAIChat.at(
@@ -154,7 +169,7 @@ class Services(Closing):
     @cached_property
     def inducer(self) -> Inducer:
         """Runs induction."""
-        return self._processes.drafts if self._inducers else drafts_in_thread
+        return self._processes.induce if self._inducers else induce_in_thread
 
     @cached_property
     def _processes(self) -> Inducers:

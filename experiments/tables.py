@@ -36,6 +36,8 @@ class Table:
     says: str = ""
     """An explanation of what the table shows, and what it does not show."""
     notes: tuple[str, ...] = ()
+    figure: str = ""
+    """An SVG drawing that the HTML report shows with it."""
 
     def markdown(self) -> str:
         """The table in Markdown, under its title."""
@@ -80,10 +82,11 @@ def table(
     rows: Iterable[Sequence[Value]],
     says: str,
     notes: tuple[str, ...] = (),
+    figure: str = "",
 ) -> Table | None:
     """A table of values; None if it has no row."""
     texts = tuple(tuple(map(shown, row)) for row in rows)
-    return Table(key, title, head, texts, says, notes) if texts else None
+    return Table(key, title, head, texts, says, notes, figure) if texts else None
 
 
 def _rate(value: Rate) -> str:
@@ -186,11 +189,13 @@ _EXPLAINED = (
 def terminal_table(summaries: Sequence[Summary]) -> str:
     """The main rates of runs for a terminal: aligned columns of at most `TERMINAL` characters, and what they mean."""
     priced = any(item.cost is not None for item in summaries)
-    names = "case pass", "test pass", "right", "sound", "solved", "in", "out", "seconds"
+    doubted = any(item.outcomes.get("doubt") or item.wrong_writes for item in summaries)
+    names = "case pass", "test pass", *_DOUBTS[: 2 * doubted], "right", "sound", "solved", "in", "out", "seconds"
     head = (*names, *(["cost"] if priced else []))
     rows = [
         (
             *(_count(item.intervals[key]) for key in ("case_pass_rate", "test_pass_rate")),
+            *(_percent(item.intervals.get(key)) for key in ("doubt", "silently_wrong")[: 2 * doubted]),
             *(_percent(item.intervals.get(key), 0) for key in ("exec_correct", "graph_valid", "solved")),
             _thousands(item.input_tokens.total),
             _thousands(item.tokens.total),
@@ -200,10 +205,23 @@ def terminal_table(summaries: Sequence[Summary]) -> str:
         for item in summaries
     ]
     labels = [label(item.model, item.mode, item.variant) for item in summaries]
-    texts = [_EXPLAINED + _about_cost(summaries), *_notes(summaries)]
+    texts = [_EXPLAINED + _about_doubt(summaries, doubted) + _about_cost(summaries), *_notes(summaries)]
     filled = [textwrap.fill(text, TERMINAL, break_on_hyphens=False) for text in texts]
     return "\n".join(
         [columns(("run", *head), [(name, *row) for name, row in zip(labels, rows, strict=True)]), "", *filled]
+    )
+
+
+_DOUBTS = ("doubt", "silent")
+
+
+def _about_doubt(summaries: Sequence[Summary], doubted: bool) -> str:
+    if not doubted:
+        return ""
+    writes = sum(item.wrong_writes for item in summaries)
+    return (
+        " doubt: tests in which rivals of the workflow disagree with it. silent: tests that are wrong, and nothing "
+        f"tells it. Tests with a wrong write: {writes}."
     )
 
 

@@ -29,7 +29,7 @@ def way_of(workflow: Workflow, trace: Trace) -> dict[str, Any]:
         was taken, and the value that its source produced the last time. `failed`: the node that ended the run.
     """
     visits = list(_visits(workflow, trace))
-    failed = visits[-1][0] if trace.error is not None and len(visits) > 1 else None
+    failed = visits[-1][0] if trace.error is not None and trace.doubt is None and len(visits) > 1 else None
     completed = visits[:-1] if failed else visits
     counts = Counter(id for id, _, _ in visits)
     if failed is None and (end := _end(workflow, completed)):

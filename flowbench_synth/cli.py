@@ -45,16 +45,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="build the benchmark of a seed")
     build.add_argument("--seed", type=int, default=0, help="the same seed gives the same files (default 0)")
-    build.add_argument("--out", type=Path, default=Path("bench"), help="the folder to write (default bench)")
+    build.add_argument(
+        "--suite",
+        choices=("functions", "api"),
+        default="functions",
+        help="tasks over pure functions, or tasks against interfaces with a state (default functions)",
+    )
+    build.add_argument("--out", type=Path, help="the folder to write (default bench; api with --suite api)")
     build.add_argument(
         "--size",
         type=int,
-        default=SIZE,
         help=f"number of instances; the proportions of categories stay (default {SIZE})",
     )
-    build.add_argument(
-        "--categories", default=",".join(CATEGORIES), help="categories, separated by commas (default all)"
-    )
+    build.add_argument("--categories", help="categories, separated by commas (default all)")
     build.add_argument(
         "--backend",
         choices=("blueprints", "llm"),
@@ -149,7 +152,11 @@ def _build(options: argparse.Namespace) -> int:
     from flowbench_synth.card import floor_table
     from flowbench_synth.instance import BuildError, Stage, stage_table
 
-    categories = _categories(options.categories)
+    if options.suite == "api":
+        return _build_api(options)
+    options.out = options.out or Path("bench")
+    options.size = SIZE if options.size is None else options.size
+    categories = _categories(",".join(CATEGORIES) if options.categories is None else options.categories)
     if not 1 <= options.size <= MAX_SIZE:
         raise InputError(f"--size {options.size}: give a number from 1 to {MAX_SIZE}")
     require_folder("--out", options.out)
@@ -162,6 +169,27 @@ def _build(options: argparse.Namespace) -> int:
     print(stage_table(Stage.model_validate(row) for row in manifest["stages"]))
     print(f"\nSolved by search, without a language model:\n\n{floor_table(manifest['search_floor'])}\n")
     print(f"{options.out}: {counts['instances']} instances, {counts['tests']} tests, {counts['examples']} examples")
+    return 0
+
+
+def _build_api(options: argparse.Namespace) -> int:
+    from flowbench_synth.api.builder import build
+    from flowbench_synth.api.card import audit_table, composition_table
+    from flowbench_synth.instance import BuildError
+
+    unused = [flag for flag in ("size", "categories", "model", "tools") if getattr(options, flag) is not None]
+    if unused or options.backend != "blueprints":
+        raise InputError(f"--{[*unused, 'backend'][0]} is not used with --suite api")
+    out = options.out or Path("api")
+    require_folder("--out", out)
+    try:
+        manifest = build(options.seed, out, require=_isolation(options)["require"])
+    except BuildError as error:
+        print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
+        return 1
+    print(f"{composition_table(manifest)}\n\n{audit_table(manifest['audit'])}\n")
+    counts = manifest["statistics"]["all"]
+    print(f"{out}: {counts['tasks']} tasks, {counts['tests']} tests, {counts['examples']} examples")
     return 0
 
 
@@ -199,7 +227,10 @@ def _categories(text: str) -> list[str]:
 def _check(options: argparse.Namespace) -> int:
     from flowbench_synth.audit import audit
     from flowbench_synth.card import audit_table
+    from flowmind.trace.stateful import is_suite
 
+    if is_suite(options.folder):
+        return _check_api(options)
     problems, audits = audit(options.folder, **_isolation(options))
     problems += [f"{task.id}: {problem}" for task in audits for problem in task.problems]
     print(audit_table([task.model_dump(mode="json") for task in audits]), end="\n\n")
@@ -209,9 +240,24 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
+def _check_api(options: argparse.Namespace) -> int:
+    from flowbench_synth.api.audit import check_suite
+    from flowbench_synth.api.card import audit_table
+
+    problems, audits = check_suite(options.folder, require=_isolation(options)["require"])
+    print(audit_table([audit.model_dump(mode="json") for audit in audits]), end="\n\n")
+    for problem in problems:
+        print(one_line(problem))
+    print(f"{options.folder}: {'sound' if not problems else f'{len(problems)} problems'}")
+    return 1 if problems else 0
+
+
 def _certify(options: argparse.Namespace) -> int:
     from flowbench_synth.certify import certified_formats, certify, notes, table
+    from flowmind.trace.stateful import is_suite
 
+    if is_suite(options.folder):
+        raise InputError(f"{options.folder}: the suite api has a state, which other formats do not run on")
     names = certified_formats()
     if options.formats is not None:
         names = [name.strip() for name in options.formats.split(",") if name.strip()]
@@ -226,7 +272,9 @@ def _certify(options: argparse.Namespace) -> int:
 
 
 def _stats(options: argparse.Namespace) -> int:
+    from flowbench_synth.api.card import composition_table as api_table
     from flowbench_synth.card import composition_table, floor_table
+    from flowmind.trace.stateful import is_suite
 
     path = options.folder / "manifest.json"
     try:
@@ -234,6 +282,8 @@ def _stats(options: argparse.Namespace) -> int:
         statistics = manifest["statistics"]
         if options.json:
             print(dump_json(statistics, indent=1))
+        elif is_suite(options.folder):
+            print(api_table(manifest))
         else:
             print(composition_table(statistics))
             print(f"\nSolved by search:\n\n{floor_table(manifest['search_floor'])}")

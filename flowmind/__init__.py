@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flowmind.api.runnable import RunnableWorkflow
     from flowmind.api.solving import ExecuteSummarize, Result
     from flowmind.api.summarizing import Summarized, summarize
-    from flowmind.base.errors import CaseFailed, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
+    from flowmind.base.errors import CaseFailed, Doubt, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
     from flowmind.build.settings import Settings
     from flowmind.llm.openai_chat import OpenAIChat
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
@@ -42,7 +42,14 @@ _HOMES = {
     "flowmind.build.settings": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
-    "flowmind.base.errors": ("CaseFailed", "FlowMindError", "InputError", "InvalidWorkflow", "ModelUnavailable"),
+    "flowmind.base.errors": (
+        "CaseFailed",
+        "Doubt",
+        "FlowMindError",
+        "InputError",
+        "InvalidWorkflow",
+        "ModelUnavailable",
+    ),
     "tools_registry.sandbox.callables": ("tool",),
     "tools_registry.sandbox.mcp": ("mcp_tools",),
     "tools_registry.specs.spec": ("ToolSource",),
@@ -50,10 +57,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"
 __all__ = [
-    "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Example", "ExecuteSummarize",
-    "FlowMindError", "InputError", "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat", "Problem", "Reply",
-    "Result", "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check",
-    "mcp_tools", "summarize", "tool",
+    "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Doubt", "Example",
+    "ExecuteSummarize", "FlowMindError", "InputError", "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat",
+    "Problem", "Reply", "Result", "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace",
+    "Workflow", "check", "mcp_tools", "summarize", "tool",
 ]  # fmt: skip
 
 

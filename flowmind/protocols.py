@@ -39,6 +39,8 @@ class Brief(Record):
     """The input that the agent works on."""
     output: dict[str, Any] = Field(default_factory=dict)
     """JSON Schema of the answer, if it is known."""
+    references: bool = False
+    """Whether the agent may pass values by name (`+refs`); see `flowmind.trace.references`."""
     must_build: bool = False
     """Ask once more for a workflow if the stage ends without one (`enhanced-react`)."""
     query: str = ""

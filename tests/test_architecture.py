@@ -26,6 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("flowmind.workflow.expression_runtime",),
     ("flowmind.workflow.expressions", "flowmind.workflow.program", "tools_registry.sandbox.language"),
     ("tools_registry.sandbox",),
+    ("tools_registry.words",),
     ("tools_registry.catalog", "tools_registry.attack", "flowmind.workflow"),
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
@@ -41,6 +42,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 OUTSIDE: dict[str, tuple[str, ...]] = {
     "pydantic": PACKAGES,
     "pydantic_core": ("flowmind.base.files", "tools_registry.sandbox.functions", "tools_registry.specs.spec"),
+    "dateutil": ("tools_registry.words",),
     "docstring_parser": ("tools_registry.specs.spec",),
     "RestrictedPython": ("tools_registry.sandbox.language.rewriting",),
     "json_repair": ("flowmind.agents.replies", "experiments.bench"),

@@ -304,7 +304,7 @@ solve --task task.json --tools import.py
 solve --task task.json --tools graph_tool.py
     tool 'add_edge' has the name of a graph tool; rename it
 solve --task task.json --tools tools.py --mode es-px
-    --mode: 'es-px' is not one of its 13 values; did you mean es-rp?
+    --mode: 'es-px' is not one of its 17 values; did you mean es-rp?
 solve --task task.json --tools tools.py --rollouts 0
     --rollouts: Input should be greater than or equal to 1
 solve --task task.json --tools tools.py --rollouts many
@@ -440,7 +440,7 @@ exp --bench bench --limit 0
 exp --bench bench --limit few
     --limit: 'few' is not an integer
 exp --bench bench --mode es-xx
-    --mode: 'es-xx' is not one of its 13 values; did you mean es-rr?
+    --mode: 'es-xx' is not one of its 17 values; did you mean es-rr?
 exp --bench bench --model nobody
     model 'nobody' is not known: set OPENAI_BASE_URL
 exp --bench bench --model m --base-url {closed}

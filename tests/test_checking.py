@@ -192,7 +192,7 @@ def test_a_jump_into_a_loop_is_found_on_an_edge_of_the_loop() -> None:
 
 def test_every_code_is_shown_by_a_mistake() -> None:
     shown = {code for _, expected in MISTAKES.values() for code, _ in expected}
-    assert shown | {"irreducible_loop", "too_large"} == set(get_args(Code))
+    assert shown | {"irreducible_loop", "too_large", "bad_rival"} == set(get_args(Code))
 
 
 def test_six_mistakes_are_listed_at_once() -> None:

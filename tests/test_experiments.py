@@ -77,6 +77,8 @@ def test_a_run_of_eight_cases_is_summed_up(searched: tuple[Path, Path, Done]) ->
         "test_pass_rate": 75.0,
         **rates,
         "solved": 75.0,
+        "outcomes": {"right": 18, "doubt": 0, "failed": 6, "wrong": 0},
+        "wrong_writes": 0,
         "mti_kinds": {},
         "failure_modes": {"empty": 2, "none": 6},
         "errors": 0,

@@ -22,11 +22,9 @@ from experiments import runner, services
 from experiments.options import RunOptions
 from experiments.runner import replay, run_experiment
 from flowmind.base.processes import HelperEnded, Helpers
-from flowmind.build.induction.control_flow import UNSET, run_of
-from flowmind.build.induction.evidence import evidence, questions
-from flowmind.build.induction.planning import variants
-from flowmind.build.induction.search import Induced, Inducers, Request, drafts
-from flowmind.build.induction.wording import read
+from flowmind.build.induction.induce import Inducers, induce, request_of
+from flowmind.build.induction.induction import Induction, Request
+from flowmind.build.induction.runs import UNSET
 from flowmind.build.settings import Settings
 from flowmind.llm.faulty_server import FaultyServer
 from flowmind.workflow.document import Workflow
@@ -37,22 +35,21 @@ SPECS = FunctionEnvironment(TOOLS).specs
 
 def given(lesson: Lesson) -> Request:
     traces = traces_of(Workflow.model_validate(lesson.gold), lesson.shown)
-    runs = [run_of(trace, number) for number, trace in enumerate(traces)]
-    return Request(runs, SPECS, lesson.gold["inputs"], read(lesson.query), "workflow")
+    return request_of(traces, SPECS, lesson.gold["inputs"], lesson.query)
 
 
-def told(found: list[Induced]) -> list[Any]:
-    """All that is done with drafts where they are tried."""
+def told(found: list[Induction]) -> list[Any]:
+    """All that is done with inductions where they are tried."""
     return [
         (
             one.workflow.model_dump(),
-            one.cost,
+            one.bits,
             one.sound,
-            [str(question) for question in questions(one.emitter, one.workflow)],
-            [str(line) for line in evidence(one.emitter, one.workflow)],
-            [[candidate.expr for candidate in found] for way in one.plan.decisions.values() for found, _ in way.ways],
-            [one.scope(place) for place in one.plan.decisions],
-            [(plan.args, plan.on_way, plan.answer) for plan in variants(one.plan)],
+            one.unexplained,
+            [
+                (place.id, [(other.text, other.workflow.document) for other in place.alternatives])
+                for place in one.places
+            ],
         )
         for one in found
     ]
@@ -69,22 +66,13 @@ def inducers() -> Iterator[Inducers]:
     [
         "linear, with a literal and paths",
         "arms that only set a value",
-        "a value that a loop keeps until it is set again",
         "a run without a round",
     ],
 )
 def test_another_process_finds_what_this_one_finds(inducers: Inducers, name: str) -> None:
     lesson = LESSONS[name]
-    here, there = drafts(given(lesson)), asyncio.run(inducers.drafts(given(lesson)))
+    here, there = induce(given(lesson)), asyncio.run(inducers.induce(given(lesson)))
     assert here and told(there) == told(here)
-
-
-def test_what_goes_by_the_identity_of_objects_stays_where_it_is() -> None:
-    binder = drafts(given(LESSONS["linear, with a literal and paths"]))[0].plan.bound.binder
-    caches = "_pools", "_indexes"
-    assert all(vars(binder)[name] for name in caches)
-    sent = pickle.loads(pickle.dumps(binder))
-    assert not any(vars(sent)[name] for name in caches)
 
 
 def test_what_is_not_set_is_the_same_everywhere() -> None:
@@ -93,14 +81,14 @@ def test_what_is_not_set_is_the_same_everywhere() -> None:
 
 def test_a_process_that_ends_is_the_failure_of_one_derivation(inducers: Inducers) -> None:
     lesson = LESSONS["linear, with a literal and paths"]
-    asyncio.run(inducers.drafts(given(lesson)))
+    asyncio.run(inducers.induce(given(lesson)))
     killed = inducers.pids
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
     for _ in killed:
         with pytest.raises(RuntimeError, match="induction: its process has ended"):
-            asyncio.run(inducers.drafts(given(lesson)))
-    assert asyncio.run(inducers.drafts(given(lesson)))
+            asyncio.run(inducers.induce(given(lesson)))
+    assert asyncio.run(inducers.induce(given(lesson)))
 
 
 def test_a_run_that_induces_in_processes_leaves_the_same_records(

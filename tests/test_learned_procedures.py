@@ -90,6 +90,13 @@ def test_a_value_that_the_user_changed_later_leaves_no_call() -> None:
     assert as_execution(trace, {"place": "Bonn"}).calls[0].call.args == {"place": "Bonn"}
 
 
+def test_a_slot_that_a_dialogue_did_not_reach_has_a_value_of_another_one() -> None:
+    whole = dialogue(user("To Bonn, room R-7."), called("price", 9, place="Bonn", room="R-7"), agent("It is 9."))
+    bare = dialogue(user("To Kiel."), called("find", {"room": None, "free": False}, place="Kiel"), agent("No."))
+    slots = [run.inputs for run in executions_of([whole, bare], {"find": SPECS["find"]}).traces]
+    assert slots == [{"place": "Bonn", "room": "R-7"}, {"place": "Kiel", "room": "R-7"}]
+
+
 def test_what_was_never_seen_is_said() -> None:
     traces = [conversation("Bonn", "R-1", "No."), conversation("Ulm", "R-2", "No.")]
     notes = executions_of(traces, SPECS).notes
@@ -123,8 +130,9 @@ def test_ten_conversations_give_the_procedure(learned: Workflow) -> None:
     needs = preconditions(learned)
     assert needs["book_repair"] == ("find_times",) and needs["find_times"] == ("find_bike",)
     tests = [node.expr for node in learned.nodes if isinstance(node, Condition)]
-    assert tests[-1] == "confirmed", "consent is asked last, before the write"
-    assert None in learned.inputs["properties"]["service"]["enum"]
+    assert tests[0] == "bike_result['known']"
+    assert tests[-1].split(" and ")[0] == "confirmed", "consent decides about the write"
+    assert None not in learned.inputs["properties"]["service"]["enum"], "no way depends on what was not said"
 
 
 def test_the_command_learns_and_the_agent_keeps_to_it(

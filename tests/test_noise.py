@@ -204,10 +204,13 @@ def test_the_command_measures_a_benchmark(tmp_path: Path, capsys: pytest.Capture
 def test_tables_say_how_many_tasks_could_have_the_noise() -> None:
     def row(kind: Kind, flow: str, solved: bool, unexplained: int) -> Spoiled:
         return Spoiled(
-            id="t", control_flow=flow, kind=kind, solved=solved, built=True, whole=True, unexplained=unexplained
-        )
+            id="t", control_flow=flow, kind=kind, solved=solved, built=True, whole=True, unexplained=unexplained,
+            tests=5, wrong=0 if solved else 3, doubts=0 if solved else 2,
+        )  # fmt: skip
 
     head: Kind = "in the head: last, all"
     told = tables([row("none", "linear", True, 0), row(head, "linear", False, 2), row(head, "loop", False, 0)])
     assert "| none | 100 (1/1) | – | 100 (1/1) |" in told
     assert "| in the head: last, all | 0 (0/1) | 100 (1/1) | 50 (1/2) |" in told
+    assert "| in the head: last, all | 60 (3/5) | 60 (3/5) | 60 (6/10) |" in told
+    assert "| in the head: last, all | 40 (2/5) | 40 (2/5) | 40 (4/10) |" in told

@@ -117,7 +117,8 @@ def opening(request: ChatRequest) -> str:
 
 def test_the_tables_here_cover_every_mode() -> None:
     derived = {"es-react+verify", "es-pe+verify", "induction", "replay"}  # test_verification.py
-    assert {*TWO_STAGES, *ONE_STAGE, *derived} == set(MODES)
+    by_name = {f"{mode}+refs{more}" for mode in ("es-react", "es-pe") for more in ("", "+verify")}  # test_refs.py
+    assert {*TWO_STAGES, *ONE_STAGE, *derived, *by_name} == set(MODES)
 
 
 @pytest.mark.parametrize("mode", TWO_STAGES)

@@ -175,15 +175,6 @@ def test_branches_keep_what_each_of_them_uses() -> None:
     assert [told(trace)[1] for trace in with_origins([one, other])] == ["sum: step 1 (low)", "sum: step 1 (high)"]
 
 
-def test_a_unit_that_each_trace_uses_at_another_call_is_a_constant() -> None:
-    one = ended({}, did("convert", 1, to="mile"), did("convert", 1, to="yard"))
-    other = ended({}, did("convert", 1, to="yard"), did("convert", 1, to="foot"))
-    assert [told(trace)[:2] for trace in with_origins([one, other])] == [
-        ["to: unexplained", 'to: literal "yard"'],
-        ['to: literal "yard"', "to: unexplained"],
-    ]
-
-
 def test_keys_that_only_one_trace_has_are_data_and_no_names_of_fields() -> None:
     found = with_origins([ended({"of": {key: 5}}, did("get", 5, of={key: 5}, key=key)) for key in ("Rome", "Paris")])
     assert [told(trace)[0] for trace in found] == ["of: input of; key: unexplained"] * 2

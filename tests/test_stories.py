@@ -14,12 +14,43 @@ from flowbench_synth.flow import answer, call, compute, each, flow, lit, loop_wh
 from flowbench_synth.renaming import renamed
 from flowbench_synth.tasks import all_blueprints, gold_workflow
 from flowbench_synth.trial import choose
-from flowmind.build.induction.wording import stems
 from flowmind.run.running import run, run_batch
 from tools_registry import catalog
 from tools_registry.sandbox.environments import LocalSandbox, WorkerPool
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import ToolSource
+
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about above again all also always among an and any are as at back be because been before being below between
+        both but by can cannot could did do does down each either every few fewer first for from further had has have
+        he her here his how however i if in into is it its itself just last least less like many may me mere more most
+        much must my neither never no nor not of off on once one only or other otherwise our out over own per perhaps
+        rather same shall she should since so some still such take than that the their them then there these they this
+        those through to too under until up upon us very was we were what when where whether which while who whom
+        whose why will with within without would yet you your
+        """,
+    )
+)
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
+
+
+def stem(word: str) -> str:
+    """The stem of a word, which is the same for its common forms."""
+    bare = word.split("'")[0]
+    if bare.endswith("ies") and len(bare) > 4:
+        return bare[:-3] + "y"
+    bare = _ENDING.sub("", bare)
+    return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of all meaningful words of a text."""
+    found = re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower())
+    return frozenset(stem(word) for word in found if word not in _STOP)
+
 
 GENERAL = stems("member name upper case digit number inside two word several s empty")
 """Words that belong to no story."""

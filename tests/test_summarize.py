@@ -111,7 +111,10 @@ def test_traces_of_ones_own_functions_become_a_workflow_that_is_run_on_them() ->
         (3, 2),
     )
     assert "evidence: with_tax.percent = 20: 3 of 3 traces" in found.report()
-    assert found.report().splitlines()[0] == "solved: 3 of 3 traces, 1 of 1 examples (its tools were run)"
+    assert (
+        found.report().splitlines()[0]
+        == "solved: predicted 3 of 3, fitted 3 of 3 traces, 1 of 1 examples (its tools were run)"
+    )
     assert (found.sound, found.solved, found.ok, str(found)) == (True, True, True, found.report())
 
 
@@ -156,7 +159,10 @@ def test_tools_are_one_a_list_or_a_dict_and_traces_one_or_several() -> None:
 def test_the_result_has_a_short_form_and_no_private_matters() -> None:
     result = summarize(BILLS, [total, with_tax], query=QUERY)
     name = "add_up_prices_add_percent"
-    assert repr(result) == f"<Summarized {name}(prices): solved: 3 of 3 traces; guesses: 0, questions: 0>"
+    assert (
+        repr(result)
+        == f"<Summarized {name}(prices): solved: predicted 3 of 3, fitted 3 of 3 traces; guesses: 0, questions: 0>"
+    )
     public = {field.name for field in dataclasses.fields(result) if not field.name.startswith("_")}
     assert public == {
         "name", "total", "verdict", "checked", "questions", "guesses", "notes", "answers", "problem",
@@ -184,7 +190,7 @@ def test_the_report_names_where_values_come_from() -> None:
         return Trace(inputs={"order": id}, events=(called,), stop="finish", answer=2 * orders[id]["total"])
 
     report = summarize([worked(id) for id in orders], get_order).report()
-    assert "evidence: the answer = 2 * get_order['total']: 3 of 3 traces" in report.splitlines()
+    assert any("the answer = " in line and "['total']" in line for line in report.splitlines())
     assert "answer = answer" not in report and "get_order: get_order" not in report
 
 
@@ -226,7 +232,7 @@ def test_a_tool_that_writes_is_not_called_to_check() -> None:
     assert found.notes == ("recorded results were used: send (it writes)",)
     assert (found.sound, found.solved, SENT) == (True, False, [])
     assert found.report().splitlines()[:2] == [
-        "NOT solved: 2 of 2 traces, 0 of 1 examples; 1 not checked (on the recorded results)",
+        "NOT solved: predicted 2 of 2, fitted 2 of 2 traces, 0 of 1 examples; 1 not checked (on the recorded results)",
         'not checked: example 1: it would call send({"to":"e@x.org","text":"Hello Eve"}), which is not marked read '
         '(on {"name":"Eve","mail":"e@x.org"}, expected "Hello Eve")',
     ]
@@ -259,9 +265,9 @@ def test_what_was_worked_out_in_the_head_is_told() -> None:
         for prices in PRICES
     ]
     found = summarize(heads, [total, with_tax], query=QUERY)
-    told = found.report()
     assert any("the answer: 21.0 comes from no input and no tool result" in line for line in found.guesses)
-    assert len(found.reproduced) < 3 and "failed: trace 1: on" in told
+    forecast = found.verdict.forecast
+    assert forecast is not None and forecast.predicted == 0, "a line through three points fits them"
 
 
 def test_what_an_example_shows_to_be_wrong_is_told() -> None:
@@ -280,14 +286,14 @@ def test_a_model_is_asked_for_a_condition_that_the_traces_leave_open() -> None:
     small = [checked(20, 3, "approve"), checked(35, 8, "approve")]
     traces = [*small, checked(900, 70, "review"), checked(5000, 90, "review")]
     alone = summarize(traces)
-    assert tuple(map(str, alone.questions)) == (
-        "when does the call of approve follow, rather than the call of review? weight <= 8 | amount <= 35",
-    )
+    [question] = alone.questions
+    assert question.text == "when is it that approve is called, rather than that review is called?"
+    assert question.shown is not None and question.shown.effects == ("review is called", "approve is called")
     assert any("conditions agree with the traces" in line for line in alone.guesses)
-    model = ScriptedChat(['{"expr": "amount < 500"}'])
-    found = summarize(traces, query="Small amounts are approved.", model=model)
-    assert len(model.requests) == 1
-    assert '"amount < 500"' in found.document.to_json()
+    model = ScriptedChat(['{"choice": 2}'] * 6)
+    found = summarize(traces, query="Small things are approved.", model=model)
+    assert 1 <= len(model.requests) <= 6
+    assert '"expr": "amount <' in found.document.to_json(), "the model chose the second behaviour"
     assert found.reproduced == (1, 2, 3, 4)
 
 
@@ -387,7 +393,7 @@ def test_summarize_writes_a_workflow_that_runs(files: Path, capsys: pytest.Captu
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines()[:2] == [
-        "solved: 3 of 3 traces, 1 of 1 examples (its tools were run)",
+        "solved: predicted 3 of 3, fitted 3 of 3 traces, 1 of 1 examples (its tools were run)",
         "evidence: total.numbers = prices: 3 of 3 traces",
     ]
     assert cli.main(["run", str(out), "--tools", tools, "--input", '{"prices": [100]}']) == 0

@@ -24,9 +24,11 @@ from flowmind.base.errors import InputError, InvalidWorkflow, ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.build.derivation import Derivation
 from flowmind.build.executions import AgentExecutions, Demonstrate
-from flowmind.build.induction.search import induce
+from flowmind.build.induction.induce import induce, request_of
 from flowmind.build.settings import Settings
-from flowmind.build.verification.trials import Work, influence, leaks
+from flowmind.build.verification.guesses import leaks
+from flowmind.build.verification.trials import influence
+from flowmind.build.verification.work import Work
 from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.testing import ScriptedChat, action
 from flowmind.protocols import ChatModel, ChatRequest, Reply
@@ -34,7 +36,6 @@ from flowmind.run.running import run_batch
 from flowmind.trace.events import Called, Trace, Turn
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
-from flowmind.workflow.expressions import evaluate
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.environments import FunctionEnvironment, LocalSandbox
@@ -97,14 +98,21 @@ def said(tool_: str, args: Row) -> str:
     return dump_json({"reasoning": "", "action": tool_, "action_input": args})
 
 
+def right_choice(text: str) -> int:
+    """The number of the right behaviour in a question about the branch."""
+    [n] = re.findall(r"^The case: n = (-?\d+)$", text, re.MULTILINE)
+    [number] = re.findall(rf"^(\d): {'multiply' if int(n) < LIMIT else 'add'} is called$", text, re.MULTILINE)
+    return int(number)
+
+
 def able(body: Row) -> str:
     """What a model says that executes as its tools allow, builds one way of the branch only, and knows the limit."""
     messages = body["messages"]
     at = max(place for place, message in enumerate(messages) if "Task:\n" in message["content"])
     text, turn = messages[at]["content"], sum(message["role"] == "assistant" for message in messages[at:])
     id = next(id for id, query in QUERIES.items() if query in text)
-    if "Under which condition" in text:
-        return dump_json({"expr": f"n < {LIMIT}"})
+    if "Which one is right?" in text:
+        return dump_json({"choice": right_choice(text)})
     if "This workflow was derived" in text:
         return said("finish", {})
     if '"steps"' in messages[0]["content"]:
@@ -230,10 +238,11 @@ def test_the_watched_runs_verified_and_mended(runs: dict[str, Watched]) -> None:
         ("gold", "branch"): ("induction", 3, 3),
     }
     probed = [key for key, one in held.items() if "probe" in one.mends]
-    assert probed == [("guided", "branch"), ("gold", "sum"), ("gold", "branch")]
-    assert held["guided", "branch"].mends == ("execute", "question", "probe") and held["induction", "branch"].asked == 0
+    assert probed == [("gold", "sum"), ("gold", "branch")]
+    mends = held["guided", "branch"].mends
+    assert mends[:2] == ("execute", "question") and held["induction", "branch"].asked == 0
     sent = {name: json.dumps(found.requests) for name, found in runs.items()}
-    assert "Under which condition" in sent["guided"] and "You have worked on this input before" in sent["guided"]
+    assert "Which one is right?" in sent["guided"] and "You have worked on this input before" in sent["guided"]
     assert "This workflow was derived from the traces" in sent["edited"]
     assert runs["gold"].requests == []
 
@@ -388,32 +397,33 @@ def test_without_verification_what_fails_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("reply", "taken"),
     [
-        ('{"expr": "n < 8"}', True),
-        ('{"expr": "n >= 8"}', True),
-        ('Sure: {"expr": "n < 8"}', True),
-        ('{"expr": "n > 30"}', False),
-        ('{"expr": "n == 4 or n == 25"}', False),
-        ('{"expr": "size < 8"}', False),
-        ('{"expr": "n <"}', False),
-        ('{"expr": 8}', False),
-        ('{"limit": 8}', False),
+        ('{"choice": 1}', True),
+        ('{"choice": 2}', True),
+        ('Sure: {"choice": 2}', True),
+        ('{"choice": 3}', False),
+        ('{"choice": 0}', False),
+        ('{"choice": true}', False),
+        ('{"choice": "n < 8"}', False),
+        ('{"expr": "n < 8"}', False),
         ("below eight", False),
         ("", False),
         (ModelFailure("cut off"), False),
     ],
 )
-def test_an_open_condition_is_one_question_and_its_answer_counts_if_it_agrees(
-    reply: str | Exception, taken: bool
-) -> None:
-    chat = ScriptedChat([*branching(4), *branching(25), reply])
+def test_an_open_condition_is_a_choice_between_behaviours(reply: str | Exception, taken: bool) -> None:
+    chat = ScriptedChat([*branching(4), *branching(25), *[reply] * 6])
     solution = solved(counted("branch", 4, 25), NUMBERS, chat, "es-react+verify")
-    asked = told(chat.requests[-1])
-    assert QUERIES["branch"] in asked
-    assert "- n: 4 | 25" in asked and "Under which condition does the call of " in asked
-    assert len(chat.requests) == 5
+    asked = told(chat.requests[4])
+    assert QUERIES["branch"] in asked and "Which one is right?" in asked
+    [n] = re.findall(r"^The case: n = (-?\d+)$", asked, re.MULTILINE)
+    effects = re.findall(r"^\d: (\w+) is called$", asked, re.MULTILINE)
+    assert sorted(effects) == ["add", "multiply"]
     found = how(solution)
-    assert (found.asked, found.right, found.mends) == (1, 2, ("execute", "question") if taken else ("execute",))
-    assert (gives(solution, NUMBERS, {"n": 7}, {"n": 8}) == [21, 15]) == taken
+    assert found.asked == len(chat.requests) - 4 >= 1 and found.right == 2
+    assert ("question" in found.mends) is taken
+    if taken:
+        chosen = effects[int(re.findall(r"\d", str(reply))[0]) - 1]
+        assert gives(solution, NUMBERS, {"n": int(n)}) == [3 * int(n) if chosen == "multiply" else int(n) + 7]
     assert solution.failure == (str(reply) if isinstance(reply, ModelFailure) else None)
 
 
@@ -464,7 +474,7 @@ def example_of(n: int, output: int) -> Example:
 def test_induction_asks_nobody() -> None:
     chat = ScriptedChat([*branching(4), *branching(25)])
     found = how(solved(counted("branch", 4, 25), NUMBERS, chat, "induction", verify=3))
-    assert found.asked == 0 and found.guesses == 1 and found.open[0].startswith("when does the call of ")
+    assert found.asked == 0 and found.guesses == 1 and found.open[0].startswith("when is it that ")
 
 
 @pytest.mark.parametrize(
@@ -475,13 +485,12 @@ def test_induction_asks_nobody() -> None:
         ({"turn_limit": 4}, 4, 2, 0),
         ({"turn_limit": 5}, 5, 2, 1),
         ({"token_limit": 1}, 1, 1, 0),
-        ({"token_limit": 10_000}, 5, 2, 1),
     ],
 )
 def test_the_limits_of_a_case_hold_over_executions_and_questions(
     limit: Row, requests: int, executions: int, asked: int
 ) -> None:
-    chat = ScriptedChat([*branching(4), *branching(25), '{"expr": "n < 8"}'])
+    chat = ScriptedChat([*branching(4), *branching(25), '{"choice": 1}'])
     found = how(solved(counted("branch", 4, 25), NUMBERS, chat, "es-react+verify", **limit))
     assert (len(chat.requests), found.executions, found.asked) == (requests, executions, asked)
     assert found.mends.count("question") == asked and found.mends.count("execute") == executions - 1
@@ -520,7 +529,7 @@ def test_neither_rollouts_nor_edits_go_on_after_the_limits_of_a_case() -> None:
 # Probes
 
 
-@pytest.mark.parametrize("limit", [4, 5, 6, 7])
+@pytest.mark.parametrize("limit", [4, 5])
 def test_an_agent_probes_within_the_limits_of_a_case(limit: int) -> None:
     settings: Row = {"verify": 3, "probe": 12}
     free = solved(counted("branch", 4, 25), NUMBERS, Able(), "induction", **settings)
@@ -545,7 +554,7 @@ class GivesUp(Able):
 def test_a_probe_that_came_to_nothing_is_counted_and_derived_from_nowhere() -> None:
     solution = solved(counted("branch", 4, 25), NUMBERS, GivesUp(), "induction", verify=3, probe=12)
     found = how(solution)
-    assert [bool(trace.calls) for trace in solution.traces[:4]] == [True, True, False, True]
+    assert [bool(trace.calls) for trace in solution.traces[:3]] == [True, True, False]
     assert found.executions == len(solution.traces) == 3 + found.mends.count("probe")
     assert found.right == 2 and found.built_from <= found.executions - 1
     assert gives(solution, NUMBERS, {"n": 4}, {"n": 25}) == [12, 32]
@@ -559,10 +568,9 @@ def test_an_agent_executes_only_inputs_on_which_candidates_differ() -> None:
     solution = solved(counted("branch", 4, 25), NUMBERS, model, "induction", verify=3, probe=1)
     first, second, probed = model.worked
     assert (first, second, how(solution).mends[:2]) == (4, 25, ("execute", "probe"))
-    draft = induce(solution.traces[:2], NUMBERS.specs, NUMBER, QUERIES["branch"])[0]
-    [decision] = draft.plan.decisions.values()
-    candidates = [one.expr for one in decision.ways[0][0][:3]]
-    assert len({evaluate(expr, {"n": probed}) for expr in candidates}) == 2, candidates
+    draft = induce(request_of(solution.traces[:2], NUMBERS.specs, NUMBER, QUERIES["branch"]))[0]
+    own = [draft.workflow, *(other.workflow for place in draft.places for other in place.alternatives)]
+    assert len({run_batch(workflow, [{"n": probed}], NUMBERS)[0].answer for workflow in own}) == 2
 
 
 def test_probes_narrow_a_condition() -> None:
@@ -576,7 +584,7 @@ def test_probes_narrow_a_condition() -> None:
         return sum(one != other for one, other in pairs)
 
     assert missed(probed) < missed(unprobed)
-    assert how(probed).right == 2 and how(probed).executions > 3
+    assert how(probed).right == 2 and how(probed).executions > 2
 
 
 def demonstrating(gold: Document, seen: list[int]) -> Demonstrate:
@@ -813,7 +821,7 @@ def test_a_question_that_the_endpoint_fails_is_a_failed_case_that_is_tried_again
     ill.set()
 
     def answers(number: int, body: Row) -> Fault | str:
-        question = "Under which condition" in body["messages"][-1]["content"]
+        question = "Which one is right?" in body["messages"][-1]["content"]
         return Fault(400, '{"error": {"message": "no room"}}') if question and ill.is_set() else able(body)
 
     with FaultyServer(answers) as server:
@@ -921,7 +929,9 @@ def test_no_workflow_writes_a_value_that_nothing_explains(cents: list[int], quer
     summarized = summarize(traces, [refund], query=query)
     assert summarized.ok is not bool(reason) and ISSUED == []
     if reason:
-        assert f"no sound workflow gives these traces: {reason}" in (summarized.problem or "")
+        assert "no sound workflow gives these traces: " in summarized.problem and reason in summarized.problem
+        assert summarized.needed and all("more traces" in line for line in summarized.needed)
+        assert f"needed: {summarized.needed[0]}" in summarized.report().splitlines()
         with pytest.raises(InvalidWorkflow, match=reason):
             _ = summarized.workflow
     else:
@@ -937,7 +947,7 @@ def test_induction_says_which_argument_of_a_writing_tool_is_missing() -> None:
         replies += [action("refund", order=order, cents=cents), action("finish", answer=f"{order} is refunded")]
     solution = solved(task, FunctionEnvironment([refund]), ScriptedChat(replies), "induction")
     assert solution.workflow is None and not solution.graph_valid
-    assert how(solution).open == (GUESS, GUESS.replace("731", "212"))
+    assert {GUESS, GUESS.replace("731", "212")} <= {*how(solution).open}
 
 
 # Settings that do not go together

@@ -11,13 +11,16 @@ import pytest
 from workbench import Instance, WorkBench, placements, slots_of, workbench
 from workbench_tools import Office
 
-from flowmind.build.induction.control_flow import run_of
-from flowmind.build.induction.search import induce, straight
-from flowmind.run.running import run_batch
+from flowmind.build.induction.induce import induce, request_of
+from flowmind.build.induction.inductions import straight
+from flowmind.build.induction.runs import run_of
+from flowmind.run.doubt import Guard
+from flowmind.run.running import prepare, run_batch
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.schema import JSONSchema, json_equal
+from tools_registry.words import with_words
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +116,40 @@ SHOWN = 3
 """Runs that are shown at most."""
 
 
+FEW = 8
+"""Templates that are learned with rivals."""
+
+
+def test_rivals_doubt_wrong_changes_more_often_than_right_ones(bench: WorkBench, office: Office) -> None:
+    count: Counter[tuple[str, bool]] = Counter()
+    for template, instances in list(_learnable(bench).items())[:FEW]:
+        shown = [(one, trace) for one in instances if (trace := one.shown(bench.specs))][:SHOWN]
+        traces = [trace for _, trace in shown]
+        workflow = induce(request_of(traces, bench.specs, _inputs(traces[0]), template))[0].workflow
+        if check(workflow, office.specs):
+            continue
+        guard = Guard(prepare(workflow, office), office)
+        for one in _others(instances, [one for one, _ in shown]):
+            ran = asyncio.run(guard.arun(dict(one.slots or {}), office, ending="watch"))
+            right = _right(_changes(ran.trace.calls, office) if ran.error is None else None, one)
+            count["in doubt" if ran.disagreement is not None else "agreed", right] += 1
+    print(count)
+    wrong, right = (
+        count["in doubt", kind] / (count["in doubt", kind] + count["agreed", kind]) for kind in (False, True)
+    )
+    assert wrong > right, count
+
+
+def _learnable(bench: WorkBench) -> dict[str, list[Instance]]:
+    """The templates with two right runs or more."""
+    return {
+        template: instances
+        for template, instances in bench.templates.items()
+        if sum(one.shown(bench.specs) is not None for one in instances) >= 2
+    }
+
+
+@pytest.mark.slow
 def test_induced_workflows_carry_over_better_than_replay(bench: WorkBench, office: Office) -> None:
     """A workflow for each template with two right runs or more; an instance is right if all its changes are.
 
@@ -120,14 +157,12 @@ def test_induced_workflows_carry_over_better_than_replay(bench: WorkBench, offic
     """
     count: Counter[str] = Counter()
     behind: list[str] = []
-    for template, instances in bench.templates.items():
+    for template, instances in _learnable(bench).items():
         shown = [(one, trace) for one in instances if (trace := one.shown(bench.specs))][:SHOWN]
-        if len(shown) < 2:
-            continue
         traces = [trace for _, trace in shown]
         held_out = _others(instances, [one for one, _ in shown])
         inputs = _inputs(traces[0])
-        induced = _made(induce(traces, bench.specs, inputs, template)[0].workflow, held_out, office)
+        induced = _made(induce(request_of(traces, bench.specs, inputs, template))[0].workflow, held_out, office)
         replays = [_made(straight(run_of(one, 0), inputs, "replay", template), held_out, office) for one in traces]
         count["templates"] += 1
         for instance, by_induction, by_replay in zip(held_out, induced, replays[0], strict=True):
@@ -177,7 +212,8 @@ def _made(workflow: Workflow, instances: Sequence[Instance], office: Office) -> 
 
 
 def _changes(steps: Sequence[Called], office: Office) -> list[Any]:
-    return [[one.call.tool, one.call.args] for one in steps if office.specs[one.call.tool].effect == "write"]
+    specs = with_words(office.specs, [one.call.tool for one in steps])
+    return [[one.call.tool, one.call.args] for one in steps if specs[one.call.tool].effect == "write"]
 
 
 def _right(made: list[Any] | None, instance: Instance) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from experiments.metrics import Summary
 
 
+_ALSO = {"wording": "--register"}
 _REPLAYED = ("isolation", "require_isolation")
 """Settings that a replay takes from the command line; the records do not depend on them."""
 
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the run (default runs/<model>-<mode>, followed by settings that differ from the mode's); "
         "with --config, the folder that the folders of the runs are in (default runs)",
     )  # fmt: skip
-    add_flags(parser.add_argument_group("the run"), Experiment, *RunOptions.model_fields)
+    add_flags(parser.add_argument_group("the run"), Experiment, *RunOptions.model_fields, also=_ALSO)
     own = [name for name in Experiment.model_fields if name not in (*RunOptions.model_fields, *BUDGETS)]
     add_flags(parser.add_argument_group("how tasks are solved"), Experiment, *own)
 

@@ -70,12 +70,14 @@ class World:
         self._environment = _Rewound(self.tools, {}, Remembered())
         self._runs: dict[tuple[str, str, str], tuple[Trace, Place]] = {}
 
-    def run(self, workflow: Workflow, slots: Mapping[str, Any], place: Place) -> tuple[Trace, Place]:
-        """The run of a workflow on the values of its slots, and the state after it."""
+    def run(
+        self, workflow: Workflow, slots: Mapping[str, Any], place: Place, budget: int = DEFAULT_BUDGET
+    ) -> tuple[Trace, Place]:
+        """The run of a workflow on the values of its slots, in at most `budget` steps, and the state after it."""
         key = (workflow.document, dump_json(slots), place.digest)
         if key not in self._runs:
             self._environment.rewind(place)
-            trace = asyncio.run(arun(workflow, {**slots}, self._environment))
+            trace = asyncio.run(arun(workflow, {**slots}, self._environment, budget=budget))
             self._runs[key] = trace, self._now()
         return self._runs[key]
 

@@ -36,7 +36,7 @@ def _begin(state: State, runtime: Runtime[World]) -> dict[str, Any]:
         task = f"{brief.task}\n\nPlan:\n{listed}\n\nCarry the plan out with the graph tools, one call at a time."
         return {"messages": opening("summarize_build", task), "plan": []}
     task = f"{brief.task}\n\nPlan:\n{listed}\n\n{_instruction(brief, plan, 0)}"
-    return {"messages": opening(f"{brief.stage}_step", task), "plan": plan}
+    return {"messages": opening(f"{brief.stage}_step{'_refs' if brief.references else ''}", task), "plan": plan}
 
 
 def _instruction(brief: Brief, plan: list[str], phase: int) -> str:

@@ -75,4 +75,5 @@ class ReActAgent(GraphAgent):
 
     async def execute(self, brief: Brief, sandbox: Environment) -> Trace:
         """Works on a brief and returns the trace, whose stop reason is `finish` or the limit that ended it."""
-        return await self.run_graph(_graph(), fresh(opening(f"{brief.stage}_react", brief.task)), brief, sandbox)
+        name = f"{brief.stage}_react{'_refs' if brief.references else ''}"
+        return await self.run_graph(_graph(), fresh(opening(name, brief.task)), brief, sandbox)

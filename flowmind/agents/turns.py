@@ -13,11 +13,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from flowmind.agents import prompts
+from flowmind.agents.by_name import TOLD, chained, named_call, named_value, numbered
 from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Episode, Message, Reply
-from flowmind.trace.events import Called, Event, Planned, Refused, StopReason, Trace, Turn
+from flowmind.trace.events import Called, Event, Origin, Planned, Refused, StopReason, Trace, Turn
+from flowmind.trace.references import BadReference
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import validator
@@ -42,6 +44,9 @@ class Budget(Record):
     """Consecutive failures of the same graph tool call."""
     repeats: int = 4
     """Consecutive calls of one read-only business tool with the same arguments."""
+    chained: int = 12
+    """Consecutive calls of one tool, each on the whole result of the one before, which it names (`+refs`), and with the
+    same other arguments."""
     reprompts: int = 5
     """Corrective prompts for one unreadable reply."""
     reply_tokens: int = 1_024
@@ -87,6 +92,8 @@ class State(TypedDict):
     asked_to_build: bool
     stop: StopReason | None
     answer: Any
+    stated: Origin | None
+    """The origin of the answer that the agent stated."""
     error: ToolError | None
 
 
@@ -94,7 +101,7 @@ def fresh(messages: list[Message]) -> State:
     """The state at the start of a stage."""
     return State(
         messages=messages, steps=[], turns=[], pending=None, plan=[], phase=0, results=[], failures=0, repeated=0,
-        nudged=False, asked_to_build=False, stop=None, answer=None, error=None,
+        nudged=False, asked_to_build=False, stop=None, answer=None, stated=None, error=None,
     )  # fmt: skip
 
 
@@ -110,6 +117,7 @@ def trace_of(state: State, brief: Brief) -> Trace:
         events=tuple(state["steps"]),
         stop=state["stop"] or "turns",
         answer=state["answer"],
+        stated=state["stated"],
         handed_in=state["asked_to_build"],
         error=state["error"],
         turns=tuple(state["turns"]),
@@ -285,22 +293,31 @@ async def act(state: State, runtime: Runtime[World]) -> dict[str, Any]:
     world, action = runtime.context, state["pending"]
     assert action is not None
     if action.call.tool == FINISH and FINISH not in world.sandbox.specs:
-        return _finish(state, world.brief, action)
-    observation = await world.sandbox.call(action.call)
-    step = _event(action, observation, state)
+        return _finish(state, world, action)
+    call, stated, bad = named_call(action.call, world.brief, state["steps"])
+    observation = bad or await world.sandbox.call(call)
+    step = _event(action._replace(call=call), observation, state, stated)
     update: dict[str, Any] = {"steps": [*state["steps"], step], "pending": None}
     over = action.call.tool == FINISH and observation.ok
     if over or getattr(world.sandbox, "over", False):  # a session that has ended spends no reply on hanging up
         return {**update, "stop": "finish"}
     if not observation.ok:
         return update | _failed(state, world, action, step, observation)
-    text = f"Observation: {_show(observation.value)}"
+    text = numbered(f"Observation: {_show(observation.value)}", world.brief, state["steps"])
     again = 1 + _again(state["steps"], step) if _reads(world, action.call) else 1
+    chain = 1 + chained(state["steps"], step)
     if again > 1:
         text += "\nYou have made this call before, and its result stays the same. Take the next step, or finish."
+    elif chain >= TOLD:
+        text += (
+            f"\nThis was call {chain} of {call.tool} on its own result. Is it asked for? If not, take the next step."
+        )
     update |= {"failures": 0, "repeated": 0, "messages": _answered(state, action, text)}
     if again >= world.budget.repeats:
         error = ToolError(type="repeated", message=f"the same call {again} times in a row")
+        return {**update, "stop": "failures", "error": error}
+    if chain >= world.budget.chained:
+        error = ToolError(type="repeated", message=f"{call.tool} {chain} times in a row on its own result")
         return {**update, "stop": "failures", "error": error}
     return update
 
@@ -312,18 +329,20 @@ def _failed(
     failures = state["failures"] + 1
     repeated = 1 + (state["repeated"] if _same_failure(state["steps"], step) else 0)
     text = _failure(action.call, observation, failures, world)
+    if isinstance(step, Called):
+        text = numbered(text, world.brief, state["steps"])
     update = {"failures": failures, "repeated": repeated, "messages": _answered(state, action, text)}
     identical = action.call.tool in GRAPH_TOOLS and repeated >= world.budget.identical
     stop = identical or failures >= world.budget.failures
     return {**update, "stop": "failures", "error": observation.error} if stop else update
 
 
-def _event(action: Action, observation: Observation, state: State) -> Called | Refused:
+def _event(action: Action, observation: Observation, state: State, stated: dict[str, Origin]) -> Called | Refused:
     common = {"reasoning": action.reasoning, "phase": state["phase"], "turn": len(state["turns"]) - 1}
     if observation.refused_by and observation.error is not None:
         reason = observation.error.message
         return Refused.model_validate({"call": action.call, "by": observation.refused_by, "reason": reason, **common})
-    return Called.model_validate({"call": action.call, "observation": observation, **common})
+    return Called.model_validate({"call": action.call, "observation": observation, "stated": stated, **common})
 
 
 def _reads(world: World, call: ToolCall) -> bool:
@@ -345,10 +364,17 @@ def _same_failure(steps: list[Event], step: Called | Refused) -> bool:
     return failed and isinstance(last, Called | Refused) and last.call == step.call
 
 
-def _finish(state: State, brief: Brief, action: Action) -> dict[str, Any]:
-    """Ends the stage with an answer; an answer that comes too early is refused once, with the reason."""
-    args = action.call.args
+def _finish(state: State, world: World, action: Action) -> dict[str, Any]:
+    """Ends the stage with an answer; an answer that comes too early is refused once, with the reason.
+
+    An answer with a reference that stands for no value is a failed call.
+    """
+    args, brief = action.call.args, world.brief
     answer = args.get("answer", next(iter(args.values())) if len(args) == 1 else None)
+    try:
+        answer, stated = named_value(answer, brief, state["steps"])
+    except BadReference as error:
+        return _unanswered(state, world, action, str(error))
     used = [step.call.tool for step in state["steps"] if isinstance(step, Called) and step.observation.ok]
     worked = any(tool not in GRAPH_TOOLS for tool in used)
     built = any(tool in GRAPH_TOOLS for tool in used)
@@ -366,7 +392,16 @@ def _finish(state: State, brief: Brief, action: Action) -> dict[str, Any]:
         return {"asked_to_build": True, "pending": None, "messages": messages, "answer": answer}
     if state["asked_to_build"]:
         answer = state["answer"]
-    return {"stop": "finish", "answer": answer, "pending": None}
+    return {"stop": "finish", "answer": answer, "stated": stated, "pending": None}
+
+
+def _unanswered(state: State, world: World, action: Action, problem: str) -> dict[str, Any]:
+    """The update after an answer whose reference stands for no value."""
+    failures = state["failures"] + 1
+    messages = _answered(state, action, f"Observation: error: {problem}")
+    update = {"failures": failures, "pending": None, "messages": messages}
+    error = ToolError(type="reference", message=problem)
+    return {**update, "stop": "failures", "error": error} if failures >= world.budget.failures else update
 
 
 def _has_just_failed(state: State) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flowmind.base.files import dump_json
-from flowmind.build.derivation import Derivation
+from flowmind.build.derivation import Derivation, Forecast
 from flowmind.run.examples import ExampleCheck
 from flowmind.trace.events import StopReason, Trace
 from flowmind.trace.task import Example
@@ -32,9 +32,12 @@ from tools_registry.specs.spec import Record, ToolSpec, untried_line
 _SHOWN = 100
 _MOST = 10
 """Lines of one kind that a report shows."""
+_DISPUTES = 3
+"""Inputs on which rivals disagree that a report shows."""
 _NO_ANSWER: dict[StopReason, str] = {
     "finish": "the agent gave up",
     "error": "it ended in an error",
+    "doubt": "the rivals of the workflow disagreed",
     "turns": "the limit of turns was reached",
     "failures": "too many calls in a row failed",
     "unparsed": "the model's replies could not be read",
@@ -46,9 +49,6 @@ _NO_ANSWER: dict[StopReason, str] = {
 """Why an execution has no answer, by its stop reason."""
 
 MARK = 'mark a tool that changes nothing with @tool(effect="read")'
-ALLOW = 'Name the value in the task, or mark the tool with @tool(effect="read") if it changes nothing'
-"""The advice if a tool that may change something would get a guess."""
-
 REPAIR = "repair the workflow on the examples, with verify=True (--mode es-pe+verify)"
 """The advice if a workflow without verification fails on examples."""
 
@@ -63,6 +63,13 @@ class Verdict(Record):
     unsupported: tuple[str, ...] = ()
     """Constants that come from no input, no tool result and no text, where a workflow may not have them: as its answer
     to every input, or in a call of a tool that is not marked `read`."""
+    forecast: Forecast | None = None
+    """What is predicted beyond the traces; None if it was not examined."""
+
+    @property
+    def disputed(self) -> tuple[str, ...]:
+        """Inputs near the traces on which rivals disagree about a call that may change something."""
+        return self.forecast.disputed if self.forecast is not None else ()
 
     @property
     def failures(self) -> tuple[ExampleCheck, ...]:
@@ -71,8 +78,9 @@ class Verdict(Record):
 
     @property
     def solved(self) -> bool:
-        """Whether the workflow is sound, is right on every example, and has no unsupported constant."""
-        return self.sound and bool(self.checks) and not self.failures and not self.unsupported
+        """Whether the workflow is sound, is right on every example, and may run unattended: it has no unsupported
+        constant, and its rivals agree on the calls that may change something."""
+        return self.sound and bool(self.checks) and not (self.failures or self.unsupported or self.disputed)
 
     def headline(self, otherwise: str = "no workflow was built") -> str:
         """The verdict in a line; `otherwise` says what happened if there is no sound workflow."""
@@ -81,11 +89,21 @@ class Verdict(Record):
         counts: list[str] = []
         for kind in dict.fromkeys(check.kind for check in self.checks):
             checks = [check for check in self.checks if check.kind == kind]
-            counts.append(f"{sum(check.ok for check in checks)} of {len(checks)} {kind}s")
+            fitted = "fitted " if kind == "trace" else ""
+            counts.append(f"{fitted}{sum(check.ok for check in checks)} of {len(checks)} {kind}s")
+        counts = [*self._predicted(), *counts]
         text = f"{'solved' if self.solved else 'NOT solved'}: {', '.join(counts) or 'there is no example'}"
         unchecked = sum(bool(check.not_checked) for check in self.checks)
         text += f"; {unchecked} not checked" if unchecked else ""
-        return f"{text}; it has a guess that is not allowed" if self.unsupported else text
+        text += "; it has a guess that is not allowed" if self.unsupported else ""
+        return f"{text}; its rivals disagree on a call that may change something" if self.disputed else text
+
+    def _predicted(self) -> Iterator[str]:
+        """How many traces were predicted from the others."""
+        made = self.forecast.predictions if self.forecast is not None else ()
+        if self.forecast is not None and made:
+            doubts = sum(one.doubt for one in made)
+            yield f"predicted {self.forecast.predicted} of {len(made)}{f' ({doubts} in doubt)' if doubts else ''}"
 
     def lines(self) -> Iterator[str]:
         """A line for each failure and each unsupported constant."""
@@ -93,6 +111,7 @@ class Verdict(Record):
             yield f"{'not checked' if check.not_checked else 'failed'}: {check}"
         yield from _rest("failed", self.failures)
         yield from (f"not allowed: {line}" for line in self.unsupported)
+        yield from (f"rivals disagree: {line}" for line in self.disputed[:_DISPUTES])
 
 
 class Judged:
@@ -176,6 +195,22 @@ def no_workflow(traces: Sequence[Trace], searched: bool, specs: Mapping[str, Too
 def _counted(lines: Sequence[str]) -> list[str]:
     """The different lines, each with the number of times that it stands there, if it is more than one."""
     return [line if count == 1 else f"{line} ({count} times)" for line, count in Counter(lines).items()]
+
+
+def forecast_lines(forecast: Forecast) -> Iterator[str]:
+    """What is predicted of a workflow, and which traces are missing, a line each."""
+    wrong = [one for one in forecast.predictions if not one.right]
+    if wrong:
+        numbers = ", ".join(str(one.number) for one in wrong)
+        yield f"not predicted from the others: trace{'s' if len(wrong) > 1 else ''} {numbers}"
+    if forecast.rivals:
+        share = f"they agree on {forecast.agreed} of {forecast.sampled} generated inputs"
+        none = "not compared, because no generated input could be run"
+        more = f"{forecast.rivals} more workflow{'s explain' if forecast.rivals > 1 else ' explains'} the traces"
+        yield f"rivals: {more}; {share if forecast.sampled else none}"
+    shown = [f"only trace {way.trace} shows that {way.told}" for way in forecast.lone if way.trace]
+    yield from several("weak", [*shown, *(f"no trace shows that {way.told}" for way in forecast.lone if not way.trace)])
+    yield from several("needed", forecast.needed)
 
 
 def execution_lines(traces: Sequence[Trace]) -> Iterator[str]:

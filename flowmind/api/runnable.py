@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
-from flowmind.base.errors import CaseFailed, InputError
+from flowmind.base.errors import CaseFailed, Doubt, InputError
 from flowmind.base.files import path_of, read_model, save
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Prepared, Ran, arun
@@ -19,12 +20,31 @@ from tools_registry.sandbox.functions import FunctionEnvironment, spec_of, to_js
 from tools_registry.specs.spec import SpecError, ToolSource
 from tools_registry.specs.values import CaseError
 
+if TYPE_CHECKING:  # only a workflow with rivals needs it
+    from flowmind.run.doubt import Guard, Guarded
+
 T = TypeVar("T")
 Inputs = Mapping[str, Any]
 Tool = Callable[..., Any] | ToolSource
 """A function, a tool object of LangChain, pydantic-ai or an MCP server, or tool source for the sandbox."""
 Tools = Tool | Sequence[Tool] | Mapping[str, Tool]
 """One tool, a list of tools, or a dict of them by name."""
+OnDoubtName = Literal["raise", "mark", "ignore"]
+OnDoubt = OnDoubtName | Callable[[Doubt], Any]
+"""What happens where the rivals of a workflow disagree with it.
+
+`raise`: the run ends and raises `Doubt`. `mark`: as `raise` before a write, but a disputed answer is given; every call
+returns a `Marked`. `ignore`: the rivals do not run. A function, sync or async, gets the `Doubt` and returns the answer.
+"""
+
+
+class Marked(NamedTuple):
+    """An answer under `on_doubt="mark"`."""
+
+    answer: Any
+    """The answer of the workflow."""
+    doubt: Doubt | None
+    """Why it may be wrong; None if all rivals give it."""
 
 
 def environment_of(tools: Tools | Environment) -> Environment:
@@ -141,6 +161,7 @@ class RunnableWorkflow:
         workflow: The workflow.
         tools: Its tools: functions or tool sources, one, a list or a dict by name; or an environment.
         model: The model of `llm` nodes.
+        on_doubt: What happens where rivals of the workflow disagree with it; see `OnDoubt`.
 
     Raises:
         InputError: If something cannot be a tool.
@@ -148,7 +169,14 @@ class RunnableWorkflow:
         SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
 
-    def __init__(self, workflow: Workflow, tools: Tools | Environment, model: ChatModel | None = None) -> None:
+    def __init__(
+        self,
+        workflow: Workflow,
+        tools: Tools | Environment,
+        model: ChatModel | None = None,
+        *,
+        on_doubt: OnDoubt = "raise",
+    ) -> None:
         if not isinstance(cast(Any, workflow), Workflow):
             raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; load reads a file")
         if model is not None and not hasattr(model, "complete"):
@@ -157,16 +185,35 @@ class RunnableWorkflow:
         self._environment: Environment = environment_of(tools)
         self._prepared = Prepared(workflow, self._environment)
         self._model = model
+        self._on_doubt: OnDoubt = _require_on_doubt(on_doubt)
+        self._guard = self._guarded() if on_doubt != "ignore" else None
 
     @classmethod
-    def load(cls, path: str | Path, tools: Tools | Environment, model: ChatModel | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        tools: Tools | Environment,
+        model: ChatModel | None = None,
+        *,
+        on_doubt: OnDoubt = "raise",
+    ) -> Self:
         """Reads a workflow's file.
 
         Raises:
             InputError: If the file is no workflow document, or something cannot be a tool.
             InvalidWorkflow: If the workflow does not pass `check` with these tools.
         """
-        return cls(read_model(path_of(path), Workflow), tools, model)
+        return cls(read_model(path_of(path), Workflow), tools, model, on_doubt=on_doubt)
+
+    def when_in_doubt(self, on_doubt: OnDoubt) -> RunnableWorkflow:
+        """The same workflow with another `on_doubt`: `workflow.when_in_doubt(ask_a_person)(inputs)`."""
+        return RunnableWorkflow(self.workflow, self._environment, self._model, on_doubt=on_doubt)
+
+    def _guarded(self) -> Guard | None:
+        """The workflow with its rivals; None if it has none."""
+        if not self.workflow.rivals:
+            return None
+        return cast("Guard", import_module("flowmind.run.doubt").Guard(self._prepared, self._environment))
 
     def __repr__(self) -> str:
         workflow = self.workflow
@@ -183,10 +230,20 @@ class RunnableWorkflow:
         Raises:
             CaseFailed: If the run ends in an error. `node` is the node that failed and `trace` the run up to the error.
                 The cause is the exception of the tool, if a sync function of this process raised one.
+            Doubt: If rivals of the workflow disagree with it; see `on_doubt`.
             InputError: If the inputs are not a mapping.
         """
         if named or not isinstance(inputs, dict):
             inputs = _inputs(inputs, named)
+        if self._guard is not None:
+            given = self._settled(self._compared([_inputs(inputs, {})])[0])
+            return wait_for(_value(given)) if inspect.isawaitable(given) else given
+        if self._on_doubt == "mark":
+            return Marked(self._plain(inputs), None)
+        return self._plain(inputs)
+
+    def _plain(self, inputs: dict[str, Any]) -> Any:
+        """The answer of the workflow alone."""
         if self._prepared.waits:
             return _answer(self.trace(inputs))
         ran = self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET)
@@ -198,7 +255,12 @@ class RunnableWorkflow:
 
     async def acall(self, inputs: Inputs | None = None, /, **named: Any) -> Any:
         """The answer. The event loop is not blocked while async tools wait. Raises the errors of a call."""
-        return _answer(await arun(self.workflow, _inputs(inputs, named), self._environment, self._model))
+        given = _inputs(inputs, named)
+        if self._guard is not None:
+            answer = self._settled(await self._guard.arun(given, self._environment, self._model, ending=self._ending))
+            return await answer if inspect.isawaitable(answer) else answer
+        answer = _answer(await arun(self.workflow, given, self._environment, self._model))
+        return Marked(answer, None) if self._on_doubt == "mark" else answer
 
     def invoke(self, inputs: Inputs, config: object = None) -> Any:
         """The answer, as from a call. `config` is ignored; it is part of LangChain's `Runnable` interface."""
@@ -214,19 +276,23 @@ class RunnableWorkflow:
         Args:
             cases: The inputs of each case.
             config: Ignored.
-            return_exceptions: Return the `CaseFailed` of a case in place of its answer instead of raising it.
+            return_exceptions: Return the `CaseFailed` or `Doubt` of a case in place of its answer.
 
         Raises:
             CaseFailed: For the first case that fails.
+            Doubt: For the first case in which rivals of the workflow disagree with it; see `on_doubt`.
         """
         if not isinstance(cast(Any, cases), Sequence):
             raise InputError(f"cases: give a list of inputs, not {type(cases).__name__}")
-        if self._prepared.waits:
+        if self._prepared.waits if self._guard is None else self._guard.waits:
             return wait_for(self.abatch(cases, return_exceptions=return_exceptions))
+        given = [_inputs(case, {}) for case in cases]
+        if self._guard is not None:
+            return self._settled_batch(given, return_exceptions)
         answers: list[Any] = []
-        for ran in self._prepared.run([_inputs(case, {}) for case in cases], self._environment, DEFAULT_BUDGET):
+        for ran in self._prepared.run(given, self._environment, DEFAULT_BUDGET):
             if ran.error is None:
-                answers.append(ran.answer)
+                answers.append(Marked(ran.answer, None) if self._on_doubt == "mark" else ran.answer)
             elif return_exceptions:
                 answers.append(_failure(ran))
             else:
@@ -241,15 +307,57 @@ class RunnableWorkflow:
         for inputs in cases:
             try:
                 answers.append(await self.acall(inputs))
-            except CaseFailed as failure:
+            except (CaseFailed, Doubt) as failure:
+                if not return_exceptions:
+                    raise
+                answers.append(failure)
+        return answers
+
+    @property
+    def _ending(self) -> Literal["raise", "mark"]:
+        return "mark" if self._on_doubt == "mark" else "raise"
+
+    def _compared(self, cases: Sequence[dict[str, Any]]) -> list[Guarded]:
+        """Runs cases together with the rivals."""
+        guard = self._guard
+        assert guard is not None
+        if not guard.waits:
+            return guard.run(cases, self._environment, ending=self._ending)
+
+        async def every() -> list[Guarded]:
+            return [await guard.arun(case, self._environment, self._model, ending=self._ending) for case in cases]
+
+        return wait_for(every())
+
+    def _settled(self, run: Guarded) -> Any:
+        """The answer of a run that was compared with the rivals; an awaitable if an async fallback gives it."""
+        if run.doubted and (doubt := run.doubt) is not None:
+            if not callable(self._on_doubt):
+                raise doubt
+            return self._on_doubt(doubt)
+        if run.error is not None:
+            failure = CaseFailed(run.error.type, run.error.message, run.node, run.trace)
+            failure.__cause__ = run.cause
+            raise failure
+        return Marked(run.answer, run.doubt) if self._on_doubt == "mark" else run.answer
+
+    def _settled_batch(self, cases: Sequence[dict[str, Any]], return_exceptions: bool) -> list[Any]:
+        answers: list[Any] = []
+        for run in self._compared(cases):
+            try:
+                given = self._settled(run)
+                answers.append(wait_for(_value(given)) if inspect.isawaitable(given) else given)
+            except (CaseFailed, Doubt) as failure:
                 if not return_exceptions:
                     raise
                 answers.append(failure)
         return answers
 
     def trace(self, inputs: Inputs | None = None, /, **named: Any) -> Trace:
-        """The trace of a run on these inputs. An error of the run is part of it."""
+        """The trace of a run on these inputs. An error or a doubt of the run is part of it."""
         inputs = _inputs(inputs, named)
+        if self._guard is not None:
+            return self._compared([inputs])[0].trace
         if self._prepared.waits:
             return wait_for(arun(self.workflow, inputs, self._environment, self._model))
         return self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET).trace
@@ -265,16 +373,22 @@ class RunnableWorkflow:
     def to_langgraph(self, tools: Tools | None = None, llm: Callable[[str], str] | None = None) -> Any:
         """The workflow as a compiled LangGraph graph: `to_langgraph().invoke(inputs)["answer"]`.
 
+        A workflow with rivals becomes one node, which compares it with them; without rivals, or with
+        `on_doubt="ignore"`, each node of the workflow becomes a node of the graph.
+
         Args:
             tools: Functions, as a list or a dict by name; by default the workflow's own.
-            llm: Returns the reply to a prompt, for `llm` nodes.
+            llm: Returns the reply to a prompt, for `llm` nodes. Rivals are then ignored.
 
         Raises:
-            InputError: If a tool or the model is missing, or a tool is async or runs in a sandbox.
+            InputError: If a tool or the model is missing; without rivals also if a tool is async or runs in a sandbox.
         """
         if llm is not None and not callable(cast(Any, llm)):
             raise InputError(f"llm: give a function of a prompt, not {type(llm).__name__}")
         environment = self._environment if tools is None else environment_of(tools)
+        if self._guard is not None and llm is None:
+            whole = RunnableWorkflow(self.workflow, environment, self._model, on_doubt=self._on_doubt)
+            return import_module("flowmind.formats.langgraph").to_one_node(self.workflow, whole)
         functions = getattr(environment, "functions", None)
         if functions is None:
             raise InputError("to_langgraph: the tools are not functions of this process; give functions")
@@ -295,6 +409,21 @@ def _inputs(inputs: Any, named: Mapping[str, Any]) -> dict[str, Any]:
         return to_json(given)
     except CaseError:
         return given  # the run says what is wrong
+
+
+def _require_on_doubt(on_doubt: Any) -> OnDoubt:
+    """What happens in doubt.
+
+    Raises:
+        InputError: If it is neither one of the names nor a function.
+    """
+    if callable(on_doubt) or on_doubt in get_args(OnDoubtName):
+        return cast(OnDoubt, on_doubt)
+    raise InputError(f"on_doubt: give raise, mark, ignore or a function, not {on_doubt!r}")
+
+
+async def _value(given: Awaitable[Any]) -> Any:
+    return await given
 
 
 def _failure(ran: Ran) -> CaseFailed:

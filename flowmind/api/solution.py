@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flowmind.api.reporting import (
-    ALLOW,
     MARK,
     REPAIR,
     Judged,
@@ -12,6 +11,7 @@ from flowmind.api.reporting import (
     derivation_lines,
     evidence_lines,
     execution_lines,
+    forecast_lines,
     guess_lines,
     no_workflow,
     problem_lines,
@@ -21,7 +21,7 @@ from flowmind.api.reporting import (
 from flowmind.api.runnable import RunnableWorkflow
 from flowmind.base.errors import InvalidWorkflow
 from flowmind.build.derivation import Derivation
-from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
+from flowmind.build.verification.guesses import ALLOW, unsupported
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import check_examples
 from flowmind.trace.events import Trace
@@ -56,6 +56,8 @@ class Solution(Record):
     """Why there is no workflow: the problems of the likeliest draft."""
     refused: tuple[str, ...] = ()
     """Why there is no workflow: the values that tools which may change something would be given by a guess."""
+    needed: tuple[str, ...] = ()
+    """If there is no workflow: the traces that are missing, where that is known."""
 
     @property
     def graph_valid(self) -> bool:
@@ -132,9 +134,12 @@ class Result(Judged):
         if workflow is None:
             lines += several("refused", [f"{line}. {ALLOW}" for line in solution.refused])
             lines += several("why", [f"the likeliest draft is not sound: {problem}" for problem in solution.unsound])
+            lines += several("needed", solution.needed)
             if not solution.refused:
                 lines += no_workflow(self.traces, searched, self._environment.specs, len(self._task.examples))
         else:
+            forecast = self.verdict.forecast
+            lines += forecast_lines(forecast) if forecast is not None else ()
             lines += several("guess", [*guess_lines(workflow), *(derivation_lines(derivation) if derivation else ())])
             lines += several("question", derivation.open if derivation else ())
             if searched and (untried := untried_line(self._environment.specs)):
@@ -168,12 +173,6 @@ async def verdict_on(task: Task, solution: Solution, environment: Environment, m
     if workflow is None or solution.problems:
         return Verdict(sound=False)
     checks = await check_examples(workflow, task.examples, environment, solution.traces, model)
-    cases = [case.input for case in task.examples] + [trace.inputs for trace in solution.traces]
-    guesses = (
-        *passed_guesses(workflow, environment.specs, task.query, solution.traces),
-        *guessed_conditions(workflow, environment.specs, task.query, cases),
-    )
-    unsupported = [f"{line}. {ALLOW}" for line in guesses]
-    if line := constant_answer(workflow, task.query, task.examples):
-        unsupported.append(line)
-    return Verdict(sound=True, checks=tuple(check for check, _ in checks), unsupported=tuple(unsupported))
+    guesses = unsupported(workflow, environment.specs, task.query, solution.traces, task.examples)
+    forecast = solution.derivation.forecast if solution.derivation is not None else None
+    return Verdict(sound=True, checks=tuple(check for check, _ in checks), unsupported=guesses, forecast=forecast)

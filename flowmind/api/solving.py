@@ -24,7 +24,7 @@ from flowmind.build.executions import (
     budget_left,
     make_agent,
 )
-from flowmind.build.induction.search import Inducer, drafts_in_thread
+from flowmind.build.induction.induce import Inducer, induce_in_thread
 from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
@@ -34,6 +34,7 @@ from flowmind.trace.origins import with_origins
 from flowmind.trace.task import ExampleLike, Task, make_task, name_of
 from flowmind.workflow.graph_tools import GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
+from tools_registry.sandbox.stateful import begun
 from tools_registry.specs.schema import JSONSchema
 
 MOST_ROUNDS = 20
@@ -47,7 +48,8 @@ async def solve(
     settings: Settings,
     summarizer: ChatModel | None = None,
     demonstrate: Demonstrate | None = None,
-    inducer: Inducer = drafts_in_thread,
+    inducer: Inducer = induce_in_thread,
+    predict: bool | None = None,
 ) -> Solution:
     """Solves a task: executes its examples, then builds a workflow from the traces.
 
@@ -59,6 +61,7 @@ async def solve(
         summarizer: The model of the summarize stage.
         demonstrate: Makes the gold trace of an input; required if `settings.traces` is `gold`.
         inducer: Runs induction: in a thread, or in processes.
+        predict: Whether to forecast how a workflow that was induced carries over, as for `build`.
 
     Raises:
         InputError: If the task has no examples, a tool has the name of a graph tool, or settings contradict each other.
@@ -80,6 +83,7 @@ async def solve(
         model=summarizer or model,
         executions=executions,
         inducer=inducer,
+        predict=predict,
     )
     return _solution(built)
 
@@ -141,7 +145,7 @@ async def _single_stage(task: Task, environment: Environment, model: ChatModel, 
         update={"stage": "single", "must_build": preset.must_build}
     )
     agent = make_agent(preset.execute, model, budget_left(settings.execute_budget, settings, ()), settings, 0)
-    trace = await agent.execute(brief, Joint(environment, draft))
+    trace = await agent.execute(brief, Joint(begun(environment, task.examples[0].input), draft))
     problems = tuple(draft.problems) if draft.workflow else ()
     traces = with_origins([trace], task.query)
     return _solution(Built(draft.workflow, problems, traces, (0,), coerced=draft.coerced))
@@ -159,6 +163,7 @@ def _solution(built: Built) -> Solution:
         failure=built.failure,
         refused=built.refused,
         unsound=built.unsound,
+        needed=built.needed if built.workflow is None and built.derivation is not None else (),
     )
 
 
@@ -177,6 +182,7 @@ class ExecuteSummarize:
             tools that are marked `read` only, and uses the recorded results of the others.
         approve: Called as `approve(call, spec)` before each call of a tool that is not marked `effect="read"`; sync or
             async. `True` allows the call; `False`, or a text with the reason, refuses it.
+        predict: Predict each trace from the others if the workflow is induced, which takes an induction for each.
 
     Raises:
         InputError: If something cannot be a tool, or if mode, settings and verification contradict each other.
@@ -193,6 +199,7 @@ class ExecuteSummarize:
         environment: Environment | None = None,
         verify: bool | int = False,
         approve: Ask | None = None,
+        predict: bool = True,
     ) -> None:
         if environment is None and tools is None:
             raise InputError("tools: give functions or tool sources, or an environment")
@@ -201,6 +208,7 @@ class ExecuteSummarize:
         self.model = chosen_model(model, own)
         if not callable(approve or print):
             raise InputError(f"approve: give a function of a call and its spec, not {type(approve).__name__}")
+        self._predict = predict
         self.environment: Environment = own if approve is None else Approved(own, approve)
 
     def __repr__(self) -> str:
@@ -238,7 +246,7 @@ class ExecuteSummarize:
         task = query
         if not isinstance(task, Task):
             task = make_task(task, examples, inputs, name_of(task, self.environment.specs))
-        solution = await solve(task, self.environment, self.model, self.settings)
+        solution = await solve(task, self.environment, self.model, self.settings, predict=self._predict)
         verdict = await verdict_on(task, solution, self.environment, self.model)
         return Result(task, solution, verdict, self.environment, self.model)
 
@@ -266,7 +274,7 @@ def _verified(settings: Settings, verify: bool | int) -> Settings:
     if verify is False or verify == 0:
         return settings
     mode = _VERIFIED.get(settings.mode, settings.mode).removesuffix("+verify")
-    if mode not in _VERIFIED.values():
+    if mode.removesuffix("+refs") not in _VERIFIED.values():
         raise InputError(f"mode {settings.mode!r} cannot be verified; es-react and es-pe can")
     rounds = settings.verify if verify is True else verify
     if rounds is not None and not (isinstance(cast(Any, rounds), int) and 0 <= rounds <= MOST_ROUNDS):

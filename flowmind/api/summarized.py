@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from flowmind.api.reporting import Judged, Verdict, evidence_lines, several
+from flowmind.api.reporting import Judged, Verdict, evidence_lines, forecast_lines, several
 from flowmind.api.runnable import RunnableWorkflow, wait_for
 from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import save
 from flowmind.build.building import Built
-from flowmind.build.induction.evidence import Question
-from flowmind.build.verification.answers import Illustration, illustrate
+from flowmind.build.verification.questions import Illustration, Question
 from flowmind.protocols import ChatModel
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
@@ -120,22 +119,34 @@ class Summarized(Judged):
         return wait_for(self._again({**self.answers, **dict(chosen)}))
 
     def illustration(self, question: Question) -> Illustration | None:
-        """Values on which the candidates of a question differ, with what each does; None if there are none."""
-        emitter = self._built.emitter if self._built is not None else None
-        return illustrate(emitter, question) if emitter is not None else None
+        """Values on which the candidates of a question differ, with what happens for each; None if there are none."""
+        return question.shown
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Traces that would settle what is open, in words."""
+        forecast = self.verdict.forecast
+        return (
+            self._built.needed
+            if forecast is None and self._built is not None
+            else (forecast.needed if forecast else ())
+        )
 
     def report(self) -> str:
-        """The result in lines: the verdict, what fails, guesses, open questions, notes and evidence."""
+        """The result in lines: the verdict, what fails, what is predicted, guesses, questions, notes and evidence."""
         how = "its tools were run" if self.checked == "run" else "on the recorded results"
         headline = self.verdict.headline(self.problem)
         lines = [f"{headline} ({how})" if self.sound else headline, *self.verdict.lines()]
         wrong = [check.number for check in self.failures if check.kind == "trace"]
         if wrong and self.reproduced:
             lines.append(f"next: if trace {wrong[0]} is wrong, leave it out: drop=[{wrong[0]}] (--drop {wrong[0]})")
-        answers = [check.expected for check in self.failures if check.kind == "trace"]
-        prose = any(isinstance(answer, str) and " " in answer for answer in answers)
-        if prose and any(question.id == "answer" for question in self.questions):
+        given = [trace.answer for trace in self._built.traces] if self._built is not None else []
+        prose = any(isinstance(answer, str) and " " in answer for answer in given)
+        open_ = (*(question.text for question in self.questions), *self.guesses)
+        if prose and not self.solved and any("the answer" in line for line in open_):
             lines.append('next: if an answer is prose, add the value that you need under the key "answer" of its line')
+        forecast = self.verdict.forecast
+        lines += forecast_lines(forecast) if forecast is not None else several("needed", self.needed)
         lines += several("guess", self.guesses)
         lines += [f"question {number}: {question}" for number, question in enumerate(self.questions, 1)]
         lines += [f"answer: {id} = {answer}" for id, answer in self.answers.items()]

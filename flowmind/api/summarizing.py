@@ -18,22 +18,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from flowmind.api.reporting import ALLOW, Verdict, guess_lines, short
+from flowmind.api.reporting import Verdict, guess_lines, short
 from flowmind.api.runnable import Tool, wait_for
 from flowmind.api.summarized import Summarized
 from flowmind.api.toolbox import NOT_PASSED, Definition, Toolbox, toolbox_of
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.build.building import Built, build
+from flowmind.build.derivation import Forecast
 from flowmind.build.settings import Settings
-from flowmind.build.verification.guesses import constant_answer, guessed_conditions, passed_guesses
+from flowmind.build.verification.guesses import ALLOW, unsupported
+from flowmind.dialogue.conversations import conversations_of, is_conversation
 from flowmind.dialogue.executions import executions_of
 from flowmind.formats.openai_messages import read_trace, read_traces
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
-from flowmind.trace.origins import unexplained
+from flowmind.trace.origins import UNSOURCED, unexplained
 from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
@@ -65,6 +67,7 @@ def summarize(
     answers: Mapping[str, str] | None = None,
     drop: Sequence[int] = (),
     dialogues: bool = False,
+    predict: bool = True,
 ) -> Summarized:
     """Turns traces of one task into a workflow. No model is asked unless one is passed.
 
@@ -88,6 +91,7 @@ def summarize(
         drop: Numbers of traces, from 1, to leave out.
         dialogues: The traces are conversations with users about one kind of request. The inputs are then the values
             that users gave, and the answers are what they were told; see `flowmind.dialogue.executions`.
+        predict: Predict each of up to 10 traces from the others, which takes an induction for each.
 
     Raises:
         InputError: If the traces cannot be read, none has an answer, several have no inputs, they call a tool that was
@@ -101,7 +105,12 @@ def summarize(
     if dialogues:
         executions = executions_of(read, toolbox_of(read, tools, environment).trial.specs)
         read, inputs, notes = executions.traces, inputs or executions.inputs, executions.notes
-    request = _Request(read, tools, environment, query, inputs, examples, name, model, tuple(drop), tuple(notes))
+    elif inputs is None and all(map(is_conversation, read)):
+        executions = conversations_of(read, toolbox_of(read, tools, environment).trial.specs)
+        read, inputs, notes = executions.traces, executions.inputs, executions.notes
+    request = _Request(
+        read, tools, environment, query, inputs, examples, name, model, tuple(drop), predict, tuple(notes)
+    )
     return wait_for(request.run(answers or {}))
 
 
@@ -118,6 +127,7 @@ class _Request:
     name: str
     model: str | ChatModel | None
     drop: tuple[int, ...]
+    predict: bool = True
     notes: tuple[str, ...] = ()
 
     async def run(self, answers: Mapping[str, str]) -> Summarized:
@@ -140,6 +150,7 @@ class _Request:
                 settings=Settings(mode="induction", verify=ROUNDS),
                 model=model,
                 answers=answers,
+                predict=self.predict,
             )
             findings = _Findings(self, kept, toolbox, built, (*self.notes, *notes), answers)
             return await findings.result(task, more, model)
@@ -183,6 +194,8 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
         key = json.dumps(trace.inputs, sort_keys=True)
         if number + 1 in drop:
             notes.append(f"trace {number + 1} is left out, as asked")
+        elif trace.success is False:
+            notes.append(f"trace {number + 1} is left out: its mark says that it failed")
         elif not trace.executed:
             notes.append(f"trace {number + 1} is left out: it has no answer (it ended by {trace.stop!r})")
         elif key not in seen:
@@ -243,7 +256,7 @@ class _Findings:
         )
         if workflow is None:
             reasons = "; ".join((*self.built.refused, *map(str, self.built.unsound), *self._unexplained())[:3])
-            reasons += f". {ALLOW}" if self.built.refused else ""
+            reasons += f". {ALLOW}" if any(UNSOURCED in line for line in self.built.refused) else ""
             problem = f"{task.id}: no sound workflow gives these traces{f': {reasons}' if reasons else ''}"
             return replace(result, problem=problem)
         workflow = workflow.model_copy(update={"evidence": tuple(map(self._renumbered, workflow.evidence))})
@@ -259,18 +272,13 @@ class _Findings:
             for number, (check, _) in zip(self.kept, runs, strict=True)
         ]
         checks += await self._example_checks(workflow, examples, model)
-        specs, cases = self.toolbox.trial.specs, [example.input for example in task.examples]
-        guesses = (
-            *passed_guesses(workflow, specs, task.query, traces),
-            *guessed_conditions(workflow, specs, task.query, cases),
-        )
-        unsupported = [f"{line}. {ALLOW}" for line in guesses]
-        if line := constant_answer(workflow, task.query, [*task.examples[: len(self.kept)], *examples]):
-            unsupported.append(line)
+        shown = [*task.examples[: len(self.kept)], *examples]
+        guesses = unsupported(workflow, self.toolbox.trial.specs, task.query, traces, shown)
+        verdict = Verdict(sound=True, checks=tuple(checks), unsupported=guesses, forecast=self._forecast())
         left_out = self._left_out([run for _, run in runs])
         return replace(
             result,
-            verdict=Verdict(sound=True, checks=tuple(checks), unsupported=tuple(unsupported)),
+            verdict=verdict,
             guesses=(*self._guesses(workflow), *self._unexplained()),
             notes=(*result.notes, *self._not_run(), *left_out),
             _parts=(workflow, self.toolbox.own, model),
@@ -305,6 +313,15 @@ class _Findings:
         """Evidence with the numbers of all traces instead of those that the workflow comes from."""
         steps = tuple((self.kept[trace - 1] + 1, step) for trace, step in evidence.steps if trace <= len(self.kept))
         return evidence.model_copy(update={"steps": steps})
+
+    def _forecast(self) -> Forecast | None:
+        """The forecast with the numbers of all traces."""
+        found = self.built.derivation.forecast if self.built.derivation is not None else None
+        if found is None:
+            return None
+        made = [one.model_copy(update={"number": self.kept[one.number - 1] + 1}) for one in found.predictions]
+        lone = [way.model_copy(update={"trace": way.trace and self.kept[way.trace - 1] + 1}) for way in found.lone]
+        return found.model_copy(update={"predictions": tuple(made), "lone": tuple(lone)})
 
     def _guesses(self, workflow: Workflow) -> Iterator[str]:
         yield from guess_lines(workflow)

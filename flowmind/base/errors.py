@@ -46,5 +46,31 @@ class CaseFailed(FlowMindError):
         return f"{self.type}: {self.message}"
 
 
+class Doubt(FlowMindError):
+    """A run of a workflow ended because programs that explain the same traces disagree.
+
+    Args:
+        disagreement: The `Disagreement`: what the workflow and its rivals would do.
+        inputs: The inputs of the run.
+        writes: The calls that were made before, of tools that are not marked `read`: a `ToolCall` each.
+        trace: The `Trace` of the run.
+    """
+
+    def __init__(self, disagreement: Any, inputs: dict[str, Any], writes: tuple[Any, ...] = (), trace: Any = None):
+        super().__init__(disagreement, inputs, writes, trace)
+        self.disagreement = disagreement
+        self.inputs = inputs
+        self.writes = writes
+        self.trace = trace
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For each rival that disagrees both behaviours, and the place where it differs."""
+        return self.disagreement.lines
+
+    def __str__(self) -> str:
+        return f"doubt: {self.disagreement}"
+
+
 class Terminated(BaseException):
     """The process received SIGTERM. Like `KeyboardInterrupt` it is no `Exception`. The command line exits with 143."""

@@ -12,24 +12,27 @@ from flowmind.build.brief import summarize_brief, without_example
 from flowmind.build.derivation import Derivation
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Executions, make_agent
-from flowmind.build.induction.control_flow import run_of
-from flowmind.build.induction.emission import Emitter
-from flowmind.build.induction.evidence import Question, evidence, questions, with_plan
-from flowmind.build.induction.search import Inducer, drafts_in_thread, straight
-from flowmind.build.induction.wording import read
+from flowmind.build.induction.induce import Inducer, induce_in_thread
+from flowmind.build.induction.induction import Induction
+from flowmind.build.induction.inductions import straight
+from flowmind.build.induction.runs import run_of
 from flowmind.build.settings import Settings, rounds_of
-from flowmind.build.verification.answers import answered, id_of
-from flowmind.build.verification.guesses import passed_guesses
+from flowmind.build.verification.answers import answered
+from flowmind.build.verification.guesses import leaks, passed_guesses
+from flowmind.build.verification.predicting import evidence_needed, forecast
 from flowmind.build.verification.probes import probe
+from flowmind.build.verification.questions import Question, questions, recorded_runs
 from flowmind.build.verification.repair import ask, ask_arms, edit
-from flowmind.build.verification.trials import Best, Work, choose, influence, leaks
+from flowmind.build.verification.sources import with_workflow
+from flowmind.build.verification.trials import Best, choose, influence, settled
+from flowmind.build.verification.work import Work
 from flowmind.evaluation.executions import is_complete
 from flowmind.protocols import ChatModel
 from flowmind.trace.events import Trace
 from flowmind.trace.origins import unexplained, with_origins
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import Problem, check
-from flowmind.workflow.document import Workflow
+from flowmind.workflow.document import Evidence, Rival, Workflow
 from tools_registry.sandbox.environment import Environment
 
 ATTEMPTS = 2
@@ -64,8 +67,15 @@ class Built:
     """Why there is no workflow: the problems of the likeliest draft."""
     answered: frozenset[str] = frozenset()
     """The ids of the questions that a person answered."""
-    emitter: Emitter | None = None
-    """The plan of a workflow that was induced."""
+    induction: Induction | None = None
+    """The induction of a workflow that was induced."""
+    needed: tuple[str, ...] = ()
+    """If there is no workflow: the traces that are missing."""
+
+    @property
+    def rivals(self) -> tuple[Rival, ...]:
+        """Other workflows that explain the traces."""
+        return self.workflow.rivals if self.workflow is not None else ()
 
 
 Mend = Callable[[Work, Best | None], Awaitable[tuple[Best | None, bool]]]
@@ -98,8 +108,9 @@ async def build(
     settings: Settings | None = None,
     model: ChatModel | None = None,
     executions: Executions | None = None,
-    inducer: Inducer = drafts_in_thread,
+    inducer: Inducer = induce_in_thread,
     answers: Mapping[str, str] | None = None,
+    predict: bool | None = None,
 ) -> Built:
     """Builds a workflow from traces of a task.
 
@@ -115,6 +126,8 @@ async def build(
         inducer: Runs induction: in a thread, or in processes.
         answers: Answers to questions that the traces leave open, by the questions' ids. Answers to other questions are
             ignored.
+        predict: Whether to forecast how the workflow carries over: `True` also predicts each trace from the others,
+            `False` only compares rivals. By default neither.
 
     Raises:
         InputError: If an answer cannot be used, or contradicts the traces.
@@ -122,14 +135,12 @@ async def build(
     """
     settings = settings or Settings()
     examples = list(worked) if worked is not None else [number % len(task.examples) for number in range(len(traces))]
-    work = Work(
-        task, environment, settings, model, executions, read(task.query), inducer, traces=list(traces), worked=examples
-    )
+    work = Work(task, environment, settings, model, executions, inducer, traces=list(traces), worked=examples)
     chosen = STRATEGIES[strategy]
     if chosen.agent and not rounds_of(settings):
         return await _unverified(work, chosen.agent)
     best, used = await _verified(work, chosen, answers or {})
-    return await _built(work, best, strategy, used)
+    return await _built(work, best, strategy, used, predict)
 
 
 async def _unverified(work: Work, kind: str) -> Built:
@@ -138,8 +149,8 @@ async def _unverified(work: Work, kind: str) -> Built:
     draft = work.draft(traces)
     summary = await _build_by_agent(work, kind, traces, draft) if traces else None
     problems = tuple(draft.problems) if draft.workflow else ()
-    read = with_origins(work.traces, work.task.query)
-    return Built(draft.workflow, problems, read, tuple(work.worked), summary=summary, coerced=draft.coerced)
+    traced = with_origins(work.traces, work.task.query)
+    return Built(draft.workflow, problems, traced, tuple(work.worked), summary=summary, coerced=draft.coerced)
 
 
 async def _build_by_agent(work: Work, kind: str, traces: Sequence[Trace], draft: DraftEnvironment) -> Trace:
@@ -172,7 +183,7 @@ async def _verified(work: Work, strategy: Strategy, answers: Mapping[str, str]) 
         best = await ask_arms(work, best)
         if best.failures and rounds and work.may_ask:
             best = await edit(work, best)
-    return best, used
+    return best if best is None else await settled(work, best), used
 
 
 async def _by_agent(kind: str, work: Work) -> Best | None:
@@ -259,25 +270,27 @@ def select_traces(task: Task, traces: Sequence[Trace], settings: Settings) -> li
             return [Random(f"{settings.seed}/{task.id}").choice(complete)] if complete else []
 
 
-async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> Built:
+async def _built(work: Work, best: Best | None, strategy: str, rounds: int, predict: bool | None) -> Built:
     """The result, with what can be checked without a reference answer."""
-    workflow = best.workflow if best else None
     checks: dict[str, Any] = {} if best is not None else {"open": work.refused}
-    unanswered: list[Question] = []
-    if best is not None and best.emitter is not None and workflow is not None:
-        parts = (*evidence(best.emitter, workflow), *workflow.evidence)
-        parts = tuple(part.model_copy(update={"guess": ""}) if id_of(part) in best.answered else part for part in parts)
-        workflow = workflow.model_copy(update={"evidence": parts})
-        unanswered = list(questions(best.emitter, workflow, work.unmarked(workflow)))
-        unanswered = [question for question in unanswered if question.kind != "arm" or question.node not in best.read]
-        unanswered = [question for question in unanswered if question.id not in best.answered]
-        checks["open"] = tuple(map(str, unanswered))
-        checks["guesses"] = sum(question.kind == "condition" for question in unanswered)
+    traces = with_origins(work.traces, work.task.query)
+    open_: list[Question] = []
+    workflow = best.workflow if best is not None else None
+    if best is not None and best.induction is not None and workflow is not None:
+        parts = [
+            part.model_copy(update={"guess": ""}) if _place(part) & best.answered else part
+            for part in workflow.evidence
+        ]
+        workflow = workflow.model_copy(update={"evidence": tuple(parts)})
+        open_ = await questions(work, best)
+        checks["open"] = tuple(map(str, open_))
+        checks["guesses"] = sum(question.kind == "condition" for question in open_)
+        if predict is not None:
+            checks["forecast"] = await forecast(work, best, open_, predict)
+        if not best.failures:
+            traces = with_workflow(traces, workflow, await recorded_runs(work, workflow), work.task.query)
     if best is not None and workflow is not None:
         checks |= await _checks(work, best, workflow)
-    traces = with_origins(work.traces, work.task.query)
-    if best is not None and best.emitter is not None and not best.failures:
-        traces = with_plan(traces, best.emitter.plan)
     turns = tuple(work.workflow_turns())
     summary = work.edits[-1] if work.edits else Trace(stop="finish") if turns else None
     derivation = Derivation(
@@ -300,11 +313,21 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int) -> B
         derivation,
         summary if summary is None else summary.model_copy(update={"turns": turns}),
         failure=work.failure,
-        questions=tuple(unanswered),
+        questions=tuple(open_),
         refused=() if best is not None else work.refused,
         unsound=() if best is not None else work.unsound,
         answered=best.answered if best is not None else frozenset(),
-        emitter=best.emitter if best is not None else None,
+        induction=best.induction if best is not None else None,
+        needed=() if best is not None else evidence_needed(work.refused, work.unexplained),
+    )
+
+
+def _place(part: Evidence) -> set[str]:
+    """The ids under which a question may be about a part of a workflow."""
+    return (
+        {part.node}
+        if part.field == "expr"
+        else {f"{part.node}.{part.field}", *(["answer"] if part.field == "output" else [])}
     )
 
 

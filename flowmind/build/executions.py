@@ -15,6 +15,7 @@ from flowmind.protocols import Agent, ChatModel
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.stateful import begun
 
 
 class Demonstrate(Protocol):
@@ -77,11 +78,12 @@ class AgentExecutions:
         brief = execute_brief(
             self.task, execution.example or 0, self.environment.specs, execution.inputs if probe else None
         )
+        brief = brief.model_copy(update={"references": MODES[self.settings.mode].references})
         if execution.before is not None and execution.example is not None:
             brief = again(brief, execution.before, self.task.examples[execution.example].output)
         budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
         agent = make_agent(MODES[self.settings.mode].execute, self.model, budget, self.settings, execution.number)
-        return await agent.execute(brief, self.environment)
+        return await agent.execute(brief, begun(self.environment, execution.inputs))
 
 
 @dataclass(frozen=True)

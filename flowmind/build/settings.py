@@ -29,6 +29,8 @@ class Preset(Record):
     """Whether one stage executes and builds at once, without a summarizer."""
     must_build: bool = False
     """Whether a single stage that ends without a graph is asked for it."""
+    references: bool = False
+    """Whether the agent of the execute stage may pass values by name."""
 
 
 MODES: dict[str, Preset] = {
@@ -43,6 +45,10 @@ MODES: dict[str, Preset] = {
     "es-pe": Preset(execute="p", summarizer="plan"),
     "es-react+verify": Preset(execute="r", summarizer="guided", rounds=3),
     "es-pe+verify": Preset(execute="p", summarizer="guided", rounds=3),
+    "es-react+refs": Preset(execute="r", summarizer="react", references=True),
+    "es-pe+refs": Preset(execute="p", summarizer="plan", references=True),
+    "es-react+refs+verify": Preset(execute="r", summarizer="guided", rounds=3, references=True),
+    "es-pe+refs+verify": Preset(execute="p", summarizer="guided", rounds=3, references=True),
     "induction": Preset(execute="r", summarizer="induction"),
     "replay": Preset(execute="r", summarizer="replay"),
 }
@@ -77,6 +83,8 @@ class Settings(Record):
     """run the workflow on the examples and repair it, at most N rounds; modes with +verify do 3 rounds by default"""
     probe: int = Field(default=0, ge=0, le=200)
     """execute at most N generated inputs on which the candidate workflows differ"""
+    predict: bool = False
+    """predict each trace from the others if a workflow is induced; takes an induction for each trace"""
     traces: TraceSource = "agent"
     """gold: traces of the gold workflows are used instead of running the agent; tables are marked"""
     seed: int = 0

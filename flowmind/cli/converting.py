@@ -43,6 +43,12 @@ class _Row(BaseModel):
     id: str
 
 
+def rivals_line(workflow: Workflow) -> str:
+    """The number of rivals of a workflow and where they differ; empty if it has none."""
+    places = ", ".join(dict.fromkeys(rival.place for rival in workflow.rivals))
+    return f"{len(workflow.rivals)} (at {places})" if workflow.rivals else ""
+
+
 def read_source(path: Path, form: str | None = None) -> Source:
     """The workflow that a WORKFLOW argument names, and its task if it is that of a benchmark or a run.
 

@@ -12,7 +12,7 @@ from typing import Literal
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.cli.arguments import add_tools, read_specs
-from flowmind.cli.converting import WORKFLOW_HELP, Source, read_source
+from flowmind.cli.converting import WORKFLOW_HELP, Source, read_source, rivals_line
 from flowmind.evaluation.structure import compare
 from flowmind.formats.notation import shortened
 from flowmind.workflow.difference import Change, Difference, FieldChange, diff
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(dump_json({**verdict.model_dump(), **changes.model_dump(mode="json")}, indent=1))
     else:
-        print("\n".join([*_lines(changes), *_verdict_lines(verdict, changes)]))
+        print("\n".join([*_lines(changes), *_rivals(before, after), *_verdict_lines(verdict, changes)]))
     return 1 if verdict.result == "different" else 0
 
 
@@ -97,6 +97,11 @@ def _lines(changes: Difference) -> Iterator[str]:
             yield title
             for change in listed:
                 yield from _change_lines(change)
+
+
+def _rivals(before: Workflow, after: Workflow) -> Iterator[str]:
+    if before.rivals != after.rivals:
+        yield f"rivals: {rivals_line(before) or 'none'} → {rivals_line(after) or 'none'} (not compared)"
 
 
 def _change_lines(change: Change) -> Iterator[str]:

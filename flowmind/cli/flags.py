@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -24,7 +25,7 @@ class Parser(Protocol):
         ...
 
 
-def add_flags(parser: Parser, model: type[BaseModel], *names: str) -> None:
+def add_flags(parser: Parser, model: type[BaseModel], *names: str, also: Mapping[str, str] | None = None) -> None:
     """Adds a flag for each field of a model: `--max-turns` for `max_turns`.
 
     A flag that the user omits is not in the parsed options, so that the model's default applies.
@@ -33,12 +34,14 @@ def add_flags(parser: Parser, model: type[BaseModel], *names: str) -> None:
         parser: The parser, or a group of it.
         model: A model whose fields have descriptions.
         names: The fields; all by default.
+        also: By field a second name of its flag.
     """
     properties = model.model_json_schema()["properties"]
     for name in names or properties:
         field = properties[name]
         kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
-        parser.add_argument(flag_of(name), default=argparse.SUPPRESS, help=_help(field, kinds[0]), **_kind(kinds))
+        flags = [flag_of(name), *([also[name]] if also and name in also else [])]
+        parser.add_argument(*flags, default=argparse.SUPPRESS, help=_help(field, kinds[0]), **_kind(kinds))
 
 
 def flag_of(name: str) -> str:

@@ -18,7 +18,8 @@ from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.protocols import ChatModel
 from flowmind.run.compiler import needs_model
-from flowmind.run.running import arun
+from flowmind.run.doubt import Guard
+from flowmind.run.running import arun, prepare
 from flowmind.run.running import run as run_workflow
 from tools_registry.sandbox.environment import Environment
 
@@ -29,13 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tools(parser)
     parser.add_argument("--input", required=True, metavar="JSON", help="the inputs: JSON, @FILE, or - for stdin")
     parser.add_argument("--trace", action="store_true", help="print the whole trace instead of the answer")
+    parser.add_argument(
+        "--on-doubt",
+        choices=("raise", "mark", "ignore"),
+        default="raise",
+        help="where the workflow's rivals disagree with it: end the run; mark a disputed answer, but end before a "
+        "disputed call that may change something; or run without them (default raise)",
+    )
     add_flags(parser, SandboxOptions)
     parser.add_argument("--model", help="model of the llm nodes")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the answer or the trace; 1 if the run ends in an error."""
+    """Prints the answer or the trace; 1 if the run ends in an error or in doubt."""
     settings = read_flags(SandboxOptions, options)
     workflow, _, bench = read_source(options.workflow, options.form)
     inputs = _read_input(options.input)
@@ -45,8 +53,12 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--input: there is no input {unknown!r}; the inputs are {names}{near}")
     with Sandboxes(settings) as sandboxes:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
-        if needs_model(workflow):
-            trace = asyncio.run(arun(workflow, inputs, sandbox, _model(options, sandbox)))
+        model = _model(options, sandbox) if needs_model(workflow) else None
+        if workflow.rivals and options.on_doubt != "ignore":
+            guard = Guard(prepare(workflow, sandbox), sandbox)
+            trace = asyncio.run(guard.arun(inputs, sandbox, model, ending=options.on_doubt)).trace
+        elif model is not None:
+            trace = asyncio.run(arun(workflow, inputs, sandbox, model))
         else:
             trace = run_workflow(workflow, inputs, sandbox)
         sandboxes.print_differences()
@@ -56,6 +68,10 @@ def run(options: argparse.Namespace) -> int:
         print(dump_json(trace.dump(), indent=1))
     elif trace.ok:
         print(dump_json(trace.answer))
+    if trace.doubt is not None:
+        ended = "" if trace.ok else "; the run ended before it" if trace.doubt.call is not None else ""
+        print(f"flowmind: doubt{ended}", *map(one_line, trace.doubt.lines), sep="\n  ", file=sys.stderr)
+        return 0 if trace.ok else 1
     if trace.error is not None:
         print(f"flowmind: {one_line(f'{trace.error.type}: {trace.error.message}')}", file=sys.stderr)
         return 1

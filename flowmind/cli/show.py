@@ -13,7 +13,7 @@ from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
 from flowmind.base.outputs import require_file
 from flowmind.cli.arguments import add_workflow
-from flowmind.cli.converting import Source, read_source
+from flowmind.cli.converting import Source, read_source, rivals_line
 from flowmind.formats.svg import to_svg
 from flowmind.formats.terminal import to_terminal
 from flowmind.trace.task import Task
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     except InputError as error:
         raise InputError(f"{options.workflow}: {error}; `flowmind check` lists all problems") from None
     print("\n".join([*_heading(source), drawing]), end="")
+    if rivals := rivals_line(source.workflow):
+        print(f"\nrivals: {rivals}")
     if options.svg is not None:
         write_text(options.svg, to_svg(source.workflow))
     return 0

@@ -32,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", type=Path, required=True, help="Python file with the tools")
     add_flags(parser, ModelOptions)
     add_flags(parser, Settings, *_SETTINGS)
+    parser.add_argument(
+        "--no-predict", action="store_true",
+        help="do not predict each trace from the others if the workflow is induced, which takes an induction for each",
+    )  # fmt: skip
     add_flags(parser, SandboxOptions)
     add_out(parser, "also write the workflow to this file")
 
@@ -62,7 +66,8 @@ def _solve(options: argparse.Namespace, settings: Settings, chosen: ModelOptions
     task = _read_task(options.task, [source.spec.name for source in sources])
     with Sandboxes(read_flags(SandboxOptions, options)) as sandboxes:
         model = model_named(chosen.model, sandboxes.thinking(sources), chosen.base_url)
-        result = ExecuteSummarize(sources, model, settings.mode, settings, sandboxes.of(sources)).run(task)
+        environment, predict = sandboxes.of(sources), not options.no_predict
+        result = ExecuteSummarize(sources, model, settings.mode, settings, environment, predict=predict).run(task)
         sandboxes.print_differences()
     return result
 

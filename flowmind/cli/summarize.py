@@ -15,13 +15,12 @@ from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.llm.models import find, reach
-from flowmind.trace.origins import short
 from flowmind.trace.task import TaskFile
 from tools_registry.sandbox.stateful import without_state
 
 if TYPE_CHECKING:
     from flowmind.api.summarizing import Summarized
-    from flowmind.build.induction.evidence import Question
+    from flowmind.build.verification.questions import Question
 
 _CHOICES = 9
 """Candidates of a question that are shown."""
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--query", metavar="TEXT|@FILE", help="the task in words; used to rank constants and conditions"
     )
     parser.add_argument("--task", type=Path, metavar="FILE", help="JSON file as for solve")
-    parser.add_argument("--model", help="model that decides conditions that the traces leave open; default none")
+    parser.add_argument("--model", help="model that decides what the traces leave open; default none")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
     parser.add_argument(
         "--ask", action="store_true", help="ask on the terminal what the traces leave open, and build with the answers"
@@ -57,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dialogues", action="store_true",
         help="the traces are conversations with users: inputs are what users said, answers what they were told; the "
         "workflow is checked on the recorded results",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-predict", action="store_true",
+        help="do not predict each trace from the others, which takes an induction for each",
     )  # fmt: skip
     parser.add_argument("--drop", metavar="N[,M]", help="leave out traces by their numbers, from 1")
     add_flags(parser, SandboxOptions)
@@ -103,7 +106,7 @@ def _summarize(options: argparse.Namespace) -> Summarized:
         result = summarize(
             options.traces, described, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
             model=model, environment=sandboxes.of(sources) if sources else None, answers=answers, drop=drop,
-            dialogues=options.dialogues,
+            dialogues=options.dialogues, predict=not options.no_predict,
         )  # fmt: skip
         if options.ask:
             result = ask(result, options.answers)
@@ -175,18 +178,18 @@ def ask(result: Summarized, path: Path | None) -> Summarized:
 
 def _lines(result: Summarized, question: Question, count: int) -> list[str]:
     """A question with its numbered candidates, and what each does on values on which they differ."""
+    from flowmind.build.verification.questions import brief
+
     more = f" ({count} questions are open)" if count > 1 else ""
     shown = result.illustration(question)
-    effects = [f"  → {effect}" for effect in shown.effects] if shown else []
     lines = ["", f"{question.id}: {question.text}{more}"]
-    if shown:
-        lines.append(f"  with {', '.join(f'{name} = {short(value)}' for name, value in shown.values.items())}:")
+    lines += [f"  For {shown.setting}:"] if shown else []
     candidates = question.candidates[:_CHOICES]
-    width = max(map(len, candidates), default=0)
-    for number, candidate in enumerate(candidates, 1):
-        effect = effects[number - 1] if number <= len(effects) else ""
-        lines.append(f"  {number}  {candidate:{width}}{effect}".rstrip())
-    own = ", or a condition of your own" if question.kind == "condition" else ""
+    effects = shown.effects[: len(candidates)] if shown else [""] * len(candidates)
+    width = max(map(len, effects), default=0)
+    for number, (effect, candidate) in enumerate(zip(effects, candidates, strict=True), 1):
+        lines.append(f"  {number}  {effect:{width}}  ({brief(candidate)})" if effect else f"  {number}  {candidate}")
+    own = "" if question.kind == "structure" else ", or an expression of your own"
     return [*lines, f"  A number{own}; Enter leaves it open."]
 
 

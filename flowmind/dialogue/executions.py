@@ -87,7 +87,7 @@ def _facts(calls: Sequence[Called], texts: Sequence[str], slots: Mapping[str, An
 # Slots that nobody named
 
 
-class _Use(NamedTuple):
+class Use(NamedTuple):
     """A parameter's value in a dialogue."""
 
     tool: str
@@ -104,20 +104,20 @@ def executions_of(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> Exe
     dialogues. Parameters with the same name are one slot unless they have different values in one dialogue. If a
     tool that is marked `write` was called, `confirmed` is a slot: true where it was called, and false
     where the user refused a proposal. A dialogue without a proposal becomes two executions, because it goes the same
-    way with either value.
+    way with either value. For the same reason a slot that the dialogue did not reach has a value of another dialogue.
 
     Args:
         traces: Dialogues about one kind of request.
         specs: The tools.
     """
-    uses = [list(_uses(trace)) for trace in traces]
-    names = _slot_names(uses)
+    uses = [list(uses_of(trace)) for trace in traces]
+    names = slot_names(uses)
     writes = {call.call.tool for trace in traces for call in business_calls(trace) if _writes(call, specs)}
-    values = [_values(trace, given, names) for trace, given in zip(traces, uses, strict=True)]
+    values = [values_of(given, names) for given in uses]
     slots = list(dict.fromkeys(slot for given in values for slot in given))
     made: list[Trace] = []
-    for trace, given in zip(traces, values, strict=True):
-        whole = {slot: given.get(slot) for slot in slots}
+    for place, (trace, given) in enumerate(zip(traces, values, strict=True)):
+        whole = _filled(place, trace, values, slots, names)
         told = [value for value in given.values() if value is not None]
         for consent in _consents(trace, writes, told) if writes else ():
             made.append(as_execution(trace, {**whole, CONFIRMED: consent}, names))
@@ -131,7 +131,21 @@ def executions_of(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> Exe
     outcomes = Counter(execution.answer[OUTCOME] for execution in first)
     notes.append("answers seen: " + ", ".join(f"{outcome} ({count})" for outcome, count in outcomes.most_common()))
     notes += list(_never_seen(first))
-    return Executions(made, _schema(made, specs, names), notes)
+    return Executions(made, schema_of([execution.inputs for execution in made], specs, names), notes)
+
+
+def _filled(
+    place: int, trace: Trace, values: Sequence[Mapping[str, Any]], slots: Sequence[str], names: Mapping[Any, str]
+) -> dict[str, Any]:
+    """The slots of a dialogue: None if a call left one out, a value of another dialogue if no call could take it."""
+    called = {call.call.tool for call in business_calls(trace)}
+    open_slots = {slot for (tool, _), slot in names.items() if tool in called}
+    found: dict[str, Any] = {}
+    for slot in slots:
+        others = [given[slot] for given in values if slot in given]
+        reached = slot in values[place] or slot in open_slots
+        found[slot] = values[place].get(slot) if reached else others[place % len(others)]
+    return found
 
 
 def _never_seen(executions: Sequence[Trace]) -> Iterator[str]:
@@ -154,7 +168,7 @@ def _writes(call: Called, specs: Mapping[str, ToolSpec]) -> bool:
     return spec is not None and spec.effect == "write"
 
 
-def _uses(trace: Trace) -> Iterator[_Use]:
+def uses_of(trace: Trace) -> Iterator[Use]:
     """The arguments that the user gave, or that no earlier result has."""
     texts: list[str] = []
     results: list[Any] = []
@@ -165,7 +179,7 @@ def _uses(trace: Trace) -> Iterator[_Use]:
             for name, value in event.call.args.items():
                 is_said = value is not None and any(tells(text, value) for text in texts)
                 if is_said or not any(json_equal(value, leaf) for leaf in _leaves(results)):
-                    yield _Use(event.call.tool, name, value, is_said)
+                    yield Use(event.call.tool, name, value, is_said)
             results.append(event.observation.value)
 
 
@@ -180,9 +194,9 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _slot_names(uses: Sequence[Sequence[_Use]]) -> dict[tuple[str, str], str]:
+def slot_names(uses: Sequence[Sequence[Use]]) -> dict[tuple[str, str], str]:
     """The slot of each tool's parameter; one that no user said, and that never changes, is a constant and has none."""
-    given: dict[tuple[str, str], list[_Use]] = {}
+    given: dict[tuple[str, str], list[Use]] = {}
     for of_trace in uses:
         for use in of_trace:
             given.setdefault((use.tool, use.name), []).append(use)
@@ -191,7 +205,7 @@ def _slot_names(uses: Sequence[Sequence[_Use]]) -> dict[tuple[str, str], str]:
     return {(tool, name): f"{tool}_{name}" if name in clashing else name for tool, name in varied}
 
 
-def _clashes(uses: Iterable[_Use]) -> Iterator[str]:
+def _clashes(uses: Iterable[Use]) -> Iterator[str]:
     """The names of parameters to which two tools were given different values at last."""
     last = {(use.name, use.tool): use.value for use in uses}
     for (name, tool), value in last.items():
@@ -199,7 +213,7 @@ def _clashes(uses: Iterable[_Use]) -> Iterator[str]:
             yield name
 
 
-def _values(trace: Trace, uses: Sequence[_Use], names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+def values_of(uses: Sequence[Use], names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """The last value of each slot."""
     return {names[use.tool, use.name]: use.value for use in uses if (use.tool, use.name) in names}
 
@@ -223,18 +237,21 @@ def _consents(trace: Trace, writes: set[str], values: Sequence[Any]) -> tuple[bo
     return (True, False)
 
 
-def _schema(traces: Sequence[Trace], specs: Mapping[str, ToolSpec], names: Mapping[tuple[str, str], str]) -> JSONSchema:
+def schema_of(
+    cases: Sequence[Mapping[str, Any]], specs: Mapping[str, ToolSpec], names: Mapping[tuple[str, str], str]
+) -> JSONSchema:
+    """JSON Schema of inputs; parameters with one of these names describe them."""
     known: dict[str, JSONSchema] = {}
     for (tool, parameter), slot in names.items():
         fields: dict[str, Any] = specs[tool].parameters.get("properties", {}) if tool in specs else {}
         known.setdefault(slot, {key: part for key, part in fields.get(parameter, {}).items() if key in _KEPT})
     properties: dict[str, JSONSchema] = {}
-    for slot in traces[0].inputs if traces else ():
-        kinds = sorted({type_name(trace.inputs[slot]) for trace in traces})
+    for slot in cases[0] if cases else ():
+        kinds = sorted({type_name(case[slot]) for case in cases})
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
         schema = dict(known.get(slot, {}))
-        if "enum" in schema and not all(trace.inputs[slot] in (None, *schema["enum"]) for trace in traces):
+        if "enum" in schema and not all(case[slot] in (None, *schema["enum"]) for case in cases):
             del schema["enum"]
         if "enum" in schema and "null" in kinds:
             schema["enum"] = [*schema["enum"], None]

@@ -74,16 +74,19 @@ class ExampleEvaluator:
 
 
 class HeldOutEvaluator:
-    """Judges the workflow by its answers on the held-out tests (exact match).
+    """Judges the workflow by its runs on the held-out tests: by the answers (exact match), or as the tests say.
 
     Scores:
-        passed: 1 if every test gives the golden answer.
+        passed: 1 if every test gives the golden answer, or is right in whatever else counts.
     """
 
     def evaluate(self, outcome: CaseOutcome) -> Mapping[str, Evaluation]:
         """The score."""
         if not outcome.runs:
             return {"passed": Evaluation.of(False)}
+        if outcome.right:
+            failures = outcome.right.count(False)
+            return {"passed": Evaluation.of(not failures, _failed(failures, len(outcome.right), "tests"))}
         return {"passed": _all_match(outcome.runs, outcome.tests, "tests")}
 
 
@@ -99,7 +102,11 @@ EVALUATORS: dict[str, Evaluator] = {
 def _all_match(runs: Sequence[Trace], cases: Sequence[Example], kind: str) -> Evaluation:
     scores = [exact_match(run, case.output) for run, case in zip(runs, cases, strict=True)]
     failures = sum(score.value < 1.0 for score in scores)
-    return Evaluation.of(not failures, f"{failures} of {len(scores)} {kind} failed" if failures else "")
+    return Evaluation.of(not failures, _failed(failures, len(scores), kind))
+
+
+def _failed(failures: int, count: int, kind: str) -> str:
+    return f"{failures} of {count} {kind} failed" if failures else ""
 
 
 def exact_match(trace: Trace, expected: Any) -> Evaluation:

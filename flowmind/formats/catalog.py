@@ -11,11 +11,18 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
     from collections.abc import Callable, Mapping
 
     from flowmind.formats.fidelity import Export
-    from flowmind.workflow.document import Evidence, Workflow
+    from flowmind.workflow.document import Workflow
     from tools_registry.specs.spec import ToolSpec
 
     Exporter = Callable[..., Export]
     Importer = Callable[[str], Workflow]
+
+
+_DERIVED = {
+    "evidence": "which traces support its parts",
+    "rivals": "without them a run cannot tell when it is in doubt",
+}
+"""What a workflow that was derived from traces has besides its parts."""
 
 
 class Format(NamedTuple):
@@ -38,7 +45,7 @@ class Format(NamedTuple):
         return cast("Exporter", getattr(import_module(self.module), self.writes))
 
     def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec], **options: bool) -> Export:
-        """Writes a workflow, and reports its evidence as lost if the format has no place for it.
+        """Writes a workflow, and reports its evidence and rivals as lost if the format has no place for them.
 
         Args:
             workflow: The workflow.
@@ -49,18 +56,23 @@ class Format(NamedTuple):
             InputError: If the format cannot say the workflow at all.
         """
         made = self.exporter(workflow, specs, **options)
-        if not workflow.evidence or self._read_evidence(made.text) == workflow.evidence:
+        if not workflow.evidence and not workflow.rivals:
             return made
-        note = import_module("flowmind.formats.fidelity").Note(part="evidence", note="which traces support its parts")
-        fidelity = made.fidelity.model_copy(update={"lost": (*made.fidelity.lost, note)})
+        read = self._read_again(made.text)
+        lost = [
+            import_module("flowmind.formats.fidelity").Note(part=part, note=note)
+            for part, note in _DERIVED.items()
+            if getattr(workflow, part) and (read is None or getattr(read, part) != getattr(workflow, part))
+        ]
+        fidelity = made.fidelity.model_copy(update={"lost": (*made.fidelity.lost, *lost)})
         return made._replace(fidelity=fidelity)
 
-    def _read_evidence(self, text: str) -> tuple[Evidence, ...]:
-        """The evidence that a text keeps; none if the format, or this text, cannot be read as a workflow."""
+    def _read_again(self, text: str) -> Workflow | None:
+        """The workflow of a text; None if the format, or this text, cannot be read as a workflow."""
         try:
-            return self.importer(text).evidence if self.importer is not None else ()
+            return self.importer(text) if self.importer is not None else None
         except InputError:
-            return ()
+            return None
 
     @property
     def importer(self) -> Importer | None:

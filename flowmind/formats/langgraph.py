@@ -124,6 +124,32 @@ def to_langgraph(
     return scope["build_graph"](**called_with(workflow, tools, llm))
 
 
+_ONE_NODE = """
+from typing import Any, TypedDict
+from langgraph.graph import END, START, StateGraph
+
+def build_graph(name, inputs, answer, run):
+    State = TypedDict("State", {**dict.fromkeys(inputs, Any), answer: Any}, total=False)
+    graph = StateGraph(State)
+    graph.add_node(name, lambda state: {answer: run({key: state[key] for key in inputs if key in state})})
+    graph.add_edge(START, name)
+    graph.add_edge(name, END)
+    return graph.compile(name=name)
+"""
+
+
+def to_one_node(workflow: Workflow, run: Callable[[dict[str, Any]], Any]) -> Any:
+    """A compiled LangGraph graph with one node, which runs a whole workflow: `invoke(inputs)["answer"]`.
+
+    Args:
+        workflow: The workflow.
+        run: Gives the answer for inputs.
+    """
+    scope: dict[str, Any] = {"__name__": "flowmind_langgraph"}
+    exec(compile(_ONE_NODE, "<flowmind_langgraph>", "exec", dont_inherit=True), scope)
+    return scope["build_graph"](workflow.name, workflow.input_names, ANSWER, run)
+
+
 class _Code(Code):
     """Expressions that read the state; variables of a map's rounds are local."""
 

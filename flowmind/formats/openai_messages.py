@@ -21,6 +21,7 @@ from pydantic import RootModel
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
 from flowmind.trace.events import Called, Planned, Refused, Said, Trace
+from flowmind.trace.references import with_references
 from tools_registry.specs.schema import type_name
 from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
 from tools_registry.specs.values import CaseError, clean
@@ -53,7 +54,8 @@ def trace_of_messages(
 
     `turn` numbers the model's replies from 0; texts of a user or the system have the turn of the reply that follows
     them. The model's thoughts before a call are the call's `reasoning`; encrypted thoughts are left out. Several turns
-    of a user are one trace.
+    of a user are one trace. If the agent passes values by name (`$1.name`, `$var_1.result$`), the calls have the
+    values; see `flowmind.trace.references`.
 
     Args:
         messages: Messages or items, oldest first.
@@ -133,8 +135,10 @@ def _result_message(event: Called | Refused, id: str) -> list[dict[str, Any]]:
 def read_traces(path: Path) -> list[Trace]:
     """The traces of a file, in JSON Lines or as one JSON document (an entry, or a list of entries).
 
-    An entry is a trace as `Trace.dump` writes it, a list of messages, or an object with `messages` and optionally
-    `inputs`, `answer` and `system` (the system prompt, where it is no message). Other keys of the object are ignored.
+    An entry is a trace as `Trace.dump` writes it, a list of messages, or an object with `messages` (or `traj`) and
+    optionally `inputs`, `answer`, `system` (the system prompt, where it is no message) and a mark of success: `success`
+    (true or false) or `reward` (a number; 1 or more is a success). `"answer": null` says that the answer is null. Other
+    keys of the object are ignored.
 
     Raises:
         InputError: With the file, the line or the number of the entry, and what would be right.
@@ -167,7 +171,7 @@ def read_trace(value: Any, names: dict[str, str] | None = None) -> Trace:
     fields = _fields(value)
     if {"events", "steps", "stop"} & fields.keys() and "messages" not in fields:
         return validate(Trace, fields)
-    messages, inputs, answer = fields.get("messages"), fields.get("inputs"), fields.get("answer")
+    messages, inputs = fields.get("messages", fields.get("traj")), fields.get("inputs")
     if not isinstance(messages, list | tuple):
         problem = "its messages are not a list" if "messages" in fields else "it is no trace and no conversation"
         raise ValueError(
@@ -175,13 +179,29 @@ def read_trace(value: Any, names: dict[str, str] | None = None) -> Trace:
         )
     if inputs is not None and not isinstance(inputs, dict):
         raise ValueError(f"its inputs are {type_name(inputs)}, not an object")
-    return _trace(
+    trace = _trace(
         cast(Sequence[Any], messages),
         cast(dict[str, Any] | None, inputs),
-        ... if answer is None else answer,
+        fields.get("answer", ...),
         names,
         fields.get("system"),
     )
+    success = _mark(fields)
+    return trace if success is None else trace.model_copy(update={"success": success})
+
+
+def _mark(fields: Mapping[str, Any]) -> bool | None:
+    """The mark of success of an entry; None if it has none.
+
+    Raises:
+        ValueError: If `success` is no truth value, or `reward` no number.
+    """
+    success, reward = fields.get("success"), fields.get("reward")
+    if success is not None and not isinstance(success, bool):
+        raise ValueError(f"its success is {type_name(success)}; give true or false")
+    if reward is not None and not isinstance(reward, bool | int | float):
+        raise ValueError(f"its reward is {type_name(reward)}; give a number: 1 or more is a success")
+    return success if success is not None else None if reward is None else reward >= 1
 
 
 @dataclass
@@ -405,12 +425,13 @@ def _trace(
         text = reading.last_text()
         answer = None if text is None else _json_or_text(text)
     try:
-        return Trace(
+        trace = Trace(
             inputs=clean(dict(inputs or {})),
             events=tuple(event.event() if isinstance(event, _Call) else event for event in reading.events),
             stop="finish" if explicit or reading.final() else "turns",
             answer=clean(answer),
         )
+        return with_references(trace, answer=not explicit)
     except CaseError as error:
         raise InputError(f"the inputs and the answer of a conversation: {error}") from None
 
@@ -527,6 +548,6 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 def _is_message(first: Sequence[Any]) -> bool:
     """Whether a list is a conversation, by its first element."""
     return any(
-        isinstance(entry, dict) and not {"messages", "events", "steps", "stop"} & _fields(entry).keys()
+        isinstance(entry, dict) and not {"messages", "traj", "events", "steps", "stop"} & _fields(entry).keys()
         for entry in first
     )

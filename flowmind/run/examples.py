@@ -20,6 +20,7 @@ from flowmind.trace.recorded import Recorded, Rehearsal, left_out
 from flowmind.trace.task import Example
 from flowmind.workflow.document import Workflow
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.stateful import begun
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Record, ToolError
 
@@ -211,7 +212,7 @@ async def _rehearse(
     whole = next((trace for trace in right if json_equal(trace.inputs, case)), None)
     alike = [whole] if whole else [trace for trace in others if json_equal(trace.inputs, case)]
     steps = [step for trace in alike for step in trace.calls]
-    rehearsal = Rehearsal(environment, steps, whole is not None)
+    rehearsal = Rehearsal(begun(environment, case), steps, whole is not None)
     run = await arun(workflow, case, rehearsal, model, budget)
     if run.error is None and (call := rehearsal.omitted) is not None:
         error = ToolError(type="left_out", message=left_out(call))

@@ -10,11 +10,13 @@ from weakref import WeakKeyDictionary
 from flowmind.base.errors import FlowMindError, InvalidWorkflow, ModelFailure, ModelUnavailable
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.compiler import compile_workflow, needs_model
+from flowmind.run.worded import worded
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
 from flowmind.workflow.program import Outcome, Program, Run, StepError, failed, load, replay
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.stateful import begun
 from tools_registry.specs.schema import validator
 from tools_registry.specs.spec import ToolCall, ToolError, ToolSpec
 from tools_registry.specs.values import CaseError, clean, copy_json, fits_plainly, plain_kinds
@@ -30,7 +32,7 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
-_WAITS = "the workflow has llm nodes or async tools: run it with `arun`"
+NEEDS_ARUN = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
 class Prepared:
@@ -75,10 +77,11 @@ class Prepared:
     def run_one(self, inputs: Mapping[str, Any], environment: Environment, budget: int) -> Ran:
         """Runs one case; see `run`."""
         if self.waits:
-            raise InvalidWorkflow(_WAITS)
+            raise InvalidWorkflow(NEEDS_ARUN)
         admitted = self.admit(inputs)
         if isinstance(admitted, Outcome):
             return Ran(admitted, self, {}, budget)
+        environment = worded(self.workflow, environment)
         return Ran(environment.run(self.program, (admitted,), budget)[0], self, admitted, budget)
 
     def run(self, cases: Sequence[Mapping[str, Any]], environment: Environment, budget: int) -> list[Ran]:
@@ -88,10 +91,10 @@ class Prepared:
             InvalidWorkflow: If the workflow needs `arun`.
         """
         if self.waits:
-            raise InvalidWorkflow(_WAITS)
+            raise InvalidWorkflow(NEEDS_ARUN)
         admitted = [self.admit(inputs) for inputs in cases]
         fitting = [inputs for inputs in admitted if not isinstance(inputs, Outcome)]
-        outcomes = iter(environment.run(self.program, fitting, budget))
+        outcomes = iter(worded(self.workflow, environment).run(self.program, fitting, budget))
         return [
             Ran(case, self, {}, budget) if isinstance(case, Outcome) else Ran(next(outcomes), self, case, budget)
             for case in admitted
@@ -122,16 +125,18 @@ def prepare(workflow: Workflow, environment: Environment) -> Prepared:
 class Ran:
     """The run of a case. It keeps the results of the tools; the trace is made on first access."""
 
-    __slots__ = ("_budget", "_inputs", "_outcome", "_prepared", "_trace", "answer", "error")
+    __slots__ = ("_budget", "_prepared", "_trace", "answer", "error", "inputs", "outcome")
 
     def __init__(self, outcome: Outcome, prepared: Prepared, inputs: dict[str, Any], budget: int) -> None:
         self.answer: Any = outcome.answer
         """The final value; None if the case failed."""
-        self.error: ToolError | None = None if outcome.error is None else _error(outcome)
+        self.error: ToolError | None = None if outcome.error is None else error_of(outcome)
         """The error that ended the run."""
-        self._outcome = outcome
+        self.outcome = outcome
+        """The outcome of the brief program."""
         self._prepared = prepared
-        self._inputs = inputs
+        self.inputs = inputs
+        """The admitted inputs."""
         self._budget = budget
         self._trace: Trace | None = None
 
@@ -143,13 +148,13 @@ class Ran:
     @property
     def node(self) -> str:
         """The id of the node that failed; empty if none did."""
-        at = self._outcome.at
+        at = self.outcome.at
         return self._prepared.program.labels[at] if at >= 0 else ""
 
     @property
     def cause(self) -> BaseException | None:
         """The exception of the tool, if a function of this process raised one."""
-        return self._outcome.cause
+        return self.outcome.cause
 
     @property
     def trace(self) -> Trace:
@@ -159,15 +164,15 @@ class Ran:
         return self._trace
 
     def _traced(self) -> Trace:
-        outcome = self._outcome
+        outcome = self.outcome
         if outcome.error is not None and outcome.error[0] == "invalid_input":
             return Trace(inputs={}, stop="error", error=self.error)
         program, run = self._prepared.full
-        steps = replay(run, len(program.tools), self._inputs, outcome, self._budget)
-        return _trace(self._prepared.workflow, program, self._inputs, outcome._replace(steps=steps))
+        steps = replay(run, len(program.tools), self.inputs, outcome, self._budget)
+        return trace_of(self._prepared.workflow, program, self.inputs, outcome._replace(steps=steps))
 
 
-def _error(outcome: Outcome) -> ToolError | None:
+def error_of(outcome: Outcome) -> ToolError | None:
     return ToolError(type=outcome.error[0], message=outcome.error[1]) if outcome.error else None
 
 
@@ -221,14 +226,15 @@ async def arun(
         raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
     admitted = prepared.admit(inputs)
     if isinstance(admitted, Outcome):
-        return Trace(inputs={}, stop="error", error=_error(admitted))
+        return Trace(inputs={}, stop="error", error=error_of(admitted))
+    own = worded(workflow, begun(sandbox, admitted))
     program = compile_workflow(workflow, asynchronous=True)
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
     failures: list[FlowMindError] = []
-    scope.__globals__["llm"] = _asker(model, failures)
+    scope.__globals__["llm"] = asker(model, failures)
     refusals: list[str] = []
-    tools = [_caller(sandbox, name, refusals) for name in program.tools]
+    tools = [_caller(own, name, refusals) for name in program.tools]
 
     def log(step: Sequence[Any]) -> None:
         steps.append(list(step))
@@ -239,7 +245,7 @@ async def arun(
         if failures:  # infrastructure, not an error of the case
             raise failures[0] from None
         outcome = failed(stop, steps)
-    return _trace(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
+    return trace_of(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
 
 
 def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
@@ -261,7 +267,7 @@ def _caller(sandbox: Environment, name: str, refusals: list[str]) -> Callable[[d
     return call
 
 
-def _asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
+def asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
     async def ask(prompt: str, args: dict[str, Any]) -> str:
         assert model is not None
         content = prompt.format(**args)
@@ -279,7 +285,7 @@ def _asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[
     return ask
 
 
-def _trace(
+def trace_of(
     workflow: Workflow, program: Program, inputs: dict[str, Any], outcome: Outcome, refused_by: str = ""
 ) -> Trace:
     """The trace of an outcome of the full program.
@@ -289,7 +295,7 @@ def _trace(
     """
     error = {"type": outcome.error[0], "message": outcome.error[1]} if outcome.error else None
     last = len(outcome.steps) - 1 if error else -1
-    nodes: list[tuple[Any, str]] = [(_node(workflow, label), label) for label in program.labels]
+    nodes: list[tuple[Any, str]] = [(node_of(workflow, label), label) for label in program.labels]
     steps: list[dict[str, Any]] = []
     for index, (number, args, value) in enumerate(outcome.steps):
         node, label = nodes[int(number)]
@@ -309,7 +315,7 @@ def _trace(
     return Trace.model_validate(record)
 
 
-def _node(workflow: Workflow, label: str) -> Node | ToolNode:
+def node_of(workflow: Workflow, label: str) -> Node | ToolNode:
     """The node of a label, or the step of a map's body for `map.step`."""
     node = workflow.by_id.get(label)
     if node is None:

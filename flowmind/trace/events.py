@@ -8,8 +8,11 @@ from pydantic import Field, model_validator
 
 from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
 
-StopReason = Literal["finish", "error", "turns", "failures", "unparsed", "tokens", "seconds", "context", "model_error"]
-"""Why a trace ends: `finish` is success, `error` ends a workflow, the others are budgets and failures of an agent."""
+StopReason = Literal[
+    "finish", "error", "doubt", "turns", "failures", "unparsed", "tokens", "seconds", "context", "model_error",
+]  # fmt: skip
+"""Why a trace ends: `finish` is success, `error` ends a workflow, `doubt` a workflow whose rivals disagree with it, the
+others are budgets and failures of an agent."""
 
 
 _REPR_CALLS = 6
@@ -106,6 +109,9 @@ class Called(Record):
     turn: int | None = None
     origins: dict[str, Origin] = Field(default_factory=dict)
     """The origin of each argument, where provenance was computed."""
+    stated: dict[str, Origin] = Field(default_factory=dict)
+    """The origins that the agent stated: the arguments that it passed by name, as `input`, `output`, or `made` of the
+    parts that it passed by name. The call has the values."""
     verdicts: dict[str, str] = Field(default_factory=dict)
     """What each controller said to the call: an empty text if it allowed it."""
 
@@ -178,6 +184,43 @@ def _renamed(row: Any) -> Any:
     return {**step, "kind": _VERSION_1.get(str(kind), kind)}
 
 
+class Dissent(Record):
+    """A rival of a workflow that goes another way than the workflow."""
+
+    place: str
+    """The place where the rival differs, as in `Rival.place`."""
+    says: str = ""
+    """What stands there in the rival."""
+    bits: float = 0.0
+    """The length of the rival's description above that of the workflow."""
+    does: str
+    """What it would do: `refund(order=7, cents=100)`, `no call`, `answers 3`."""
+
+
+class Disagreement(Record):
+    """A point of a run at which a workflow and its rivals want different things."""
+
+    does: str
+    """What the workflow would do, as `Dissent.does`."""
+    call: ToolCall | None = None
+    """The call that the workflow would make; None if it has ended."""
+    writes: int = 0
+    """The number of calls before of tools that are not marked `read`."""
+    failed: bool = False
+    """Whether the workflow ended in an error."""
+    rivals: tuple[Dissent, ...]
+    """The rivals that go another way, in the order of the document."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For each rival both behaviours and the place: ``refund(order=7) or no call; place `if` ``."""
+        return tuple(f"{self.does} or {rival.does}; place `{rival.place}`" for rival in self.rivals)
+
+    def __str__(self) -> str:
+        first, *others = dict.fromkeys(self.lines)
+        return f"{first} (and {len(others)} more)" if others else first
+
+
 class Turn(Record):
     """One reply of a model: its text, how it was parsed, and its cost."""
 
@@ -204,10 +247,16 @@ class Trace(Record):
     """The final value, if the trace stopped with `finish` or was `handed_in`."""
     origin: Origin | None = None
     """The origin of the answer, where provenance was computed."""
+    success: bool | None = None
+    """A mark of who recorded it: whether it did what it should. None if there is none."""
+    stated: Origin | None = None
+    """The origin of the answer that the agent stated, if it gave the answer or parts of it by name."""
     handed_in: bool = False
     """Whether the agent gave its answer before it was asked for the workflow (`enhanced-react`)."""
     error: ToolError | None = None
-    """The error that stopped it."""
+    """The error that stopped it; after a doubt one of the type `doubt`."""
+    doubt: Disagreement | None = None
+    """Where the rivals of a workflow disagreed with it first, if the run compared them."""
     turns: tuple[Turn, ...] = ()
     """The model's replies, for an agent."""
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
 from flowmind.trace.constants import read_text
@@ -21,8 +19,6 @@ from tools_registry.specs.values import MAX_DEPTH
 
 _INDEXED = 5_000
 """Maximum number of indexed parts of one input or output."""
-_ALIKE = 16
-"""Maximum number of equal parts of one input or output that count as separate sources."""
 _CANDIDATES = 64
 """Maximum number of sources compared for one value."""
 _MOST_PARTS = 100
@@ -37,15 +33,13 @@ _SHOWN_VALUE = 60
 _ABSENT: Any = object()
 
 _Path = tuple[str | int, ...]
-_Shape = tuple[Any, ...]
-"""An origin in terms that traces share: a producer is identified by tool and occurrence, not by step."""
 
 
 def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
     """The traces with the origins of every business call's arguments, and of the answer if the execution ended.
 
-    Calls of graph tools stay as they are. Equality is `json_equal`; a value nested deeper than `MAX_DEPTH` equals
-    nothing.
+    An origin that the agent stated is taken over if the value is there. Calls of graph tools stay as they are. Equality
+    is `json_equal`; a value nested deeper than `MAX_DEPTH` equals nothing.
 
     Args:
         traces: All traces of one task.
@@ -56,17 +50,15 @@ def with_origins(traces: Sequence[Trace], query: str = "") -> tuple[Trace, ...]:
     for number, trace in enumerate(traces):
         for index, step, occurrence in _business(trace):
             for name, value in step.call.args.items():
-                slots[step.call.tool, occurrence, name].append(_Place(number, index, value, step.observation.ok))
-    origins: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
-    usual = tracer.usual(slots)
+                place = _Place(number, index, value, step.observation.ok, step.stated.get(name))
+                slots[step.call.tool, occurrence, name].append(place)
+        if trace.executed:
+            slots["", 0, ""].append(_Place(number, len(trace.calls), trace.answer, True, trace.stated))
+    found: dict[tuple[int, int], dict[str, Origin]] = defaultdict(dict)
     for (tool, _, name), places in slots.items():
-        for place, origin in zip(places, tracer.origins(places, usual[tool, name]), strict=True):
-            origins[place.trace, place.step][name] = origin
-    answers = [
-        _Place(number, len(trace.calls), trace.answer, True) for number, trace in enumerate(traces) if trace.executed
-    ]
-    ends = {place.trace: origin for place, origin in zip(answers, tracer.origins(answers, final=True), strict=True)}
-    return tuple(_with_origins(trace, number, origins, ends.get(number)) for number, trace in enumerate(traces))
+        for place, origin in zip(places, tracer.origins(places, final=not tool), strict=True):
+            found[place.trace, place.step][name] = origin
+    return tuple(_with_origins(trace, number, found) for number, trace in enumerate(traces))
 
 
 def describe(origin: Origin, trace: Trace, value: Any = _ABSENT) -> str:
@@ -170,18 +162,17 @@ def short(value: Any) -> str:
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
 
 
-def _with_origins(
-    trace: Trace, number: int, origins: Mapping[tuple[int, int], dict[str, Origin]], answer: Origin | None
-) -> Trace:
-    steps: list[Event] = []
+def _with_origins(trace: Trace, number: int, found: Mapping[tuple[int, int], dict[str, Origin]]) -> Trace:
+    events: list[Event] = []
     index = 0
-    for step in trace.events:
-        if isinstance(step, Called):
-            if step.call.tool not in GRAPH_TOOLS:
-                step = step.model_copy(update={"origins": origins.get((number, index), {})})
+    for event in trace.events:
+        if isinstance(event, Called):
+            if event.call.tool not in GRAPH_TOOLS:
+                event = event.model_copy(update={"origins": found.get((number, index), {})})
             index += 1
-        steps.append(step)
-    return trace.model_copy(update={"events": tuple(steps), "origin": answer})
+        events.append(event)
+    answer = found.get((number, index), {}).get("")
+    return trace.model_copy(update={"events": tuple(events), "origin": answer})
 
 
 def _business(trace: Trace) -> Iterator[tuple[int, Called, int]]:
@@ -214,20 +205,6 @@ def _trivial(value: Any) -> bool:
 def _small(value: Any) -> bool:
     """Whether the value may equal another one by chance."""
     return not _trivial(value) and (isinstance(value, int | float) or (isinstance(value, str) and len(value) < _LONG))
-
-
-def _texts(value: Any) -> set[str]:
-    """The texts in a value, up to a limit."""
-    texts: set[str] = set()
-    waiting: deque[Any] = deque([value])
-    for _ in range(_MOST_PARTS):
-        if not waiting:
-            break
-        part = waiting.popleft()
-        if isinstance(part, str):
-            texts.add(part)
-        waiting.extend(inner for _, inner in _children(part)[:_MOST_PARTS])
-    return texts
 
 
 def _is_sign(text: str) -> bool:
@@ -267,20 +244,9 @@ class _Ids:
 class _Source(NamedTuple):
     """An available value: an input, an output, or a part of one."""
 
-    root: Origin
-    producer: _Shape
-    """The root in terms that traces share."""
-    path: _Path
-
-    @property
-    def shape(self) -> _Shape:
-        """The source in terms that traces share."""
-        return (*self.producer, self.path)
-
-    @property
-    def origin(self) -> Origin:
-        """The source as an origin."""
-        return self.root.model_copy(update={"path": self.path}) if self.path else self.root
+    origin: Origin
+    shape: tuple[Any, ...]
+    """The source in terms that traces share: a producer is identified by tool and occurrence, not by step."""
 
 
 class _Sources:
@@ -289,50 +255,43 @@ class _Sources:
     def __init__(self, trace: Trace, ids: _Ids) -> None:
         self.fields: set[str] = set()
         """The keys of the objects in the inputs."""
-        self.producers: dict[int, _Shape] = {}
         self._ids = ids
-        self._found: dict[int, list[list[_Source]]] = defaultdict(list)
+        self._found: dict[int, list[_Source]] = defaultdict(list)
         for name, value in trace.inputs.items():
-            self.fields.update(self._add(Origin(kind="input", name=name), ("input", name), value))
+            self.fields |= self._add(Origin(kind="input", name=name), ("input", name), value)
         for index, step, occurrence in _business(trace):
             if step.observation.ok:
-                self.producers[index] = ("output", step.call.tool, occurrence)
-                self._add(Origin(kind="output", step=index), self.producers[index], step.observation.value)
+                self._add(Origin(kind="output", step=index), (step.call.tool, occurrence), step.observation.value)
 
-    def _add(self, root: Origin, producer: _Shape, value: Any) -> set[str]:
+    def _add(self, root: Origin, producer: tuple[str, str | int], value: Any) -> set[str]:
         """Indexes a value and its parts, outer parts first; returns the keys of its objects."""
         keys: set[str] = set()
-        alike: dict[int, list[_Source]] = defaultdict(list)
         self._ids.of(value)
         waiting: deque[tuple[_Path, Any]] = deque([((), value)])
         room = _INDEXED - 1
         while waiting:
             path, part = waiting.popleft()
-            group = alike[self._ids.of(part)]
-            if len(group) < _ALIKE:
-                group.append(_Source(root, producer, path))
+            origin = root.model_copy(update={"path": path}) if path else root
+            self._found[self._ids.of(part)].append(_Source(origin, (*producer, path)))
             inside = _children(part)[:room] if len(path) < MAX_DEPTH else []
             room -= len(inside)
             waiting.extend(((*path, key), inner) for key, inner in inside)
             keys.update(key for key, _ in inside if isinstance(key, str))
-        for number, group in alike.items():
-            self._found[number].append(group)
         return keys
 
     def equal(self, number: int, before: int) -> list[_Source]:
         """The sources of a value before a step: inputs first, then outputs, the latest first."""
-        groups = self._found.get(number, [])
-        steps = [(group[0].root.step, group) for group in groups]
-        inputs = [group for step, group in steps if step is None]
-        outputs = [group for step, group in reversed(steps) if step is not None and step < before]
-        return list(islice((source for group in (*inputs, *outputs) for source in group), _CANDIDATES))
+        found = [source for source in self._found.get(number, ()) if source.origin.step is None]
+        outputs = [source for source in self._found.get(number, ()) if source.origin.step is not None]
+        earlier = [source for source in outputs if cast(int, source.origin.step) < before]
+        latest = sorted(earlier, key=lambda source: -cast(int, source.origin.step))
+        return [*found, *latest][:_CANDIDATES]
 
 
 # Settling
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A value in a trace that needs an origin."""
 
     trace: int
@@ -341,10 +300,11 @@ class _Place:
     value: Any
     counts: bool
     """Whether it is evidence for the origins of aligned values; false if its call failed."""
+    stated: Origin | None = None
+    """The origin that the agent stated."""
 
 
-@dataclass(frozen=True)
-class _Slot:
+class _Slot(NamedTuple):
     """Aligned places and their common properties."""
 
     places: Sequence[_Place]
@@ -356,8 +316,6 @@ class _Slot:
     """The number of the value that is the same at all places."""
     fields: Set[str]
     """The keys of objects in the inputs of all places."""
-    usual: Set[str]
-    """Texts that every trace passes to this argument, in any call of the tool."""
     final: bool
     """Whether the value is the answer."""
 
@@ -370,54 +328,45 @@ class _Tracer:
         self._text = read_text(query)
         self._sources = [_Sources(trace, self._ids) for trace in traces]
 
-    def usual(self, slots: Mapping[tuple[str, int, str], Sequence[_Place]]) -> dict[tuple[str, str], Set[str]]:
-        """The texts that every trace has in an argument of a tool, or in its parts, if there are several traces."""
-        texts: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(dict)
-        for (tool, _, name), places in slots.items():
-            for place in places:
-                texts[tool, name].setdefault(place.trace, set()).update(_texts(place.value) if place.counts else ())
-        return {
-            key: set[str].intersection(*of.values()) if len(of) > 1 else frozenset[str]() for key, of in texts.items()
-        }
-
-    def origins(
-        self, places: Sequence[_Place], usual: Set[str] = frozenset(), *, final: bool = False, depth: int = 0
-    ) -> list[Origin]:
+    def origins(self, places: Sequence[_Place], final: bool, depth: int = 0) -> list[Origin]:
         """The origin of each value. At most one place per trace counts."""
-        slot = self._slot(places, usual, final)
+        slot = self._slot(places, final)
         picked = [self._pick(slot, index) for index in range(len(places))]
-        open_ = [index for index, origin in enumerate(picked) if origin is None and self._parts(places[index])]
+        open_ = [index for index, origin in enumerate(picked) if origin is None and _parts(places[index])]
         composed = self._compose(slot, open_, depth) if open_ and depth < MAX_DEPTH else {}
         return [origin or composed.get(index) or Origin(kind="unexplained") for index, origin in enumerate(picked)]
 
-    def _slot(self, places: Sequence[_Place], usual: Set[str], final: bool) -> _Slot:
+    def _slot(self, places: Sequence[_Place], final: bool) -> _Slot:
         ids = [self._ids.of(place.value) for place in places]
         sources = [self._sources[place.trace].equal(id, place.step) for place, id in zip(places, ids, strict=True)]
         voters = [index for index, place in enumerate(places) if place.counts]
-        votes = Counter(ids[index] for index in voters) + Counter[Any](
-            source.shape for index in voters for source in sources[index]
-        )
+        shapes = (source.shape for index in voters for source in sources[index])
+        votes = Counter[Any](ids[index] for index in voters) + Counter[Any](shapes)
         agreed = {ids[index] for index in voters}
         constant = agreed.pop() if len(voters) > 1 and len(agreed) == 1 else None
         known = [self._sources[place.trace].fields for place in places]
-        fields = set[str].intersection(*known) if known else frozenset[str]()
-        return _Slot(places, ids, sources, votes, constant, fields, usual, final)
+        return _Slot(places, ids, sources, votes, constant, set[str].intersection(*known), final)
 
     def _pick(self, slot: _Slot, index: int) -> Origin | None:
         """The origin of a value as a whole; None if it has none."""
-        place, plain = slot.places[index], self._plain(slot, index)
-        ranked = [
-            ((-slot.votes.get(source.shape, 0), _rank(source, slot.final), len(source.path), number), source)
-            for number, source in enumerate(slot.sources[index])
-        ]
+        stated = slot.places[index].stated
+        if stated is not None and any(source.origin == stated for source in slot.sources[index]):
+            return stated
+        if stated is not None and stated.kind == "made" and _parts(slot.places[index]):
+            return None
+        plain = self._plain(slot, index)
         own = None if plain is None else Origin(kind=plain)
+        ranked = [
+            ((-slot.votes.get(source.shape, 0), _rank(source.origin, slot.final), len(source.origin.path)), source)
+            for source in slot.sources[index]
+        ]
         if not ranked:
             return own
-        key, best = min(ranked, key=itemgetter(0))
-        rank = _TRIVIAL[slot.final] if _trivial(place.value) else _NAMED
+        key, best = min(ranked, key=lambda entry: entry[0])
+        rank = int(slot.final) if _trivial(slot.places[index].value) else _NAMED
         if own is not None and (-slot.votes.get(slot.ids[index], 0), rank) < key[:2]:
             return own
-        return own if self._by_chance(slot, index, -key[0]) else best.origin
+        return own if -key[0] < 2 and self._by_chance(slot, index) else best.origin
 
     def _plain(self, slot: _Slot, index: int) -> Literal["text", "literal"] | None:
         """The kind of constant that a value may be; None if it is none."""
@@ -426,82 +375,59 @@ class _Tracer:
             return "literal"
         if self._text.names(value):
             return "text"
-        known = slot.ids[index] == slot.constant
-        if isinstance(value, str):
-            known = known or value in slot.fields or value in slot.usual or _is_sign(value)
+        known = slot.ids[index] == slot.constant or (
+            isinstance(value, str) and (value in slot.fields or _is_sign(value))
+        )
         return "literal" if known else None
 
-    def _by_chance(self, slot: _Slot, index: int, votes: int) -> bool:
+    def _by_chance(self, slot: _Slot, index: int) -> bool:
         """Whether a small value has a source only here, while another trace has a value without one."""
-        place = slot.places[index]
-        return votes < 2 and _small(place.value) and any(
-            other.counts and other.trace != place.trace and _small(other.value)
+        return _small(slot.places[index].value) and any(
+            other.counts and other.trace != slot.places[index].trace and _small(other.value)
             and not slot.sources[number] and self._plain(slot, number) is None
             for number, other in enumerate(slot.places)
         )  # fmt: skip
 
-    # What is put together
-
-    @staticmethod
-    def _parts(place: _Place) -> dict[str | int, Any]:
-        """The parts of a list or object that may be composed; empty if there are too many."""
-        parts = _children(place.value)
-        return dict(parts) if len(parts) <= _MOST_PARTS else {}
-
     def _compose(self, slot: _Slot, asked: Sequence[int], depth: int) -> dict[int, Origin]:
         """The values at some places, explained part by part."""
-        parts = [self._parts(place) for place in slot.places]
+        parts = [_parts(place) for place in slot.places]
         by_place: dict[int, dict[str, Origin]] = {index: {} for index in asked}
         for key in dict.fromkeys(key for index in asked for key in parts[index]):
             having = [index for index, own in enumerate(parts) if key in own]
-            places = [
-                _Place(place.trace, place.step, parts[index][key], place.counts)
-                for index, place in ((index, slot.places[index]) for index in having)
-            ]
-            for index, origin in zip(
-                having, self.origins(places, slot.usual, final=slot.final, depth=depth + 1), strict=True
-            ):
+            places = [_part_of(slot.places[index], key, parts[index][key]) for index in having]
+            for index, origin in zip(having, self.origins(places, slot.final, depth + 1), strict=True):
                 if index in by_place:
                     by_place[index][str(key)] = origin
         composed = {index: _folded(own) for index, own in by_place.items()}
-        chosen = [index for index in asked if _selects(composed[index]) and isinstance(slot.places[index].value, list)]
-        for index in chosen:
-            if not self._holds(slot, index, composed):
-                composed[index] = Origin(kind="unexplained")
+        lists = [index for index in asked if isinstance(slot.places[index].value, list)]
+        picks = {index: pick for index in lists if (pick := _picks(composed[index]))}
+        for index, pick in picks.items():
+            others = [number for number, place in enumerate(slot.places) if place.counts and number != index]
+            if not (any(picks.get(number) == pick for number in others) if others else len(pick) == 1):
+                composed[index] = Origin(kind="unexplained")  # it was filtered or sorted without a tool
         return composed
 
-    def _holds(self, slot: _Slot, index: int, composed: Mapping[int, Origin]) -> bool:
-        """Whether elements of one list were chosen by their indices: another trace chooses the same ones.
 
-        Otherwise the agent filtered or sorted the list without a tool. A single trace may choose one element.
-        """
-        place = slot.places[index]
-        others = [number for number, other in enumerate(slot.places) if other.counts and other.trace != place.trace]
-        if not others:
-            return len(composed[index].parts) == 1
-        shape = self._shape(composed[index], place.trace)
-        return any(
-            number in composed and self._shape(composed[number], slot.places[number].trace) == shape
-            for number in others
-        )
-
-    def _shape(self, origin: Origin, trace: int) -> _Shape:
-        producer = None if origin.step is None else self._sources[trace].producers[origin.step]
-        parts = tuple((key, self._shape(part, trace)) for key, part in origin.parts.items())
-        return (origin.kind, origin.name, producer, origin.path, parts)
-
-
-_TRIVIAL = {False: 0, True: 1}
-"""The rank of a trivial constant as an argument, and as the answer: answers are seldom constants."""
 _NAMED = 4
-"""The rank of constants that the text names, and of others."""
+"""The rank of constants that are not trivial."""
 
 
-def _rank(source: _Source, final: bool) -> int:
+def _rank(origin: Origin, final: bool) -> int:
     """The rank of a source among sources with equal votes: inputs come first, for the answer outputs."""
-    if source.path:
+    if origin.path:
         return 3
-    return (2 if final else 1) if source.root.step is None else (0 if final else 2)
+    return (2 if final else 1) if origin.step is None else (0 if final else 2)
+
+
+def _parts(place: _Place) -> dict[str | int, Any]:
+    """The parts of a list or object that may be composed; empty if there are too many."""
+    parts = _children(place.value)
+    return dict(parts) if len(parts) <= _MOST_PARTS else {}
+
+
+def _part_of(place: _Place, key: str | int, value: Any) -> _Place:
+    """The place of a part of a value."""
+    return place._replace(value=value, stated=place.stated and place.stated.parts.get(str(key)))
 
 
 def _folded(parts: dict[str, Origin]) -> Origin:
@@ -509,20 +435,21 @@ def _folded(parts: dict[str, Origin]) -> Origin:
     kinds = {part.kind for part in parts.values()}
     if kinds <= {"literal", "text"}:
         return Origin(kind="text" if "text" in kinds else "literal")
-    if "unexplained" in kinds and not any(_strong(part) for part in parts.values()):
-        return Origin(kind="unexplained")
-    return Origin(kind="made", parts=parts)
+    strong = any(part.kind == "made" or (_sourced(part) and not _is_element(part)) for part in parts.values())
+    return Origin(kind="made", parts=parts) if strong or "unexplained" not in kinds else Origin(kind="unexplained")
 
 
-def _strong(origin: Origin) -> bool:
-    """Whether the origin is more than an element of a list, which may be equal by chance."""
-    sourced = origin.kind in ("input", "output") and not (origin.path and isinstance(origin.path[-1], int))
-    return sourced or origin.kind == "made"
+def _sourced(origin: Origin) -> bool:
+    return origin.kind in ("input", "output")
 
 
-def _selects(origin: Origin) -> bool:
-    """Whether all parts are elements of the same list."""
-    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in origin.parts.values()}
-    return origin.kind == "made" and len(lists) == 1 and all(
-        part.path and isinstance(part.path[-1], int) for part in origin.parts.values()
-    )  # fmt: skip
+def _is_element(origin: Origin) -> bool:
+    """Whether the origin is an element of a list, which may be equal by chance."""
+    return bool(origin.path) and isinstance(origin.path[-1], int)
+
+
+def _picks(origin: Origin) -> tuple[Any, ...]:
+    """The indices of the parts, if all of them are elements of one list; empty otherwise."""
+    parts = list(origin.parts.values())
+    lists = {(part.kind, part.name, part.step, part.path[:-1]) for part in parts}
+    return tuple(part.path[-1] for part in parts) if len(lists) == 1 and all(map(_is_element, parts)) else ()

@@ -29,3 +29,5 @@ class CaseOutcome(Record):
     """The runs of a sound workflow on the examples of the task, one for each; empty if it was not run on them."""
     runs: tuple[Trace, ...] = ()
     """The runs of a sound workflow on the tests, one for each; empty if there is no sound workflow."""
+    right: tuple[bool, ...] = ()
+    """Whether each of these runs is right, if more than the answer counts; empty if the answer decides."""

@@ -14,6 +14,7 @@ from typing import Any
 from flowmind.base.files import dump_json
 from flowmind.trace.events import Called, Trace
 from flowmind.workflow.program import Outcome, Program, Tool, load, run_brief, run_case
+from tools_registry import words
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
@@ -38,6 +39,8 @@ class Recorded:
     """
 
     awaited: Collection[str] = ()
+    knows_words = True
+    """Whether it answers calls of the tools of `tools_registry.words`."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], traces: Sequence[Trace], complete: Collection[str] = ()) -> None:
         self.specs = specs
@@ -146,6 +149,8 @@ class _Tape:
         for place, step in enumerate(self.left):
             if step.call.tool == name and json_equal(step.call.args, args):
                 return copy_json(self.left.pop(place).observation.value)
+        if name in words.FUNCTIONS:
+            return words.value_of(name, args)
         raise CaseError("not_recorded", f"the trace has no call {shown(ToolCall(tool=name, args=args))}")
 
 

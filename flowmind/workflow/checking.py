@@ -37,12 +37,13 @@ from flowmind.workflow.graph import Flow, analyse
 from tools_registry.sandbox.functions import specs_of
 from tools_registry.specs.schema import SchemaError, validator
 from tools_registry.specs.spec import Record, SpecError, ToolSpec
+from tools_registry.words import with_words
 
 Code = Literal[
     "no_start", "many_starts", "duplicate_id", "no_end", "end_unreachable", "dangling_edge", "dead_node",
     "start_entered", "end_left", "missing_edge", "bad_branch", "undefined_variable", "unknown_tool",
     "missing_argument", "unknown_argument", "wrong_type", "bad_expression", "bad_prompt", "irreducible_loop",
-    "unbounded_loop", "bad_fork", "race", "shadowed_variable", "bad_inputs", "too_large",
+    "unbounded_loop", "bad_fork", "race", "shadowed_variable", "bad_inputs", "too_large", "bad_rival",
 ]  # fmt: skip
 
 
@@ -81,12 +82,27 @@ def check(workflow: Workflow, tools: Any) -> list[Problem]:
     if not isinstance(cast(Any, workflow), Workflow):
         raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; RunnableWorkflow.load reads one")
     try:
-        specs = specs_of(tools)
+        specs = with_words(specs_of(tools), workflow.tool_names)
     except SpecError as error:
         raise InputError(str(error)) from None
     paths = _paths(workflow)
     problems = dict.fromkeys(islice(_problems(workflow, specs), MAX_PROBLEMS))
+    if workflow.rivals:
+        problems |= dict.fromkeys(islice(_of_rivals(workflow, specs, problems), MAX_PROBLEMS - len(problems)))
     return [problem.model_copy(update={"path": paths.get(problem.where, problem.path)}) for problem in problems]
+
+
+def _of_rivals(workflow: Workflow, specs: Mapping[str, ToolSpec], known: Collection[Problem]) -> Iterator[Problem]:
+    """The problems of the rivals that are not known already as problems of the workflow."""
+    for number, rival in enumerate(workflow.rivals):
+        where, path = f"rival {number + 1}", f"rivals.{number}"
+        for name in sorted({node.id for node in rival.nodes} - workflow.by_id.keys()) if rival.edges is None else ():
+            message = f"it changes the node {name!r}, which the workflow does not have; give all nodes and edges"
+            yield Problem(code="bad_rival", where=where, message=message, path=path)
+        for problem in _problems(workflow.rival(rival), specs):
+            if problem not in known:
+                message = f"{problem.where}: {problem.message}"
+                yield Problem(code="bad_rival", where=where, message=message, path=path)
 
 
 def _paths(workflow: Workflow) -> dict[str, str]:

@@ -76,7 +76,7 @@ class Difference(Record):
 
     @property
     def same(self) -> bool:
-        """Whether the documents are equal, evidence aside."""
+        """Whether the documents are equal, evidence and rivals aside."""
         return not self.changes
 
     @property
@@ -98,7 +98,7 @@ class Difference(Record):
 
 
 def diff(before: Workflow, after: Workflow) -> Difference:
-    """The changes from one workflow to another. The order of edges and the evidence do not count."""
+    """The changes from one workflow to another. The order of edges, the evidence and the rivals do not count."""
     if before == after:
         return Difference(matched={name: name for name in before.by_id})
     matched = _match(before, after)

@@ -8,7 +8,7 @@ that all of them reach joins. `flowmind.workflow.checking.check` lists the probl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, cast
@@ -29,6 +29,7 @@ SCHEMA: Literal["flowmind/workflow@1"] = "flowmind/workflow@1"
 DEFAULT_BOUND = 10_000
 MAX_NODES = 2_000
 MAX_EDGES = 4_000
+MAX_RIVALS = 100
 
 
 class Var(Record):
@@ -170,6 +171,31 @@ class Evidence(Record):
     """The reason why the part is a guess; empty if it is not."""
 
 
+class Rival(Record):
+    """Another program that explains the traces of a workflow nearly as well. It differs at one place."""
+
+    place: str
+    """The place: the id of a condition, `node.argument`, `node.output` for an answer, or `structure`."""
+    says: str
+    """What stands there: an expression, or a description of the structure."""
+    bits: Annotated[float, Field(ge=0)] = 0.0
+    """The length of its description above that of the workflow."""
+    nodes: tuple[Node, ...]
+    """The nodes that stand in place of those with the same ids; with `edges` all nodes."""
+    edges: tuple[Edge, ...] | None = None
+    """All edges, if they differ."""
+
+    @field_validator("nodes", "edges", mode="before")
+    @classmethod
+    def _not_too_many(cls, given: Any, info: ValidationInfo) -> Any:
+        return _limited(given, info.field_name)
+
+    @model_validator(mode="after")
+    def _not_too_deep(self) -> Rival:
+        _require_depth(self.nodes)
+        return self
+
+
 class Workflow(Record):
     """A workflow document."""
 
@@ -182,25 +208,18 @@ class Workflow(Record):
     edges: tuple[Edge, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     """The evidence for its parts, if it was derived from traces. It does not affect a run."""
+    rivals: tuple[Rival, ...] = ()
+    """Other programs that explain the traces, if it was derived from traces. A guarded run compares them with it."""
 
-    @field_validator("nodes", "edges", mode="before")
+    @field_validator("nodes", "edges", "rivals", mode="before")
     @classmethod
     def _not_too_many(cls, given: Any, info: ValidationInfo) -> Any:
-        most = MAX_NODES if info.field_name == "nodes" else MAX_EDGES
-        count = len(cast(list[Any], given)) if isinstance(given, list | tuple) else 0
-        if count > most:
-            raise ValueError(f"{count} {info.field_name}, at most {most} are allowed")
-        return cast(Any, given)
+        return _limited(given, info.field_name)
 
     @model_validator(mode="after")
     def _schema_in_subset(self) -> Workflow:
         check_schema(self.inputs)
-        for node in self.nodes:
-            inside = [*bindings(node)]
-            if isinstance(node, Map):
-                inside += [node.collect, *(binding for step in node.body for binding in bindings(step))]
-            if any(_depth(binding) > MAX_DEPTH for binding in inside):
-                raise ValueError(f"node {node.id!r}: a binding nested deeper than {MAX_DEPTH}")
+        _require_depth(self.nodes)
         return self
 
     @cached_property
@@ -217,6 +236,24 @@ class Workflow(Record):
         for name in ("by_id", "leaving", "document", "every_node", "tool_names"):
             vars(copy).pop(name, None)
         return copy
+
+    def rival(self, rival: Rival) -> Workflow:
+        """The workflow that a rival describes, without evidence and rivals."""
+        nodes, edges = rival.nodes, self.edges
+        if rival.edges is None:
+            changed = {node.id: node for node in rival.nodes}
+            nodes = tuple(changed.get(node.id, node) for node in self.nodes)
+        else:
+            edges = rival.edges
+        return self.model_copy(update={"nodes": nodes, "edges": edges, "evidence": (), "rivals": ()})
+
+    def rival_of(self, other: Workflow, place: str, says: str, bits: float) -> Rival:
+        """Describes another workflow as a rival of this one."""
+        same_shape = other.edges == self.edges and [node.id for node in other.nodes] == [node.id for node in self.nodes]
+        if not same_shape:
+            return Rival(place=place, says=says, bits=bits, nodes=other.nodes, edges=other.edges)
+        nodes = tuple(new for new, old in zip(other.nodes, self.nodes, strict=True) if new != old)
+        return Rival(place=place, says=says, bits=bits, nodes=nodes)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -267,13 +304,14 @@ class Workflow(Record):
     def dump(self) -> dict[str, Any]:
         """The document as a JSON value without default values; `schema` comes first."""
         body = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        nodes = [
-            {"id": node.id, "kind": node.kind, **_restored(node, dumped)}
-            for node, dumped in zip(self.nodes, body["nodes"], strict=True)
-        ]
         head = {"schema": SCHEMA, "name": self.name, "description": self.description, "inputs": self.inputs}
-        known = {"evidence": body["evidence"]} if self.evidence else {}
-        return {**head, "nodes": nodes, "edges": body.get("edges", []), **known}
+        known: dict[str, Any] = {"evidence": body["evidence"]} if self.evidence else {}
+        if self.rivals:
+            known["rivals"] = [
+                {**dumped, "nodes": _dumped(rival.nodes, dumped["nodes"])}
+                for rival, dumped in zip(self.rivals, body["rivals"], strict=True)
+            ]
+        return {**head, "nodes": _dumped(self.nodes, body["nodes"]), "edges": body.get("edges", []), **known}
 
     @cached_property
     def document(self) -> str:
@@ -283,6 +321,31 @@ class Workflow(Record):
     def to_json(self) -> str:
         """The document as text. A document that is read and written again has the same bytes."""
         return self.document
+
+
+def _limited(given: Any, name: str | None) -> Any:
+    """The elements of a field, if they are not too many."""
+    most = {"nodes": MAX_NODES, "edges": MAX_EDGES}.get(name or "", MAX_RIVALS)
+    count = len(cast(list[Any], given)) if isinstance(given, list | tuple) else 0
+    if count > most:
+        raise ValueError(f"{count} {name}, at most {most} are allowed")
+    return cast(Any, given)
+
+
+def _require_depth(nodes: Sequence[Node]) -> None:
+    for node in nodes:
+        inside = [*bindings(node)]
+        if isinstance(node, Map):
+            inside += [node.collect, *(binding for step in node.body for binding in bindings(step))]
+        if any(_depth(binding) > MAX_DEPTH for binding in inside):
+            raise ValueError(f"node {node.id!r}: a binding nested deeper than {MAX_DEPTH}")
+
+
+def _dumped(nodes: Sequence[Node], dumped: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Dumped nodes with their ids and kinds."""
+    return [
+        {"id": node.id, "kind": node.kind, **_restored(node, part)} for node, part in zip(nodes, dumped, strict=True)
+    ]
 
 
 def _restored(node: Node, dumped: dict[str, Any]) -> dict[str, Any]:

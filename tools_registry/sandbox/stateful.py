@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowmind.workflow.program import Outcome, Program
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.specs.schema import type_of
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import copy_json
+
+if TYPE_CHECKING:
+    from tools_registry.sandbox.crosscheck import Trier
 
 STATE = "db"
 """The parameter through which a tool takes the state, and the field in which it returns it."""
@@ -66,6 +69,10 @@ class StatefulEnvironment:
         """The digest of the state now."""
         return self._digest
 
+    def fork(self) -> StatefulEnvironment:
+        """A copy in the same state. Calls of the copy do not change this environment."""
+        return StatefulEnvironment(self._inner, self._state, self._remembered)
+
     async def call(self, call: ToolCall) -> Observation:
         """Calls a tool on the state."""
         if call.tool in self.specs and STATE in call.args:
@@ -81,8 +88,8 @@ class StatefulEnvironment:
         return observation
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
-        """Never called: all tools are in `awaited`."""
-        raise NotImplementedError
+        """Runs programs that call no tool: all tools are in `awaited`."""
+        return self._inner.run(program, cases, budget)
 
     async def _called(self, call: ToolCall) -> tuple[Observation, Any, str]:
         stateful = ToolCall(tool=call.tool, args={STATE: self._state, **call.args})
@@ -94,6 +101,90 @@ class StatefulEnvironment:
             failed = Observation.failed("tool_error", f'{call.tool} returned no object with "{STATE}" and "result"')
             return failed, self._state, self._digest
         return Observation(value=value["result"]), value[STATE], state_digest(value[STATE])
+
+
+class StatefulCases:
+    """Tools with a state that begins anew in each run: the state of the case that has the inputs of the run.
+
+    Who runs something in an environment calls `begun` first. Calls without that are made in the first state, and what
+    they change is not kept.
+
+    Args:
+        inner: The tools, with the parameter `db`.
+        cases: Inputs with the state at their start, at least one. Runs with other inputs begin in the first state.
+    """
+
+    def __init__(self, inner: Environment, cases: Sequence[tuple[Mapping[str, Any], Any]]) -> None:
+        self._inner = inner
+        self._states = {_key(inputs): state for inputs, state in reversed(cases)}
+        self._first = cases[0][1]
+        self._remembered = Remembered()
+        self.specs: Mapping[str, ToolSpec] = {name: without_state(spec) for name, spec in inner.specs.items()}
+
+    @property
+    def awaited(self) -> Collection[str]:
+        """All tools: a compiled workflow cannot pass the state on."""
+        return frozenset(self.specs)
+
+    def begun(self, inputs: Mapping[str, Any]) -> StatefulEnvironment:
+        """The environment of one run."""
+        state = self._states.get(_key(inputs), self._first)
+        return StatefulEnvironment(self._inner, state, self._remembered)
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls a tool in the first state."""
+        return await self.begun({}).call(call)
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs programs that call no tool."""
+        return self._inner.run(program, cases, budget)
+
+
+class StatefulTrials:
+    """Trial calls in several states: a call is made in the first state in which it gives a value. No state is kept.
+
+    Args:
+        inner: The tools, with the parameter `db`; makes calls in bulk.
+        states: The states, at least one.
+    """
+
+    awaited: Collection[str] = ()
+
+    def __init__(self, inner: Trier, states: Sequence[Any]) -> None:
+        self._inner = inner
+        self._states = states
+        self.specs: Mapping[str, ToolSpec] = {name: without_state(spec) for name, spec in inner.specs.items()}
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Calls a tool."""
+        ((value, error),) = self.values([(call.tool, call.args)])
+        return Observation(value=value) if error is None else Observation.failed(*error)
+
+    def values(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[Any, Any]]:
+        """(value, None) or (None, (type, message)) for each call."""
+        results: list[tuple[Any, Any]] = [(None, ("tool_error", "no state"))] * len(calls)
+        left = list(range(len(calls)))
+        for state in self._states:
+            made = self._inner.values([(calls[place][0], {STATE: state, **calls[place][1]}) for place in left])
+            for place, (value, error) in zip(left, made, strict=True):
+                results[place] = (None if error is not None else value["result"], error)
+            left = [place for place in left if results[place][1] is not None]
+            if not left:
+                break
+        return results
+
+    def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
+        """Runs programs that call no tool."""
+        return self._inner.run(program, cases, budget)
+
+
+def begun(environment: Environment, inputs: Mapping[str, Any]) -> Environment:
+    """The environment for a run with these inputs: one of its own if the state begins anew in each run."""
+    return environment.begun(inputs) if isinstance(environment, StatefulCases) else environment
+
+
+def _key(inputs: Mapping[str, Any]) -> str:
+    return json.dumps(inputs, sort_keys=True)
 
 
 def without_state(spec: ToolSpec) -> ToolSpec:

@@ -1,281 +1,574 @@
-"""Values that a loop carries from round to round: set on some paths of a round, and read until they change."""
+"""Loops: over the elements of lists, and repetitions of a call."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+import ast
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from flowmind.build.induction.control_flow import UNSET, Key, Sample, Walk, inside, junction
-from flowmind.build.induction.terms import Term, evaluated
-from tools_registry.specs.schema import json_equal
+from flowmind.build.induction import prices
+from flowmind.build.induction.conditions import separate
+from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, set_by
+from flowmind.build.induction.filters import filters
+from flowmind.build.induction.lists import lists
+from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot
+from flowmind.build.induction.scopes import Candidate, Feature, Scope
+from flowmind.build.induction.spelling import parsed, reads_in, slots
+from flowmind.workflow.expressions import evaluate, names
+from tools_registry.specs.values import CaseError
 
-Edge = tuple[Key, Key]
-MOST_SETS = 3
-"""Maximum number of edges on which one value is set."""
-MOST_WAYS = 9
-"""Edges that are combined, the cheapest ones."""
-EACH = 0.4
-"""Cost of each edge on which the value is set."""
+if TYPE_CHECKING:
+    from flowmind.build.induction.skeleton import Search
 
-Explain = Callable[[Sequence[Sample], Sequence[Any], bool, bool], Term | None]
-"""Finds the likeliest term for values at visits: whether they are initial values, whether to try computations."""
+SOURCES = 16
+"""Lists over which loops are tried at a place, the likeliest ones."""
+HEADS = 4
+"""Ways to read the events as rounds that are tried at a place."""
+SLACK = 8.0
+"""Bits above the likeliest loop up to which others are tried with what follows."""
+FAILURES = 4
+"""Places where repetitions of a tool's call explain nothing, after which they are not tried any more."""
+ONCE = 2.0
+"""That a repetition of calls that change something is allowed once only, or the opposite."""
+_ONCE_MORE = re.compile(
+    r"\bonce (?:more|again)\b|\b(?:try|retry|repeat)(?: it| this)? once\b|\b(?:a second|one more) time\b"
+)
+BODIES = 2
+"""Bodies that are tried for each of them."""
+
+
+@dataclass
+class _Head:
+    """A loop whose rounds are known."""
+
+    rounds: Rounds
+    source: Feature | None = None
+    """None if it repeats a call."""
+    weakness: int = 0
+    """As of `over_elements`."""
+    sources: list[Feature] = field(default_factory=list[Feature])
+    """The lists that give the same elements, `source` first."""
+
+    @property
+    def shape(self) -> Any:
+        """Which events belong to which round."""
+        return tuple(tuple(turn[:2] for turn in turns) for turns in self.rounds)
+
+
+@dataclass
+class _Body:
+    """What a loop does in each round, and its variables."""
+
+    part: Part
+    rows: list[list[dict[str, Any]]]
+    """For each cursor, for each round the variables at its end."""
+    ends: list[list[Scope]]
+    """For each cursor, for each round the scope at its end."""
 
 
 @dataclass(frozen=True)
-class Carried:
-    """A value that a loop carries from round to round: it is set, or added to, on some edges."""
+class _Start:
+    """A loop at a place."""
 
-    loop: str
-    first: tuple[Term, tuple[Sample, ...]] | None
-    """The value before the first round, with the visits that show it; None if none is needed."""
-    sets: tuple[tuple[Edge, Term, tuple[Sample, ...]], ...]
-    """The edges on which it changes, the term, and the visits that show it."""
-    cost: float
-    sign: str = ""
-    """`+` or `-` if each pass adds or subtracts the term; empty if each pass sets the value to the term."""
-
-    @property
-    def shown(self) -> list[tuple[Term, tuple[Sample, ...]]]:
-        """All terms that it reads, with the visits that show them."""
-        return [*((term, points) for _, term, points in self.sets), *([self.first] if self.first else [])]
-
-    @property
-    def key(self) -> str:
-        """A text that identifies it."""
-        first = self.first[0].expr if self.first else ""
-        return f"{self.loop} {first} {self.sign}; " + "; ".join(f"{edge}: {term.expr}" for edge, term, _ in self.sets)
+    bits: float
+    step: ForEach | DoWhile
+    after: tuple[Cursor, ...]
+    """Behind it."""
+    taken: frozenset[str]
+    open: int
+    """The number of its slots that nothing explains."""
 
 
-@dataclass(frozen=True)
-class _Way:
-    """An edge of a loop on which the value could be set."""
-
-    edge: Edge
-    passed: dict[int, int]
-    """By visit, the last place in the path before it at which the edge was passed."""
-    explained: frozenset[int]
-    """The visits whose value the term explains."""
-    term: Term
-    points: tuple[Sample, ...]
-
-
-class _Readings:
-    """The visits that read a carried value, with the edges passed before each of them since the previous one."""
-
-    def __init__(self, walk: Walk, loop: str, samples: Sequence[Sample], targets: Sequence[Any]) -> None:
-        self.samples, self.targets = samples, targets
-        self.entries: list[int] = []
-        self.windows: list[tuple[int, int]] = []
-        self.firsts: list[int] = []
-        self.changed: set[int] = set()
-        self.complete = True
-        latest: dict[tuple[int, int], int] = {}
-        for number, sample in enumerate(samples):
-            entry = _entry(walk, loop, sample)
-            if entry is None:
-                self.complete = False
-                return
-            before = latest.get((sample.run, entry))
-            if before is None:
-                self.firsts.append(number)
-            elif not json_equal(targets[number], targets[before]):
-                self.changed.add(number)
-            self.entries.append(entry)
-            self.windows.append((entry if before is None else samples[before].event, sample.event))
-            latest[sample.run, entry] = number
-        self.passes = _passes(walk, loop, {sample.run for sample in samples})
-
-    def passed(self, edge: Edge) -> dict[int, int]:
-        """The visits before which an edge was passed, and where it was passed last."""
-        passed: dict[int, int] = {}
-        for number, (begin, end) in enumerate(self.windows):
-            places = self.passes[edge].get(self.samples[number].run, [])
-            last = bisect_right(places, end) - 1
-            if last >= 0 and places[last] > begin:
-                passed[number] = places[last]
-        return passed
-
-    def since(self, edge: Edge, number: int) -> list[Sample]:
-        """The passes of an edge since the loop was entered, before a visit."""
-        run, end = self.samples[number].run, self.samples[number].event
-        return [Sample(run, place) for place in self.passes[edge].get(run, []) if self.entries[number] < place <= end]
-
-
-Settled = Callable[[Term, str], bool]
-"""Whether a term can be computed before the first round of a loop."""
-
-
-def carried_values(
-    walk: Walk,
-    samples: Sequence[Sample],
-    targets: Sequence[Any],
-    explain: Explain,
-    settled: Settled,
-) -> Iterator[Carried]:
-    """Explanations of values that a loop sets: the cheapest for each loop.
+class Loops:
+    """Finds the loops that may stand at a place.
 
     Args:
-        walk: A layout with its variables.
-        samples, targets: The visits that read the value, run by run in their order, and the value at each.
-        explain: Finds terms.
-        settled: Whether a term can be computed before the first round of a loop.
+        search: Explains the bodies, and what follows.
     """
-    for loop in walk.layout.loops:
-        readings = _Readings(walk, loop, samples, targets)
-        if readings.complete and (readings.changed or len(readings.firsts) == len(samples)):
-            for deep in (False, True):
-                value = _cheapest(readings, loop, _ways(readings, explain, deep), explain, settled)
-                if value is not None:
-                    yield value
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._count = 0
+        self._failures: dict[Any, int] = {}
+
+    def options(
+        self,
+        cursors: tuple[Cursor, ...],
+        groups: Mapping[str | None, Sequence[int]],
+        taken: frozenset[str],
+        active: frozenset[str],
+        seldom: bool = False,
+    ) -> tuple[list[Part], bool]:
+        """The parts that begin with a loop, and whether one of them explains everything, so that no other is needed.
+
+        Args:
+            cursors: The place.
+            groups: They by the tool of their next event.
+            taken: The names of variables that are set before.
+            active: The lists of the loops around.
+            seldom: Whether only loops count that have one round at most in all runs, if no texts identify the
+                elements; otherwise only the others do.
+        """
+        options: list[Part] = []
+        surely = False
+        if set(groups) <= {None, ANSWER}:
+            return options, surely
+        heads = self._heads(cursors, active, seldom)
+        repeated: list[Rounds] = []
+        kind = (*groups, len(cursors), active)
+        if len(groups) == 1 and not seldom and self._failures.get(kind, 0) < FAILURES:
+            repeated = over_repetition(self._search.events, cursors, str(next(iter(groups))))
+        brief = self._search.context.brief or self._search.tired
+        for first_look in (True,) if brief else (True, False):
+            starts: list[_Start] = []
+            shapes: set[Any] = set()
+            for head in heads:
+                if not surely or head.shape in shapes:
+                    found, complete = self._for_each(cursors, head, taken, active, first_look)
+                    starts += found
+                    if complete:
+                        shapes.add(head.shape)
+                        surely = surely or _varies(head.rounds)
+            for rounds in repeated if not shapes else ():
+                found, complete = self._do_while(cursors, rounds, taken, active, first_look)
+                starts += found
+                surely = surely or (complete and _varies(rounds))
+                if complete:
                     break
+            options = self._continued(starts, active)
+            if any(start.open == 0 for start in starts):
+                break
+        else:
+            self._failures[kind] = self._failures.get(kind, 0) + bool(repeated)
+        return options, surely
 
+    def _continued(self, starts: Sequence[_Start], active: frozenset[str]) -> list[Part]:
+        """The loops with what follows, the likeliest first.
 
-def running_totals(
-    walk: Walk,
-    samples: Sequence[Sample],
-    targets: Sequence[Any],
-    explain: Explain,
-    settled: Settled,
-    numbers: Callable[[Sequence[Sample]], Sequence[Term]],
-) -> Iterator[Carried]:
-    """Explanations of numbers as sums over the rounds of a loop; arguments as for `carried_values`.
-
-    Args:
-        numbers: The likeliest terms that are numbers at some visits.
-    """
-    for loop in walk.layout.loops:
-        readings = _Readings(walk, loop, samples, targets)
-        if not readings.complete:
-            continue
-        begins = tuple(Sample(sample.run, entry) for sample, entry in zip(samples, readings.entries, strict=True))
-        for edge in readings.passes:
-            rows = [readings.since(edge, number) for number in range(len(samples))]
-            points = [point for row in rows for point in row]
-            if len({len(row) for row in rows}) < 2:
+        What follows depends little on the loop. If the likeliest loop is much likelier than another one that ends at
+        the same places, and everything behind it is explained, the other one is dropped.
+        """
+        options: list[Part] = []
+        known: dict[tuple[int, ...], float] = {}
+        for start in sorted(starts, key=lambda start: start.bits):
+            ends = tuple(cursor.at for cursor in start.after)
+            if start.bits > known.get(ends, math.inf):
                 continue
-            for term in numbers(points):
-                values = iter(term.values)
-                sums = [sum(next(values) for _ in row) for row in rows]
-                for sign, factor in (("+", -1), ("-", 1)):
-                    firsts = [target + factor * total for target, total in zip(targets, sums, strict=True)]
-                    first = explain(begins, firsts, True, False)
-                    if first is not None and settled(first, loop):
-                        cost = first.cost + term.cost + EACH
-                        yield Carried(loop, (first, begins), ((edge, term, tuple(points)),), cost, sign)
+            rests = self._search.parts(start.after, start.taken, active)
+            if start.open == 0 and any(rest.open == 0 for rest in rests):
+                known.setdefault(ends, start.bits + SLACK)
+            options += [
+                Part(start.bits + rest.bits, (start.step, *rest.steps), rest.scopes, start.open + rest.open)
+                for rest in rests
+            ]
+        return options
 
-
-def value_of(carried: Carried, walk: Walk, rows: Sequence[Sequence[Mapping[str, Any]]], sample: Sample) -> Any:
-    """The value at a visit; UNSET if it has none.
-
-    Args:
-        carried: A value that a loop sets.
-        walk: The layout that it was found in.
-        rows: The variables before each event of each run.
-        sample: The visit.
-    """
-    entry = _entry(walk, carried.loop, sample)
-    if entry is None:
-        return UNSET
-    path = walk.layout.paths[sample.run]
-    terms = {edge: term for edge, term, _ in carried.sets}
-    for place in range(sample.event, entry, -1):
-        term = terms.get((path[place - 1].key, path[place].key))
-        if term is not None:
-            return evaluated(term.expr, rows[sample.run][place])
-    return evaluated(carried.first[0].expr, rows[sample.run][entry]) if carried.first is not None else UNSET
-
-
-def _entry(walk: Walk, loop: str, sample: Sample) -> int | None:
-    """The place where a loop was last entered before a visit."""
-    path = walk.layout.paths[sample.run]
-    for place in range(sample.event, 0, -1):
-        if path[place].key == junction(loop) and not inside(path[place - 1].key, loop):
-            return place
-    return None
-
-
-def _passes(walk: Walk, loop: str, runs: set[int]) -> dict[Edge, dict[int, list[int]]]:
-    """The places at which each edge of a loop is passed, by edge and run."""
-    passes: dict[Edge, dict[int, list[int]]] = {}
-    for run in sorted(runs):
-        path = walk.layout.paths[run]
-        for place in range(1, len(path)):
-            source, target = path[place - 1].key, path[place].key
-            if inside(source, loop) and inside(target, loop):
-                passes.setdefault((source, target), {}).setdefault(run, []).append(place)
-    return passes
-
-
-def _ways(readings: _Readings, explain: Explain, deep: bool) -> list[_Way]:
-    """The edges that could set the value, each with its cheapest term; the cheapest first."""
-    ways: dict[frozenset[int], _Way] = {}
-    unexplained: list[tuple[Edge, dict[int, int]]] = []
-
-    def explained(edge: Edge, passed: dict[int, int], numbers: Sequence[int]) -> bool:
-        points = [Sample(readings.samples[number].run, passed[number]) for number in numbers]
-        term = explain(points, [readings.targets[number] for number in numbers], False, deep)
-        if term is None:
-            return False
-        visits = frozenset(numbers)
-        if visits not in ways or term.cost < ways[visits].term.cost:
-            ways[visits] = _Way(edge, passed, visits, term, tuple(points))
-        return True
-
-    for edge in readings.passes:
-        passed = readings.passed(edge)
-        telling = bool(passed) and (not readings.changed or bool(readings.changed & set(passed)))
-        if telling and not explained(edge, passed, list(passed)):
-            unexplained.append((edge, passed))
-    others = list(ways.values())
-    for edge, passed in unexplained:  # what another way sets later in the same round says nothing of this one
-        for other in others:
-            numbers = [number for number, place in passed.items() if other.passed.get(number, -1) <= place]
-            if 0 < len(numbers) < len(passed):
-                explained(edge, passed, numbers)
-    return sorted(ways.values(), key=lambda way: way.term.cost)[:MOST_WAYS]
-
-
-def _cheapest(
-    readings: _Readings, loop: str, ways: Sequence[_Way], explain: Explain, settled: Settled
-) -> Carried | None:
-    """The cheapest combination of edges that explains every value, with the initial value."""
-    best: Carried | None = None
-    for size in range(1, MOST_SETS + 1):
-        for chosen in combinations(ways, size):
-            cost = sum(way.term.cost + EACH for way in chosen)
-            if best is not None and cost >= best.cost:
-                continue
-            begins = _begins(readings, chosen)
-            if begins is None:
-                continue
-            first: tuple[Term, tuple[Sample, ...]] | None = None
-            if begins:
-                points = [Sample(readings.samples[number].run, readings.entries[number]) for number in begins]
-                term = explain(points, [readings.targets[number] for number in begins], True, True)
-                if term is None or not settled(term, loop):
+    def _heads(self, cursors: Sequence[Cursor], active: frozenset[str], seldom: bool) -> list[_Head]:
+        """The likeliest ways to read the next events as rounds over a list."""
+        scopes = [cursor.scope for cursor in cursors]
+        heads: dict[tuple[Any, ...], _Head] = {}
+        found = [
+            feature
+            for feature in lists(self._search.context, scopes)
+            if feature.text not in active
+            and all(isinstance(value, list) for value in feature.values)
+            and not names(feature.text) & active
+        ]
+        for feature in sorted(found, key=lambda feature: feature.bits)[:SOURCES]:
+            for rounds, weakness in over_elements(self._search.events, cursors, feature.values).items():
+                counts = set(map(len, rounds))
+                rare = max(counts) < 2 and (weakness > 0 or bool(active))
+                if counts == {1} or rare is not seldom or (seldom and active):
                     continue
-                first = (term, tuple(points))
-                cost += term.cost
-            if best is None or cost < best.cost:
-                best = Carried(loop, first, tuple((way.edge, way.term, way.points) for way in chosen), cost)
-    return best
+                elements = tuple(
+                    tuple(key[1][turn.element] for turn in turns) if turns else ()
+                    for key, turns in zip(map(_elements, feature.keys), rounds, strict=True)
+                )
+                heads.setdefault((rounds, elements), _Head(rounds, feature, weakness)).sources.append(feature)
+        by_shape: dict[Any, int] = {}
+        kept: list[_Head] = []
+        for head in sorted(heads.values(), key=_unlikely):
+            by_shape[head.shape] = by_shape.get(head.shape, 0) + 1
+            if by_shape[head.shape] <= 2 and len(by_shape) <= HEADS:
+                kept.append(head)
+        return kept
 
+    # Loops over lists
 
-def _begins(readings: _Readings, chosen: Sequence[_Way]) -> list[int] | None:
-    """The visits that read the initial value; None if some value is not explained."""
-    begins: list[int] = []
-    used: set[Edge] = set()
-    for number in range(len(readings.samples)):
-        last = max(chosen, key=lambda way: way.passed.get(number, -1))
-        if number in last.passed:
-            if number not in last.explained:
-                return None
-            used.add(last.edge)
-        elif number in readings.changed:
+    def _for_each(
+        self,
+        cursors: tuple[Cursor, ...],
+        head: _Head,
+        taken: frozenset[str],
+        active: frozenset[str],
+        brief: bool,
+    ) -> tuple[list[_Start], bool]:
+        """The loops over a list, and whether one of the loops explains everything in it."""
+        source = head.source
+        assert source is not None
+        search = self._search
+        item = search.names.of_item(source.text, taken)
+        rows = search.names.of_loop(f"{item}_rows", taken)
+        search.context.items[item] = source.text
+        plans = self._plans(cursors, head, source, item)
+        if not plans:
+            return [], False
+        options: list[_Start] = []
+        complete = False
+        index = search.names.of_loop("index", taken)
+        inside = taken | {item, rows, index}
+        looping = active | {rows, *(feature.text for feature in head.sources)}
+        for body in self._bodies(cursors, head, inside, looping, item, rows, index, brief):
+            for where, price, early in plans:
+                stop: Slot | None = None
+                if early:
+                    found = self._stop(cursors, head, source, item, where, body)
+                    if found is None:
+                        continue
+                    stop = Slot(found, _last_steps(search, cursors, head.rounds))
+                    price += found[0].bits + prices.STOP
+                stopped = search.names.of_loop("stopped", inside) if early else ""
+                search.context.rows[rows] = search.context.rows.get(rows, False) or early
+                sources = tuple(
+                    Candidate(feature.bits, feature.text, feature.before)
+                    for feature in sorted(head.sources, key=lambda feature: feature.bits)
+                )
+                step = ForEach(
+                    Slot(sources, _first_steps(search, cursors, head.rounds)),
+                    item,
+                    body.part.steps,
+                    rows,
+                    index,
+                    Slot(where, _first_steps(search, cursors, head.rounds)) if where else None,
+                    stop,
+                    stopped,
+                )
+                used = item in reads_in((step,))
+                cost = prices.LOOP + source.bits + price + body.part.bits + (0.0 if used else prices.UNREAD)
+                complete = complete or (body.part.open == 0 and used)
+                if body.part.open == 0 or not brief:
+                    options.append(self._start(cursors, head.rounds, body, step, cost, taken))
+        return options, complete
+
+    def _plans(
+        self, cursors: Sequence[Cursor], head: _Head, source: Feature, item: str
+    ) -> list[tuple[tuple[Candidate, ...], float, bool]]:
+        """Which elements are visited: conditions on them with their bits, and whether the loop ends early."""
+        scopes = [cursor.scope for cursor in cursors]
+        text = Candidate(source.bits, source.text, source.before)
+        masks = [
+            [index in {turn.element for turn in turns} for index in range(len(elements))]
+            for turns, elements in zip(head.rounds, source.values, strict=True)
+        ]
+        if all(map(all, masks)):
+            return [((), 0.0, False)]
+        plans: list[tuple[tuple[Candidate, ...], float, bool]] = []
+        found = filters(self._search.context, scopes, text, masks, item)
+        if found:
+            plans.append((found, found[0].bits + prices.WHERE, False))
+        until = [max((turn.element for turn in turns), default=-1) + 1 for turns in head.rounds]
+        cut = [mask[:end] for mask, end in zip(masks, until, strict=True)]
+        if all(map(all, cut)):
+            if all(cut_mask or not mask for cut_mask, mask in zip(cut, masks, strict=True)):
+                plans.append(((), 0.0, True))
+        else:
+            elements = [
+                self._search.extended(scope, ("element", source.text, index), {item: value[index]})
+                for scope, value, end in zip(scopes, source.values, until, strict=True)
+                for index in range(end)
+            ]
+            some = separate(self._search.context, elements, [kept for mask in cut for kept in mask])
+            if some:
+                plans.append((some, some[0].bits + prices.WHERE, True))
+        return plans
+
+    def _stop(
+        self,
+        cursors: Sequence[Cursor],
+        head: _Head,
+        source: Feature,
+        item: str,
+        where: tuple[Candidate, ...],
+        body: _Body,
+    ) -> tuple[Candidate, ...] | None:
+        """The conditions that end a loop early: they hold after the last round where elements are left."""
+        scopes: list[Scope] = []
+        labels: list[bool] = []
+        for cursor, turns, elements, ends in zip(cursors, head.rounds, source.values, body.ends, strict=True):
+            for number, (turn, scope) in enumerate(zip(turns, ends, strict=True)):
+                last = number == len(turns) - 1
+                rest: list[Any] = elements[turn.element + 1 :] if last else []
+                if last and not any(_holds(where, {**cursor.scope, item: element}) for element in rest):
+                    continue  # nothing tells whether the loop would have gone on
+                scopes.append(scope)
+                labels.append(last)
+        if not any(labels):
             return None
-        elif number in readings.firsts:
-            begins.append(number)
-    return begins if len(used) == len(chosen) else None
+        if all(labels):
+            return (Candidate(prices.ALWAYS, "True"),)
+        return separate(self._search.context, scopes, labels) or None
+
+    # Repetitions
+
+    def _do_while(
+        self, cursors: tuple[Cursor, ...], rounds: Rounds, taken: frozenset[str], active: frozenset[str], brief: bool
+    ) -> tuple[list[_Start], bool]:
+        """The repetitions, and whether one of them explains everything in it."""
+        search = self._search
+        complete = False
+        rows = search.names.of_loop("rounds", taken)
+        options: list[_Start] = []
+        index = search.names.of_loop("index", taken)
+        inside = taken | {rows, index}
+        for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, brief):
+            scopes = [scope for ends in body.ends for scope in ends]
+            labels = [number < len(turns) - 1 for turns in rounds for number in range(len(turns))]
+            again, price = search.decision(scopes, labels)
+            if again and max(map(len, rounds)) == 2 and search.writing.intersection(_tools(body.part.steps)):
+                named = _ONCE_MORE.search(search.context.reading.text.lower()) is not None
+                again = _limited(again, index, _tries(body.part.steps) + named)
+            step = DoWhile(body.part.steps, Slot(again, _last_steps(search, cursors, rounds)), rows, index)
+            cost = prices.LOOP + prices.REPETITION + price + body.part.bits
+            explained = body.part.open == 0 and bool(again)
+            complete = complete or explained
+            if explained or not brief:
+                options.append(self._start(cursors, rounds, body, step, cost, taken))
+        return options, complete
+
+    # Bodies
+
+    def _bodies(
+        self,
+        cursors: Sequence[Cursor],
+        head: _Head,
+        taken: frozenset[str],
+        active: frozenset[str],
+        item: str,
+        rows: str,
+        index: str,
+        brief: bool,
+    ) -> list[_Body]:
+        """The likeliest bodies.
+
+        The variables of the round before are in scope, so they must be known before the body is. They are predicted: at
+        first look as if only the first call of a round set one, then as if every call did. If the body that is found
+        sets others, it is searched once more with its variables; and at last with none.
+        """
+        context = self._search.context
+        lead = [[turn._replace(stop=turn.start + 1) for turn in turns] for turns in head.rounds]
+        guesses = [self._predicted(cursors, lead, taken), self._predicted(cursors, head.rounds, taken)]
+        bodies: list[_Body] = []
+        for carried in guesses if brief else (*guesses[1:], None, []):
+            if carried is None:
+                carried = bodies[0].rows if bodies else []
+            inner = self._inner(cursors, head, item, "" if brief else rows, index, carried)
+            search = self._search
+            around = context.brief, search.strict
+            context.brief, search.strict = brief, search.strict or brief
+            parts = search.parts(inner, taken, active)[:BODIES]
+            context.brief, search.strict = around
+            bodies = [self._body(part, head) for part in parts]
+            if sound := [body for body in bodies if _agrees(carried, body.rows, not brief)]:
+                return sound
+            if guesses[0] == guesses[1] and brief:
+                break
+        return []
+
+    def _predicted(
+        self, cursors: Sequence[Cursor], rounds: Sequence[Sequence[Round]], taken: frozenset[str]
+    ) -> list[list[dict[str, Any]]]:
+        """The variables after each round if each of its calls sets one."""
+        predicted: list[list[dict[str, Any]]] = []
+        every: dict[str, None] = {}
+        for cursor, turns in zip(cursors, rounds, strict=True):
+            ends: list[dict[str, Any]] = []
+            for turn in turns:
+                made: dict[str, Any] = {}
+                for event in self._search.events[cursor.trace][turn.start : turn.stop]:
+                    made[self._search.names.of_tool(event.tool, taken.union(made))] = event.value
+                every |= dict.fromkeys(made)
+                ends.append(made)
+            predicted.append(ends)
+        return [[{name: made.get(name) for name in every} for made in ends] for ends in predicted]
+
+    def _inner(
+        self,
+        cursors: Sequence[Cursor],
+        head: _Head,
+        item: str,
+        rows: str,
+        index: str,
+        carried: Sequence[Sequence[dict[str, Any]]],
+    ) -> tuple[Cursor, ...]:
+        """A cursor for each round of each cursor."""
+        self._count += 1
+        inner: list[Cursor] = []
+        for place, (cursor, turns) in enumerate(zip(cursors, head.rounds, strict=True)):
+            known: Sequence[dict[str, Any]] = carried[place] if carried else []
+            nothing: dict[str, Any] = dict.fromkeys(known[0]) if known else {}
+            before: list[dict[str, Any]] = []
+            for number, turn in enumerate(turns):
+                variables: dict[str, Any] = {index: number, **(before[-1] if before else nothing)}
+                if carried and rows:
+                    variables[rows] = list(before)
+                if head.source is not None:
+                    variables[item] = head.source.values[place][turn.element]
+                scope = self._search.extended(cursor.scope, ("round", self._count, number), variables)
+                inner.append(Cursor(cursor.trace, turn.start, turn.stop, scope))
+                if known:
+                    before.append(known[number] if not item else {item: variables[item], **known[number]})
+        return tuple(inner)
+
+    def _body(self, part: Part, head: _Head) -> _Body:
+        """The rows of a loop whose body is a part."""
+        names = set_by(part.steps, after=True)
+        ends = iter(part.scopes)
+        scopes: list[list[Scope]] = []
+        for turns in head.rounds:
+            scopes.append([scope for _, scope in zip(turns, ends, strict=False) if scope is not None])
+        rows = [[{name: scope.get(name) for name in names} for scope in of_cursor] for of_cursor in scopes]
+        return _Body(part, rows, scopes)
+
+    def _start(
+        self,
+        cursors: tuple[Cursor, ...],
+        rounds: Rounds,
+        body: _Body,
+        step: ForEach | DoWhile,
+        cost: float,
+        taken: frozenset[str],
+    ) -> _Start:
+        """A loop with the variables after it."""
+        self._count += 1
+        block: Block = (step,)
+        set_after = set_by(block, after=True)
+        gone = [name for name in set_by(block) if name not in set_after]
+        after: list[Cursor] = []
+        for cursor, turns, made, ends in zip(cursors, rounds, body.rows, body.ends, strict=True):
+            variables: dict[str, Any] = {}
+            if isinstance(step, ForEach):
+                variables[step.rows] = [
+                    {step.item: scope[step.item], **row} for row, scope in zip(made, ends, strict=True)
+                ]
+                if step.stop is not None:
+                    variables[step.stopped] = bool(ends) and _holds(step.stop.candidates, ends[-1])
+            else:
+                variables = {**made[-1], step.rows: list(made)}
+            scope = self._search.extended(cursor.scope, ("after", self._count), variables, gone)
+            after.append(cursor._replace(at=turns[-1].stop if turns else cursor.at, scope=scope))
+        missing = body.part.open + (isinstance(step, DoWhile) and not step.again.candidates)
+        return _Start(cost, step, tuple(after), taken.union(set_by(block)), missing)
+
+
+def _limited(again: tuple[Candidate, ...], index: str, signs: int) -> tuple[Candidate, ...]:
+    """Also the condition that allows one repetition only: no trace shows whether another one would follow.
+
+    Args:
+        again: The conditions, the likeliest first.
+        index: The variable with the number of the round.
+        signs: How many things speak for the limit. It is likelier than none if one does.
+    """
+    first = again[0]
+    bits = first.bits + (0.0 if signs else ONCE)
+    rest = [one._replace(bits=one.bits + ONCE * signs**2) for one in again]
+    text = f"({first.text})" if " or " in first.text or " if " in first.text else first.text
+    limited = first._replace(bits=bits, text=f"{index} == 0 and {text}")
+    return tuple(sorted((limited, *rest), key=lambda one: one.bits))
+
+
+def _tools(steps: Block) -> set[str]:
+    """The tools that a block calls."""
+    found: set[str] = set()
+    for step in steps:
+        match step:
+            case CallStep(tool=tool):
+                found.add(tool)
+            case If(then=then, otherwise=otherwise):
+                found |= _tools((*then, *otherwise))
+            case ForEach(body=body) | DoWhile(body=body):
+                found |= _tools(body)
+            case Return():
+                pass
+    return found
+
+
+def _tries(steps: Block) -> bool:
+    """Whether an argument is one constant in the first round and another one later: a further round would repeat it."""
+    texts = [slot.candidates[0].text for slot in slots(steps) if slot.candidates]
+    trees = [parsed(text) for text in texts if " if " in text]
+    return any(
+        isinstance(tree, ast.IfExp) and isinstance(tree.body, ast.Constant) and isinstance(tree.orelse, ast.Constant)
+        for tree in trees
+    )
+
+
+def _varies(rounds: Rounds) -> bool:
+    """Whether the number of rounds differs, or is so large that a call for each is no alternative."""
+    counts = set(map(len, rounds))
+    return max(counts) > (1 if len(counts) > 1 else 3)
+
+
+def _unlikely(head: _Head) -> tuple[float, ...]:
+    """The order in which loops are tried: those that pass over few elements and cover many events come first."""
+    assert head.source is not None
+    skipped = covered = 0
+    for turns, elements in zip(head.rounds, head.source.values, strict=True):
+        covered += turns[-1].stop - turns[0].start if turns else 0
+        skipped += len(elements) - len(turns)
+    return (skipped - covered, head.weakness, head.source.bits)
+
+
+def _elements(key: Any) -> Any:
+    """The canonical form of a list."""
+    return key
+
+
+def _agrees(
+    carried: Sequence[Sequence[Mapping[str, Any]]], rows: Sequence[Sequence[Mapping[str, Any]]], exactly: bool
+) -> bool:
+    """Whether rounds end with the variables that were predicted.
+
+    Args:
+        carried: For each cursor and round the predicted variables; empty if there were none.
+        rows: The variables that the body sets.
+        exactly: Whether it may set no others.
+    """
+    for before, after in zip(carried, rows, strict=bool(carried)):
+        if len(before) != len(after):
+            return False
+        for one, other in zip(before, after, strict=True):
+            if any(name not in other or other[name] != value for name, value in one.items()):
+                return False
+            if exactly and len(one) != len(other):
+                return False
+    return True
+
+
+def _holds(conditions: Sequence[Candidate], variables: Mapping[str, Any]) -> bool:
+    """Whether the likeliest condition holds; True without any."""
+    try:
+        return not conditions or bool(evaluate(conditions[0].text, dict(variables)))
+    except CaseError:
+        return False
+
+
+def _first_steps(search: Search, cursors: Sequence[Cursor], rounds: Rounds) -> tuple[tuple[int, int], ...]:
+    """The steps with which rounds begin."""
+    return tuple(
+        search.events[cursor.trace][turn.start].step
+        for cursor, turns in zip(cursors, rounds, strict=True)
+        for turn in turns
+    )
+
+
+def _last_steps(search: Search, cursors: Sequence[Cursor], rounds: Rounds) -> tuple[tuple[int, int], ...]:
+    """The steps that follow a round."""
+    return tuple(
+        search.events[cursor.trace][min(turn.stop, len(search.events[cursor.trace]) - 1)].step
+        for cursor, turns in zip(cursors, rounds, strict=True)
+        for turn in turns
+    )

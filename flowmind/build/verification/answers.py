@@ -1,51 +1,21 @@
-"""Answers of a person to questions that the traces leave open."""
+"""Answers of a person or a model to questions that the traces leave open."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from itertools import islice
-from typing import Any
 
 from flowmind.base.errors import InputError
-from flowmind.base.files import dump_json
-from flowmind.build.induction.control_flow import UNSET, Key
-from flowmind.build.induction.emission import Emitter
-from flowmind.build.induction.evidence import Question, questions, tell
-from flowmind.build.induction.planning import Plan, resolve, simulate
-from flowmind.build.induction.search import Induced
-from flowmind.build.induction.terms import Term, is_number
-from flowmind.build.verification.repair import HIDDEN
-from flowmind.build.verification.trials import Best, Work, with_conditions
+from flowmind.build.induction.induction import Induction, Place
+from flowmind.build.verification.questions import OR, place_of, recorded_runs
+from flowmind.build.verification.trials import Best, adopted, tried, with_places
+from flowmind.build.verification.visits import rows_at
+from flowmind.build.verification.work import Work
 from flowmind.trace.origins import short
-from flowmind.workflow.document import Evidence, show_binding
-from flowmind.workflow.expressions import ExpressionError, evaluate
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Condition, Workflow
+from flowmind.workflow.expressions import ExpressionError
 from flowmind.workflow.expressions import names as names_in
-from tools_registry.specs.spec import Record
-from tools_registry.specs.values import CaseError
-
-COMPARED = 9
-"""Candidates that are compared on one input."""
-_ROWS = 400
-"""Combinations of values on which candidates are compared."""
-_NUMBER = re.compile(r"(?<![\w.'\"])-?\d+(?:\.\d+)?(?![\w.'\"])")
-Row = dict[str, Any]
-
-
-class Illustration(Record):
-    """The effect of each candidate of a question on one combination of values on which they differ."""
-
-    values: dict[str, Any]
-    """The variables that the candidates read."""
-    effects: tuple[str, ...]
-    """The next step, or the value, for each of the first candidates."""
-
-
-def id_of(part: Evidence) -> str:
-    """The id of the question about a part of a workflow."""
-    return part.node if part.field == "expr" else f"{part.node}.{part.field}"
 
 
 async def answered(work: Work, best: Best, answers: Mapping[str, str]) -> Best:
@@ -55,19 +25,19 @@ async def answered(work: Work, best: Best, answers: Mapping[str, str]) -> Best:
         InputError: If an answer cannot be used, or contradicts the traces.
     """
     used: set[str] = set()
-    while True:
-        question = next(
-            (one for one in _open(work, best) if one.id in answers and one.id not in used and one.kind != "arm"), None
-        )
-        if question is None or best.draft is None or best.emitter is None:
-            return replace(best, answered=best.answered | used)
-        used.add(question.id)
-        answer = answers[question.id].strip()
-        changed = await _with_answer(work, best.draft, best.emitter, question, answer)
+    while best.induction is not None:
+        waiting = [id for id in answers if id not in used and place_of(best.induction, id) is not None]
+        own = [id for id in answers if id not in used and isinstance(best.workflow.by_id.get(id), Condition)]
+        if not (waiting or own):
+            break
+        id = (waiting or own)[0]
+        used.add(id)
+        answer = answers[id].strip()
+        changed = await with_answer(work, best, id, answer)
         if changed is None or changed.rank > best.rank:
-            raise InputError(f"{question.id}: the answer {answer!r} contradicts the traces{_where(changed)}")
-        changed.first, changed.loops = best.first, best.loops
-        best = changed
+            raise InputError(f"{id}: the answer {answer!r} contradicts the traces{_where(changed)}")
+        best = replace(changed, answered=best.answered | {id})
+    return best
 
 
 def _where(changed: Best | None) -> str:
@@ -78,110 +48,83 @@ def _where(changed: Best | None) -> str:
     return f": for {short(failure.input)} the right answer is {short(failure.expected)}"
 
 
-def _open(work: Work, best: Best) -> Iterator[Question]:
-    if best.emitter is not None:
-        yield from questions(best.emitter, best.workflow, work.unmarked(best.workflow))
+async def with_answer(work: Work, best: Best, id: str, answer: str) -> Best | None:
+    """The workflow with an answer to one question; None if it is not sound then.
+
+    Args:
+        work: The task.
+        best: The workflow.
+        id: Of the question.
+        answer: One or several of the expressions of the place, separated by ` | `: the others are excluded. Or an
+            expression of one's own.
+
+    Raises:
+        InputError: If the answer is no expression over the variables at this place.
+    """
+    assert best.induction is not None
+    place = place_of(best.induction, id) or Place(id, "condition", ())
+    texts = [text.strip() for text in answer.split(OR)]
+    known = {one.text: one for one in place.alternatives}
+    if all(text in known for text in texts):
+        allowed = [known[text] for text in texts]
+        ordered = [one for one in place.alternatives if one in allowed]
+        if place.kind != "structure":
+            work.chosen[place.id] = ordered[0].text
+        return await _tried(work, best, adopted(best.induction, place, ordered))
+    if place.kind == "structure" or len(texts) > 1:
+        raise InputError(f"{id}: the answer {answer!r} is none of the choices: {' ; '.join(known)}")
+    await _require_expression(work, best, place, answer)
+    if place.kind == "condition":
+        induction = _with_condition(best.induction, place, answer)
+    else:
+        found = [one for one in await work.inductions({**work.chosen, place.id: answer}) if one.sound]
+        induction = found[0] if found else None
+    if induction is None:
+        return None
+    changed = await _tried(work, best, induction)
+    if changed is not None and changed.rank <= best.rank:
+        work.chosen[place.id] = answer
+    return changed
 
 
-async def _with_answer(work: Work, draft: Induced, emitter: Emitter, question: Question, answer: str) -> Best | None:
-    if question.kind == "condition":
-        place, number = emitter.arms[question.node]
-        _require_condition(question, answer, draft.scope(place))
-        work.answers = {**work.answers, (place, number): answer}
-        return await with_conditions(work, draft, work.answers, "")
-    key, name = _slot_of(emitter, question)
-    term = next((term for term in _terms(draft.plan, key, name) if _shown(term) == answer), None)
-    if term is None or term.initial or term.binding is None:
-        choices = " | ".join(question.candidates) or "more traces"
-        raise InputError(f"{question.id}: the answer {answer!r} is none of the choices: {choices}")
-    args = {**draft.plan.args, key: {**draft.plan.args.get(key, {}), name: term.binding}}
-    return await with_conditions(work, replace(draft, plan=replace(draft.plan, args=args)), work.answers, "")
+async def _tried(work: Work, best: Best, induction: Induction) -> Best | None:
+    if check(induction.workflow, work.environment.specs):
+        return None
+    changed = await tried(work, induction)
+    changed.first, changed.answered, changed.read = best.first, best.answered, best.read
+    return changed
 
 
-def _slot_of(emitter: Emitter, question: Question) -> tuple[Key, str]:
-    return emitter.where[question.node], question.id.removeprefix(f"{question.node}.")
+def _with_condition(induction: Induction, place: Place, expr: str) -> Induction:
+    """The induction with another condition in its workflow and in all alternatives of other places."""
+
+    def changed(workflow: Workflow) -> Workflow:
+        nodes = (
+            node.model_copy(update={"expr": expr}) if isinstance(node, Condition) and node.id == place.id else node
+            for node in workflow.nodes
+        )
+        return workflow.model_copy(update={"nodes": tuple(nodes)})
+
+    places = [
+        replace(other, alternatives=tuple(replace(one, workflow=changed(one.workflow)) for one in other.alternatives))
+        for other in induction.places
+        if other.id != place.id and other.kind != "structure"
+    ]
+    return with_places(replace(induction, workflow=changed(induction.workflow)), places)
 
 
-def _terms(plan: Plan, key: Key, name: str) -> Sequence[Term]:
-    slot = plan.bound.slots.get(key, {}).get(name)
-    return slot.terms if slot is not None else ()
-
-
-def _shown(term: Term) -> str:
-    return show_binding(term.binding) if term.binding is not None else ""
-
-
-def _require_condition(question: Question, answer: str, rows: Sequence[Row]) -> None:
-    """Refuses an answer that is not a condition over the variables at its place.
+async def _require_expression(work: Work, best: Best, place: Place, answer: str) -> None:
+    """Refuses an answer that is not an expression over the variables at its place.
 
     Raises:
         InputError: With the variables.
     """
+    node = place.id.partition(".")[0]
+    rows = rows_at(best.workflow, [*(await recorded_runs(work, best.workflow)).values()], node)
     try:
         unknown = names_in(answer) - {name for row in rows for name in row}
     except ExpressionError as error:
-        raise InputError(f"{question.id}: the answer {answer!r} is not a condition: {error}") from None
-    if unknown:
-        known = ", ".join(sorted({name for row in rows for name in row if not name.startswith(HIDDEN)}))
-        raise InputError(f"{question.id}: there is no variable {min(unknown)!r} here; there are {known}")
-
-
-def illustrate(emitter: Emitter, question: Question) -> Illustration | None:
-    """The values on which most of the first candidates of a question differ, with what each does there.
-
-    The values are combined from those of the traces, and from numbers next to those of the candidates. No tool is
-    called. None if no combination tells two candidates apart.
-    """
-    candidates = question.candidates[:COMPARED]
-    befores, afters = simulate(emitter.plan)
-    effects_of: list[Callable[[Row], str]] = []
-    if question.kind == "condition":
-        place, number = emitter.arms[question.node]
-        decision = emitter.plan.decisions[place]
-        rows = [afters[sample.run][sample.event] for sample in decision.samples]
-        ways = {"true": tell(decision.ways[number][1]), "false": tell(decision.last)}
-        effects_of += [partial(_way, expr, ways) for expr in candidates]
-        used = frozenset[str]().union(*map(names_in, candidates))
-    elif question.kind == "value" and len(candidates) > 1:
-        key, name = _slot_of(emitter, question)
-        rows = [befores[sample.run][sample.event] for sample in emitter.plan.bound.walk.visits[key]]
-        terms = [term for term in _terms(emitter.plan, key, name) if _shown(term) in candidates][: len(candidates)]
-        effects_of += [partial(_value, term) for term in terms]
-        used = frozenset[str]().union(*(term.uses for term in terms))
-    else:
-        return None
-    best: Illustration | None = None
-    for row in islice(_mixed(rows, used, candidates), _ROWS):
-        effects = tuple(effect_of(row) for effect_of in effects_of)
-        if best is None or len({*effects}) > len({*best.effects}):
-            best = Illustration(values={name: row[name] for name in row if name in used}, effects=effects)
-    return best if best is not None and len({*best.effects}) > 1 else None
-
-
-def _way(expr: str, ways: Mapping[str, str], row: Row) -> str:
-    """The next step if a condition decides."""
-    try:
-        return ways.get(dump_json(evaluate(expr, row)), "an error")
-    except (CaseError, ExpressionError):
-        return "an error"
-
-
-def _value(term: Term, row: Row) -> str:
-    """The value of a term."""
-    value = resolve(term.binding, row) if term.binding is not None else UNSET
-    return "no value" if value is UNSET else short(value)
-
-
-def _mixed(rows: Sequence[Row], used: frozenset[str], candidates: Sequence[str]) -> Iterator[Row]:
-    """The rows, and rows with one value of another row or a number next to one of the candidates."""
-    limits = {float(text) for expr in candidates for text in _NUMBER.findall(expr)}
-    near = [int(limit + off) if limit == int(limit) else limit + off for limit in sorted(limits) for off in (0, -1, 1)]
-    for row in rows:
-        for name in sorted(used & row.keys()):
-            for other in rows:
-                if name in other:
-                    yield {**row, name: other[name]}
-    for row in rows:
-        for name in sorted(used & row.keys()):
-            if is_number(row[name]):
-                yield from ({**row, name: number} for number in near)
+        raise InputError(f"{place.id}: the answer {answer!r} is not an expression: {error}") from None
+    if unknown and rows:
+        known = ", ".join(sorted({name for row in rows for name in row}))
+        raise InputError(f"{place.id}: there is no variable {min(unknown)!r} here; there are {known}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -13,66 +13,62 @@ from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json, parse_json
 from flowmind.build.brief import summarize_brief
 from flowmind.build.executions import make_agent
-from flowmind.build.induction.conditions import negated
-from flowmind.build.induction.control_flow import ALL, VISITS, Key
-from flowmind.build.induction.emission import Emitter
-from flowmind.build.induction.evidence import questions, tell
-from flowmind.build.induction.planning import Decision, simulate
-from flowmind.build.induction.search import Induced
-from flowmind.build.verification.trials import Best, Work, with_conditions
+from flowmind.build.verification.answers import with_answer
+from flowmind.build.verification.questions import Question, questions, recorded_runs, unread_calls
+from flowmind.build.verification.trials import Best
+from flowmind.build.verification.visits import Row, rows_at
+from flowmind.build.verification.work import Work
 from flowmind.protocols import ChatRequest, Message, Reply
-from flowmind.trace.events import Turn
+from flowmind.trace.events import Trace, Turn
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, Edge, End, Evidence, ToolNode, Var, Workflow
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from flowmind.workflow.expressions import names as names_in
 from tools_registry.specs.values import CaseError
 
+RECORDS = 3
+"""Visits that a question shows."""
+REPLY_TOKENS = 120
+QUESTIONS = 6
+"""Questions about one workflow at most."""
+
 
 async def ask(work: Work, best: Best) -> Best:
-    """Asks for the conditions that the traces leave open; an answer is taken if it agrees with them."""
-    if best.draft is None:
-        return best
-    draft = best.draft
-    for place, decision in draft.plan.decisions.items():
-        for number, (candidates, _) in enumerate(decision.ways):
-            if len(candidates) == 1 or (candidates and candidates[1].cost - candidates[0].cost > OPEN):
-                continue
-            if (place, number) in work.answers:
-                continue
-            expr = await _condition_question(work, draft, place, decision, number)
-            if expr is None:
-                continue
-            for option in (expr, negated(expr)):
-                choice = {**work.answers, (place, number): option}
-                changed = await with_conditions(work, draft, choice, "question")
-                if changed is not None and changed.rank <= best.rank:
-                    work.answers = choice
-                    work.mends.append("question")
-                    changed.first, changed.answered = best.first, best.answered
-                    best = changed
-                    break
+    """Asks a model for the behaviours that the traces leave open, on values on which rivals differ.
+
+    An answer is taken if it agrees with the examples.
+    """
+    passed: set[str] = set()
+    for _ in range(QUESTIONS):
+        asked = [one for one in await questions(work, best) if one.shown is not None and one.id not in passed]
+        if not asked or not work.may_ask:
+            break
+        question = asked[0]
+        choice = await _choice(work, question)
+        changed = None if choice is None else await with_answer(work, best, question.id, question.candidates[choice])
+        if changed is None or changed.rank > best.rank:
+            passed.add(question.id)
+            continue
+        work.mends.append("question")
+        best = changed
     return best
 
 
-HIDDEN = (ALL, VISITS)
-"""Variables that a question does not list."""
-RECORDS = 3
-"""Visits of each kind that a question shows."""
-REPLY_TOKENS = 120
-OPEN = 1.5
-"""Extra cost up to which a second candidate makes a condition a question."""
-
-
-async def _condition_question(work: Work, draft: Induced, place: Key, decision: Decision, number: int) -> str | None:
-    """Asks a model for one condition; None if the answer cannot be used."""
-    text, names = _asked(draft, place, decision, number)
-    reply = await reply_to(work, "ask_condition", f"Task:\n{work.task.query.strip()}\n\n{text}", ("expr",))
-    expr = str(reply["expr"]) if reply is not None else ""
-    try:
-        return expr if expr and set(names_in(expr)) <= set(names) else None
-    except ExpressionError:
+async def _choice(work: Work, question: Question) -> int | None:
+    """The index of the candidate that a model chooses; None if the reply names none."""
+    assert question.shown is not None
+    lines = [
+        f"Task:\n{work.task.query.strip()}",
+        "",
+        f"The case: {question.shown.setting}",
+        *(f"{number}: {effect}" for number, effect in enumerate(question.shown.effects, 1)),
+        "Which one is right?",
+    ]
+    reply = await reply_to(work, "ask_choice", "\n".join(lines), ("choice",))
+    choice: Any = reply["choice"] if reply is not None else None
+    if not isinstance(choice, int) or isinstance(choice, bool) or not 1 <= choice <= len(question.candidates):
         return None
+    return choice - 1
 
 
 async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
@@ -116,29 +112,6 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     return fields
 
 
-def _asked(draft: Induced, place: Key, decision: Decision, number: int) -> tuple[str, list[str]]:
-    """The question about a condition, over a few visits of both kinds, and the variables that it lists."""
-    walk = draft.plan.bound.walk
-    way = decision.ways[number][1]
-    before = {earlier for _, earlier in decision.ways[:number]}
-    visits = [
-        (row, target)
-        for row, target in zip(draft.scope(place), map(walk.target, decision.samples), strict=True)
-        if target not in before
-    ]
-    sides = [[visit for visit in visits if (visit[1] == way) is wanted] for wanted in (True, False)]
-    shown = [visit for side in sides for visit in side[:RECORDS]]
-    rows = [row for row, _ in shown]
-    lines = listed(rows)
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
-    count = len(sides[0][:RECORDS])
-    yes, no = (", ".join(map(str, numbers)) for numbers in (range(1, count + 1), range(count + 1, len(shown) + 1)))
-    other = tell(sides[1][0][1] if sides[1] else decision.last)
-    step = f"The step: {tell(way)} in record {yes}; record {no} goes on with {other}."
-    asked = f"Under which condition does {tell(way)} follow?"
-    return "\n".join(["Variables and their values in the records:", *lines, step, asked]), names
-
-
 def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None = None) -> list[str]:
     """The variables with their values in some rows, a line for each.
 
@@ -146,7 +119,7 @@ def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None 
         rows: Variables and their values.
         results: The tools that some of them are results of.
     """
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(HIDDEN)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
     tools = {name: f" (result of {tool})" for name, tool in (results or {}).items()}
     return [
         f"- {name}{tools.get(name, '')}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}"
@@ -182,13 +155,17 @@ async def ask_arms(work: Work, best: Best) -> Best:
     No example can show that an answer is right. It is taken if its condition reads that result and holds at none of
     the traces' visits, if what it gives there has the form of the examples' answers, and if no more examples fail.
     """
-    if best.draft is None or best.emitter is None:
+    if best.induction is None:
         return best
-    current = await _whole(work, best) if best.draft.plan.left_out else best
-    for node in _unread(work, current):
-        assert current.emitter is not None
-        rows = _visits(current.emitter, node)
-        reply = await _arm_question(work, node, rows)
+    current = await _whole(work, best) if best.induction.left_out else best
+    unmarked = work.unmarked(current.workflow)
+    for node in [node for node in unread_calls(current.workflow) if node.tool not in unmarked]:
+        rows = [
+            {**row, node.output: value}
+            for run in (await recorded_runs(work, current.workflow)).values()
+            for row, value in _results(current.workflow, run, node)
+        ]
+        reply = await _arm_question(work, node, rows) if rows else None
         if reply is None or not _fits(work, node, rows, *reply):
             continue
         changed = _with_arm(current.workflow, node, *reply)
@@ -203,28 +180,19 @@ async def ask_arms(work: Work, best: Best) -> Best:
 
 
 async def _whole(work: Work, best: Best) -> Best:
-    """The likeliest draft that leaves out no call and solves as many examples; else the best workflow so far."""
-    for draft in await work.drafts(best.loops or None):
-        if draft.sound and not draft.plan.left_out:
-            failures = await work.failures(draft.workflow)
+    """The likeliest workflow that leaves out no call and solves as many examples; else the best one so far."""
+    for induction in await work.inductions():
+        if induction.sound and not induction.left_out:
+            failures = await work.failures(induction.workflow)
             if len(failures) <= len(best.failures):
-                return replace(best, workflow=draft.workflow, failures=failures, draft=draft, emitter=draft.emitter)
+                return replace(best, workflow=induction.workflow, failures=failures, induction=induction)
     return best
 
 
-def _unread(work: Work, best: Best) -> list[ToolNode]:
-    """The calls whose results nothing reads."""
-    assert best.emitter is not None
-    workflow = best.workflow
-    asked = list(questions(best.emitter, workflow, work.unmarked(workflow)))
-    nodes = [workflow.by_id.get(question.node) for question in asked if question.kind == "arm"]
-    return [node for node in nodes if isinstance(node, ToolNode)]
-
-
-def _visits(emitter: Emitter, node: ToolNode) -> list[Mapping[str, Any]]:
-    """The variables after each visit of a node."""
-    _, after = simulate(emitter.plan)
-    return [after[sample.run][sample.event] for sample in emitter.plan.bound.walk.visits[emitter.where[node.id]]]
+def _results(workflow: Workflow, run: Trace, node: ToolNode) -> Iterator[tuple[Row, Any]]:
+    """The variables before each call of a node, with the call's result."""
+    values = [step.observation.value for step in run.calls if step.node == node.id]
+    return zip(rows_at(workflow, [run], node.id), values, strict=False)
 
 
 async def _arm_question(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
@@ -247,7 +215,7 @@ async def _arm_question(work: Work, node: ToolNode, rows: Sequence[Mapping[str, 
 
 def _fits(work: Work, node: ToolNode, rows: Sequence[Mapping[str, Any]], expr: str, answer: str) -> bool:
     """Whether the condition reads the result and holds at no visit, and the answer has the form of the examples'."""
-    names = {name for name in rows[0] if not name.startswith(HIDDEN) and all(name in row for row in rows)}
+    names = {name for name in rows[0] if all(name in row for row in rows)}
     forms = [_form(example.output) for example in work.task.examples]
     try:
         if node.output not in names_in(expr) or not {*names_in(expr), *names_in(answer)} <= names:

@@ -1,284 +1,21 @@
-"""Trials: candidate workflows are run on the examples, and the best one is chosen."""
+"""Trials: workflows that were induced are run on the examples, and the likeliest one that solves them is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
 
-from flowmind.agents.turns import Budget
-from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
-from flowmind.build.draft import DraftEnvironment
-from flowmind.build.executions import Execution, Executions, budget_left, within_limits
-from flowmind.build.induction.conditions import negated
-from flowmind.build.induction.control_flow import Key, Run, run_of
-from flowmind.build.induction.emission import Emitter
-from flowmind.build.induction.search import Induced, Inducer, Loops, Request, drafts_in_thread
-from flowmind.build.induction.wording import NAMED, Reading, read
-from flowmind.build.settings import Settings, rounds_of
-from flowmind.evaluation.executions import is_complete
-from flowmind.protocols import ChatModel
-from flowmind.run.compiler import needs_model
-from flowmind.run.examples import run_safely
-from flowmind.run.running import Ran
-from flowmind.trace.events import Trace, Turn
-from flowmind.trace.origins import has_holes, with_origins
-from flowmind.trace.task import Task
-from flowmind.workflow.checking import Problem, check
-from flowmind.workflow.document import Literal_, ToolNode, Workflow, variables
-from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from flowmind.build.induction.induction import Alternative, Induction, Place
+from flowmind.build.settings import rounds_of
+from flowmind.build.verification.work import CounterExample, Work, bare
+from flowmind.workflow.checking import check
+from flowmind.workflow.document import Workflow, variables
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import Record, ToolError
 
-LONGER = 20
-"""Steps that a workflow or a probe may take for each step of the longest trace. One that takes more may never end."""
-
-
-class CounterExample(Record):
-    """An example that a workflow does not solve."""
-
-    example: int
-    """From 0."""
-    input: dict[str, Any]
-    expected: Any
-    actual: Any = None
-    error: str = ""
-    node: str = ""
-    """The first node at which the run differs from the trace of that example; empty if there is no such trace."""
-
-    def tell(self) -> str:
-        """The counter-example as text."""
-        got = f"failed: {self.error}" if self.error else f"gave {dump_json(self.actual)}"
-        place = f" It parts from the trace at node {self.node}." if self.node else ""
-        return f"On {dump_json(self.input)} the workflow {got}; right is {dump_json(self.expected)}.{place}"
-
-
-@dataclass
-class Work:
-    """The state of building one workflow: the traces, the examples, and what was asked and tried."""
-
-    task: Task
-    environment: Environment
-    settings: Settings = field(default_factory=Settings)
-    model: ChatModel | None = None
-    """Answers questions, builds and edits; None if no model may be asked."""
-    executions: Executions | None = None
-    """Makes more traces; None if only the given traces may be used."""
-    reading: Reading = field(default_factory=Reading)
-    inducer: Inducer = drafts_in_thread
-    traces: list[Trace] = field(default_factory=list[Trace])
-    worked: list[int] = field(default_factory=list[int])
-    """The example that each trace worked on; -1 for a probe."""
-    informed: set[int] = field(default_factory=set[int])
-    """Indexes of traces whose execution was shown the right answer."""
-    spare: set[int] = field(default_factory=set[int])
-    """Indexes of traces of probes on which workflows are tried, but from which none is derived."""
-    failed: set[int] = field(default_factory=set[int])
-    """Indexes of traces of probes without an answer. They count towards the cost."""
-    turns: list[Turn] = field(default_factory=list[Turn])
-    """The replies to questions."""
-    edits: list[Trace] = field(default_factory=list[Trace])
-    """Traces of an agent that built or changed the graph."""
-    mends: list[str] = field(default_factory=list[str])
-    asked: int = 0
-    failure: str | None = None
-    """The failure of the model's endpoint, if there was one. The model is not asked again."""
-    built_from: int = 0
-    """The number of traces that the last workflow was derived from."""
-    refused: tuple[str, ...] = ()
-    """Why no draft is sound: the values that tools which may change something would be given by a guess."""
-    unsound: tuple[Problem, ...] = ()
-    """Why no draft is sound: the problems of the likeliest one."""
-    answers: dict[tuple[Key, int], str] = field(default_factory=dict[tuple[Key, int], str])
-
-    @property
-    def trusted(self) -> bool:
-        """Whether executions are right and cost nothing."""
-        return self.executions is not None and self.executions.trusted
-
-    async def execute(self, example: int, before: Trace | None = None) -> None:
-        """Executes an example.
-
-        Args:
-            example: Its number.
-            before: An earlier execution that was wrong: the agent is shown it, with the right answer.
-        """
-        assert self.executions is not None
-        before = None if self.trusted else before
-        if before is not None:
-            self.informed.add(len(self.traces))
-        inputs = self.task.examples[example].input
-        execution = Execution(inputs, len(self.traces), example, before, self.spent)
-        self.traces.append(await self.executions.execute(execution))
-        self.worked.append(example)
-
-    async def probe(self, inputs: dict[str, Any]) -> bool:
-        """Executes an input that is not an example, so it has no reference answer. False if it gives no answer."""
-        assert self.executions is not None
-        execution = Execution(inputs, len(self.traces), None, None, self.spent, self.budget)
-        trace = await self.executions.execute(execution)
-        done = self.completed(trace)
-        if done or trace.turns:
-            (self.spare if done else self.failed).add(len(self.traces))
-            self.traces.append(trace)
-            self.worked.append(-1)
-        return done
-
-    def completed(self, trace: Trace) -> bool:
-        """Whether an execution has an answer. An agent's execution must also have called a tool."""
-        return is_complete(trace) or (self.trusted and trace.ok)
-
-    @property
-    def budget(self) -> int:
-        """The steps that a run may take. A workflow has a few nodes for each call."""
-        longest = max((len(trace.calls) for trace in self.traces), default=0)
-        return min(DEFAULT_BUDGET, LONGER * (longest + LONGER))
-
-    @property
-    def spent(self) -> list[Turn]:
-        """The model's replies so far, in executions, edits and answers to questions."""
-        return [turn for trace in (*self.traces, *self.edits) for turn in trace.turns] + self.turns
-
-    def left(self, budget: Budget) -> Budget:
-        """A budget within what is left of the case's limits."""
-        return budget_left(budget, self.settings, self.spent)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a model may be asked: there is one, and the case's limits are not reached."""
-        return self.model is not None and self.failure is None and within_limits(self.settings, self.spent)
-
-    @property
-    def may_execute(self) -> bool:
-        """Whether one more execution may be made."""
-        return self.executions is not None and self.executions.allows(self.spent)
-
-    def right(self, place: int) -> bool:
-        """Whether a trace has the example's answer. A probe has no reference answer, so that any answer counts.
-
-        An execution that was shown the answer must compute it by tools.
-        """
-        trace, example = self.traces[place], self.worked[place]
-        if example < 0:
-            return place not in self.failed
-        if not trace.executed or not json_equal(trace.answer, self.task.examples[example].output):
-            return False
-        if place not in self.informed:
-            return True
-        origin = with_origins([trace], self.task.query)[0].origin
-        return origin is not None and not has_holes(origin)
-
-    def counts(self, place: int) -> bool:
-        """Whether a trace is evidence about its example. One that only repeats an answer that it was shown is not."""
-        return place not in self.informed or self.right(place)
-
-    def runs(self) -> list[Run]:
-        """The runs to derive a workflow from: the right traces, one for each input.
-
-        Without a right trace, the last one with calls is used with the example's answer: its calls may be right.
-        """
-        by_inputs: dict[str, Run] = {}
-        for place, trace in enumerate(self.traces):
-            if self.right(place) and place not in self.spare:
-                by_inputs.setdefault(dump_json(trace.inputs), run_of(trace, place))
-        if not by_inputs:
-            for place in reversed(range(len(self.traces))):
-                trace, example = self.traces[place], self.worked[place]
-                run = run_of(trace, place)
-                if run.calls and example >= 0:
-                    return [replace(run, answer=self.task.examples[example].output)]
-        return list(by_inputs.values())
-
-    async def drafts(self, among: Collection[Loops] | None = None) -> list[Induced]:
-        """The likeliest workflows that `runs` may come from; `among` as for `search.plans`."""
-        specs = dict(self.environment.specs)
-        return await self.inducer(Request(self.runs(), specs, self.task.inputs, self.reading, self.task.id, among))
-
-    async def run_on(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> list[Trace]:
-        """Runs a sound workflow. Tools that are not marked `read` answer with what the traces recorded."""
-        return [run.trace if isinstance(run, Ran) else run for run in await self.ran(workflow, cases)]
-
-    async def ran(self, workflow: Workflow, cases: Sequence[dict[str, Any]]) -> Sequence[Ran | Trace]:
-        """As `run_on`, with traces that are made on demand, for callers that need only answers and errors."""
-        right: list[Trace] = []
-        if any(spec.effect != "read" for spec in self.environment.specs.values()):
-            right = [trace for place, trace in enumerate(self.traces) if self.right(place)]
-        if needs_model(workflow):
-            return [await self._asked(workflow, case, right) for case in cases]
-        return await run_safely(workflow, cases, self.environment, right, self.traces, budget=self.budget)
-
-    async def _asked(self, workflow: Workflow, case: dict[str, Any], right: Sequence[Trace]) -> Ran | Trace:
-        try:
-            runs = await run_safely(workflow, [case], self.environment, right, self.traces, self.model, self.budget)
-            return runs[0]
-        except ModelFailure as failure:
-            self.failure = str(failure)
-            return Trace(inputs=case, stop="error", error=ToolError(type="model_error", message=str(failure)))
-
-    def unmarked(self, workflow: Workflow) -> set[str]:
-        """The tools of a workflow that are not marked `read`: they may change something."""
-        return {name for name in workflow.tool_names if self.environment.specs[name].effect != "read"}
-
-    def draft(self, traces: Sequence[Trace]) -> DraftEnvironment:
-        """An empty draft; the inputs of these traces are recognized in arguments."""
-        cases = [trace.inputs for trace in traces]
-        return DraftEnvironment(self.environment.specs, self.task.inputs, self.task.id, cases, self.task.query)
-
-    def workflow_turns(self) -> list[Turn]:
-        """All replies of the summarizer."""
-        return [*self.turns, *(turn for trace in self.edits for turn in trace.turns)]
-
-    async def failures(self, workflow: Workflow) -> list[CounterExample]:
-        """The examples that a sound workflow does not solve."""
-        traces = await self.run_on(workflow, [example.input for example in self.task.examples])
-        failures: list[CounterExample] = []
-        for number, (trace, example) in enumerate(zip(traces, self.task.examples, strict=True)):
-            if trace.error is None and json_equal(trace.answer, example.output):
-                continue
-            error = f"{trace.error.type}: {trace.error.message}" if trace.error else ""
-            failures.append(
-                CounterExample(
-                    example=number,
-                    input=example.input,
-                    expected=example.output,
-                    actual=trace.answer,
-                    error=error,
-                    node=self._parting(trace, number),
-                )
-            )
-        return failures
-
-    async def missed(self, workflow: Workflow) -> list[int]:
-        """The indexes of the probes whose answers a sound workflow does not give."""
-        places = [place for place, example in enumerate(self.worked) if example < 0 and self.right(place)]
-        runs = await self.ran(workflow, [self.traces[place].inputs for place in places])
-        return [
-            place
-            for place, run in zip(places, runs, strict=True)
-            if run.error is not None or not json_equal(run.answer, self.traces[place].answer)
-        ]
-
-    def _parting(self, run: Trace, example: int) -> str:
-        """The first node whose call differs from the call at its place in the example's right trace."""
-        own = next(
-            (self.traces[place] for place, number in enumerate(self.worked) if number == example and self.right(place)),
-            None,
-        )
-        if own is None:
-            return ""
-        calls = [step.call for step in own.calls if step.observation.ok]
-        for place, step in enumerate(run.calls):
-            if place >= len(calls) or calls[place] != step.call:
-                return step.node or ""
-        return "end" if len(calls) == len(run.calls) else ""
-
-
-MENDED = 4
-"""Drafts whose conditions are varied."""
-VARIED = 5
-"""Other candidates of a condition that are tried."""
+TRIED = 40
+"""Workflows that are tried at most each time that one is chosen."""
 SOLVED = (0, 0)
 """The rank of a workflow that solves everything it is tried on."""
 
@@ -289,16 +26,13 @@ class Best:
 
     workflow: Workflow
     failures: list[CounterExample]
-    draft: Induced | None = None
-    """Its draft; None if an agent built or changed it."""
-    emitter: Emitter | None = None
+    induction: Induction | None = None
+    """The induction that gave it; None if an agent built or changed it."""
     mend: str = ""
     first: int = 0
-    """Examples that the likeliest draft solved."""
+    """Examples that the likeliest workflow solved."""
     missed: list[int] = field(default_factory=list[int])
     """The indexes of the probes whose answers it does not give."""
-    loops: Sequence[Loops] = ()
-    """Of the likeliest drafts."""
     answered: frozenset[str] = frozenset()
     """The ids of the questions that a person answered."""
     read: tuple[str, ...] = ()
@@ -310,100 +44,146 @@ class Best:
         return len(self.failures), len(self.missed)
 
 
-LIKELY = 3
-"""Drafts of the derivation before whose loops are looked at first."""
+async def choose(work: Work) -> Best | None:
+    """The likeliest workflow of those that solve the most examples and probes.
 
-
-async def choose(work: Work, before: Best | None = None) -> Best | None:
-    """The draft that solves the most examples, also with other candidates for its conditions.
-
-    Args:
-        work: The task and its traces.
-        before: The workflow derived from fewer traces. Layouts with its loops are searched first, and the others only
-            if that gives no better workflow.
+    Alternatives at the places of a workflow and workflows of another structure are tried in the order of their bits.
+    If none solves all examples, those that were tried are excluded, and the next ones are induced.
     """
-    if before is not None and before.loops:
-        better = await _chosen(work, before.loops)
-        if better is not None and better.rank < before.rank:
-            return better
-    return await _chosen(work, None)
-
-
-async def _chosen(work: Work, among: Collection[Loops] | None) -> Best | None:
     work.built_from = len(work.runs())
     if not work.built_from:
         return None
-    drafts = await work.drafts(among)
-    likely = tuple(dict.fromkeys(draft.plan.loops for draft in drafts[:LIKELY]))
-    sound = [draft for draft in drafts if draft.sound]
-    work.refused = () if sound else next((draft.guesses for draft in drafts if draft.guesses), ())
-    work.unsound = () if sound or work.refused or not drafts else drafts[0].problems
-    best: Best | None = None
-    first: int | None = None
-    for draft in sound:
-        failures = await work.failures(draft.workflow)
-        first = len(work.task.examples) - len(failures) if first is None else first
-        missed = await work.missed(draft.workflow)
-        candidate = Best(draft.workflow, failures, draft, draft.emitter, "", first, missed, likely)
-        if best is None or candidate.rank < best.rank:
-            best = candidate
-        if best.rank == SOLVED:
-            return best
-    for draft in sound[:MENDED] if rounds_of(work.settings) else ():
-        candidate = await _vary(work, draft)
-        if candidate is not None and (best is None or candidate.rank < best.rank):
-            candidate.first, candidate.loops = first or 0, likely
-            best = candidate
-            if best.rank == SOLVED:
-                break
+    inductions = await work.inductions()
+    sound = [induction for induction in inductions if induction.sound]
+    work.refused = () if sound else next((one.refused for one in inductions if one.refused), ())
+    work.unsound = () if sound or work.refused or not inductions else inductions[0].problems
+    work.unexplained = () if sound or not inductions else inductions[0].unexplained
+    mending = rounds_of(work.settings) > 0
+    best = await _first(work, _candidates(sound, mending), None)
+    if best is not None and best.failures and mending:
+        tried = [workflow for one in sound for workflow in (one.workflow, *_others(one))]
+        more = [one for one in await work.inductions(excluded=tried) if one.sound]
+        best = await _first(work, _candidates(more, mending), best)
     if best is not None and best.mend:
         work.mends.append(best.mend)
     return best
 
 
-async def _vary(work: Work, draft: Induced) -> Best | None:
-    """The draft with one condition changed: to its negation, or to another candidate."""
-    best: Best | None = None
-    for place, decision in draft.plan.decisions.items():
-        for number, (candidates, _) in enumerate(decision.ways):
-            options = [(negated(candidates[0].expr), "negation")] if candidates else []
-            options += [(candidate.expr, "candidate") for candidate in candidates[1 : 1 + VARIED]]
-            for expr, mend in options:
-                changed = await with_conditions(work, draft, {**work.answers, (place, number): expr}, mend)
-                if changed is not None and (best is None or changed.rank < best.rank):
-                    best = changed
-                    if best.rank == SOLVED:
-                        return best
+def _others(induction: Induction) -> list[Workflow]:
+    return [one.workflow for place in induction.places for one in place.alternatives[1:]]
+
+
+def _candidates(inductions: Iterable[Induction], mending: bool) -> list[Induction]:
+    """The inductions, and those with another alternative at one place, the likeliest first."""
+    found = [(induction.bits, induction) for induction in inductions]
+    if mending:
+        found += [
+            (induction.bits + other.bits, adopted(induction, place, [other]))
+            for _, induction in tuple(found)
+            for place in induction.places
+            for other in place.alternatives[1:]
+        ]
+    return [induction for _, induction in sorted(found, key=lambda pair: pair[0])][:TRIED]
+
+
+async def _first(work: Work, candidates: Iterable[Induction], best: Best | None) -> Best | None:
+    """The first of the candidates that solve the most, unless `best` solves as much."""
+    first = best.first if best is not None else None
+    for place, induction in enumerate(candidates):
+        if place and check(induction.workflow, work.environment.specs):
+            continue
+        candidate = await tried(work, induction, best)
+        if first is None:
+            first = len(work.task.examples) - len(candidate.failures)
+        candidate.first = first
+        if best is None or candidate.rank < best.rank:
+            candidate.mend = "candidate" if best is not None and best.failures else ""
+            best = candidate
+        if best.rank == SOLVED:
+            break
     return best
 
 
-async def with_conditions(work: Work, draft: Induced, choice: dict[tuple[Key, int], str], mend: str) -> Best | None:
-    """The draft with other conditions; None if it is not sound then."""
-    emitter = Emitter(draft.plan, work.task.inputs, work.task.id, choice)
-    workflow = emitter.write()
-    if check(workflow, work.environment.specs):
-        return None
-    failures, missed = await work.failures(workflow), await work.missed(workflow)
-    return Best(workflow, failures, draft, emitter, mend, missed=missed)
+async def tried(work: Work, induction: Induction, against: Best | None = None) -> Best:
+    """A sound workflow with its failures; on probes it is tried only if it solves as many examples as another one."""
+    failures = await work.failures(induction.workflow)
+    candidate = Best(induction.workflow, failures, induction)
+    if against is None or len(failures) <= len(against.failures):
+        candidate.missed = await work.missed(induction.workflow)
+    return candidate
 
 
-def leaks(workflow: Workflow, task: Task) -> tuple[str, ...]:
-    """The constants of a workflow that equal a whole input of an example and that the task does not name.
+def adopted(induction: Induction, place: Place, allowed: list[Alternative]) -> Induction:
+    """The induction with the first of some alternatives of a place in its workflow, and the others as its rivals.
 
-    Truth values and the numbers 0, 1 and 2 are too common to tell.
+    The alternatives of other places are kept where they can stand in the new workflow too.
     """
-    reading = read(task.query)
-    values = [value for example in task.examples for value in example.input.values()]
-    lines: list[str] = []
-    for node in workflow.nodes:
-        for name, binding in node.args.items() if isinstance(node, ToolNode) else ():
-            constant: Any = binding.value if isinstance(binding, Literal_) else None
-            if constant is None or isinstance(constant, bool) or constant in (0, 1, 2):
-                continue
-            named = not isinstance(constant, list | dict) and reading.said(constant) >= NAMED
-            if not named and any(json_equal(constant, value) for value in values):
-                lines.append(f"{node.id}.{name}: {dump_json(constant)}")
-    return tuple(lines)
+    old, bits = induction.workflow, allowed[0].bits
+    new = allowed[0].workflow
+    new = old if bare(new) == bare(old) else new.model_copy(update={"rivals": ()})
+    places: list[Place] = []
+    for other in induction.places:
+        if other.id == place.id:
+            mine = [replace(one, bits=max(one.bits - bits, 0.0)) for one in allowed]
+        else:
+            moved = [
+                (one, one.workflow if new is old else _moved(old, one.workflow, new)) for one in other.alternatives
+            ]
+            mine = [replace(one, workflow=workflow) for one, workflow in moved if workflow is not None]
+        if len(mine) > 1:
+            places.append(Place(other.id, other.kind, tuple(mine)))
+    return with_places(replace(induction, workflow=new, bits=induction.bits + bits), places)
+
+
+def with_places(induction: Induction, places: Iterable[Place]) -> Induction:
+    """The induction with other places; its workflow has their alternatives as rivals."""
+    places, own = tuple(places), induction.workflow
+    rivals = tuple(
+        own.rival_of(bare(one.workflow), place.id, one.text, max(one.bits, 0.0))
+        for place in places
+        for one in place.alternatives[1:]
+    )
+    return replace(induction, workflow=own.model_copy(update={"rivals": rivals}), places=places)
+
+
+def _moved(old: Workflow, changed: Workflow, new: Workflow) -> Workflow | None:
+    """A new workflow with the change from the old one to another; None if the change cannot stand in it."""
+    ids = [node.id for node in old.nodes]
+    if any(one.edges != old.edges or [node.id for node in one.nodes] != ids for one in (changed, new)):
+        return None
+    changes = {
+        after.id: after
+        for before, after, own in zip(old.nodes, changed.nodes, new.nodes, strict=True)
+        if before != after and before == own
+    }
+    if len(changes) < sum(before != after for before, after in zip(old.nodes, changed.nodes, strict=True)):
+        return None
+    return new.model_copy(update={"nodes": tuple(changes.get(node.id, node) for node in new.nodes)})
+
+
+async def keeps_up(work: Work, workflow: Workflow, best: Best) -> bool:
+    """Whether a workflow is sound, and solves as many examples and probes as the best one."""
+    if check(workflow, work.environment.specs) or len(await work.failures(workflow)) > len(best.failures):
+        return False
+    return len(await work.missed(workflow)) <= len(best.missed)
+
+
+async def settled(work: Work, best: Best) -> Best:
+    """The workflow without the rivals that fail on an example or a probe which it solves."""
+    if best.induction is None:
+        return best
+    places: list[Place] = []
+    for place in best.induction.places:
+        kept = list(place.alternatives[:1])
+        for other in place.alternatives[1:]:
+            if await keeps_up(work, other.workflow, best):
+                kept.append(other)
+        if len(kept) > 1:
+            places.append(replace(place, alternatives=tuple(kept)))
+    if len(places) == len(best.induction.places) and tuple(places) == best.induction.places:
+        return best
+    induction = with_places(replace(best.induction, workflow=best.workflow), places)
+    return replace(best, workflow=induction.workflow, induction=induction)
 
 
 async def influence(work: Work, workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:

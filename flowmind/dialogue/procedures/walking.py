@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,6 +144,9 @@ class Walk:
                 return (bool(_evaluated(node.expr, state.values)),)
             except (CaseError, ExpressionError):
                 return ()
+        decided = _decided(node.expr, state.values)
+        if decided is not None:
+            return (decided,)
         if self.infer:
             return (True, False)
         self.ask(node, state, unknown)
@@ -338,6 +342,28 @@ def value_of(binding: Binding, values: Mapping[str, Any]) -> Any:
 @lru_cache(maxsize=1_000)
 def _names(expr: str) -> tuple[str, ...]:
     return tuple(sorted(names(expr)))
+
+
+def _decided(expr: str, values: Mapping[str, Any]) -> bool | None:
+    """What a known side of `and` or `or` decides alone."""
+    sides, decisive = _sides(expr)
+    for side in sides:
+        if all(name in values for name in _names(side)):
+            try:
+                if bool(_evaluated(side, values)) is decisive:
+                    return decisive
+            except (CaseError, ExpressionError):
+                return None
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _sides(expr: str) -> tuple[tuple[str, ...], bool]:
+    """The sides of `and` and `or`, and the value of one side that decides."""
+    node = ast.parse(expr, mode="eval").body
+    if not isinstance(node, ast.BoolOp):
+        return (), False
+    return tuple(map(ast.unparse, node.values)), isinstance(node.op, ast.Or)
 
 
 def _evaluated(expr: str, values: Mapping[str, Any]) -> Any:

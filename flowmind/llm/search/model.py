@@ -11,6 +11,7 @@ from flowmind.llm.search.program import Program, Source, resolve
 from flowmind.llm.search.trials import LOOP
 from flowmind.protocols import Brief, ChatRequest, Episode, Reply
 from flowmind.trace.events import Called
+from flowmind.trace.references import escape
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.specs.spec import ToolSpec, untried_line
 
@@ -56,6 +57,7 @@ class SearchModel:
             text = _plan(program, bool(business), bool(graph), note)
         else:
             reasoning, action, args = _act(episode, program, business, graph)
+            args = escape(args) if episode.brief.references else args
             text = dump_json({"reasoning": reasoning + note, "action": action, "action_input": args})
         return Reply(text=text, input_tokens=0, output_tokens=0)
 
@@ -63,7 +65,7 @@ class SearchModel:
         """Does nothing: there is no connection."""
 
     def _program(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
-        question = brief.model_dump_json(exclude={"stage", "task", "must_build"})
+        question = brief.model_dump_json(exclude={"stage", "task", "references", "must_build"})
         key = "\n".join([question, *(spec.model_dump_json() for spec in business.values())])
         if key not in self._known:
             self._known[key] = self._thinker.program(brief, business)

@@ -1,0 +1,335 @@
+"""Aggregates: values of all elements of a list, such as a count, a sum, the best element, or a list of some fields.
+
+An aggregate is a comprehension: `sum(line['quantity'] * line['price'] for line in order['lines'] if line['quantity'] >
+2)`. Filters are taken by the set of elements that they keep, so that each set is tried once.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from flowmind.build.induction.bits import COMMON, SIDE, is_number
+from flowmind.build.induction.comprehensions import Body, Kept, Loop, candidate, loops
+from flowmind.build.induction.features import computed, key_of, scope_key, values_of
+from flowmind.build.induction.listings import listings, texts
+from flowmind.build.induction.scopes import Candidate, Context, Explain, Feature, Scope
+from flowmind.build.induction.tables import MOST, WIDTH, Condition, bit_set
+
+KIND = 4.0
+"""The bits of the choice of an aggregate."""
+ROUNDED = 4.0
+"""The bits of rounding to two digits."""
+UNROUNDED = 9.0
+"""The bits of not rounding to two digits where the task's text asks for it."""
+ENOUGH = 30.0
+"""Joined filters are not tried if an aggregate has at most so many bits."""
+_TOTALS = ("sum(", "max(", "min(", "round(")
+_FILTERS = 300
+_JOINED_BODIES = 12
+_KEYS = 8
+_BEST_FILTERS = 60
+_SHOWN = 12
+"""The number of scopes in which aggregates are searched; then they are evaluated in all."""
+_FEATURED = 300
+"""The largest number of elements of a list whose aggregates are features."""
+_FEATURES = 250
+"""The number of features that aggregates give."""
+
+
+def aggregates(
+    context: Context,
+    scopes: Sequence[Scope],
+    values: Sequence[Any],
+    hint: str = "",
+    explain: Explain | None = None,
+    same: bool = False,
+) -> tuple[Candidate, ...]:
+    """The aggregates of lists that give a value at each scope, the likeliest first.
+
+    Args:
+        context: What the search shares.
+        scopes: The scopes.
+        values: The value at each scope.
+        hint: The name of the argument or field.
+        explain: Explains the elements of a list that are no field of an element of another one.
+        same: Whether values count that are the same at all scopes.
+    """
+    keys = tuple(key_of(context, value) for value in values)
+    memo = ("aggregates", scope_key(scopes), keys, hint, explain is None, same)
+    if memo not in context.memo:
+        shown = _shown(keys)
+        some, own = [scopes[place] for place in shown], [values[place] for place in shown]
+        found: list[Candidate] = []
+        if same or len(set(keys)) > 1 or len(keys) == 1:
+            found = _aggregates(context, some, own, hint, None)
+            if not found and explain:
+                found = _aggregates(context, some, own, hint, explain)
+        context.memo[memo] = tuple(_nearest(context, found, scopes, keys, len(shown) < len(keys)))
+    return context.memo[memo]
+
+
+def _shown(keys: Sequence[Any]) -> list[int]:
+    """The places of some scopes with as many different values as possible."""
+    first = {key: place for place, key in reversed(list(enumerate(keys)))}
+    rest = [place for place in range(len(keys)) if place not in set(first.values())]
+    spread = rest[:: max(1, len(rest) // _SHOWN)]
+    return sorted([*sorted(first.values()), *spread][:_SHOWN])
+
+
+def _nearest(
+    context: Context, found: Sequence[Candidate], scopes: Sequence[Scope], keys: Sequence[Any], check: bool
+) -> Iterator[Candidate]:
+    """The likeliest, each once; those that have the values at all scopes."""
+    best: dict[str, Candidate] = {}
+    for one in sorted(found, key=lambda one: (one.bits, one.text)):
+        near = not best or one.bits <= next(iter(best.values())).bits + WIDTH
+        if near and one.text not in best and (not check or _has_values(context, one, scopes, keys)):
+            best[one.text] = one
+            yield one
+        if len(best) == MOST:
+            break
+
+
+def _has_values(context: Context, one: Candidate, scopes: Sequence[Scope], keys: Sequence[Any]) -> bool:
+    return tuple(key_of(context, value) for value in values_of(context, scopes, one.text)) == tuple(keys)
+
+
+def _aggregates(
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], hint: str, explain: Explain | None
+) -> list[Candidate]:
+    found: list[Candidate] = []
+    for loop in loops(context, scopes):
+        if context.exhausted:
+            break
+        if all(isinstance(value, list) for value in values):
+            found += listings(context, loop, scopes, values, hint, explain)
+            continue
+        if all(isinstance(value, bool) for value in values):
+            found += _quantified(loop, values)
+            continue
+        if all(isinstance(value, str) for value in values):
+            found += texts(context, loop, scopes, values, hint, explain)
+        own = [*_totals(context, loop, values, hint, loop.filters(_FILTERS)), *_choices(context, loop, values, hint)]
+        if min((one.bits for one in own), default=ENOUGH + 1) > ENOUGH and len(loop.elements.scopes) <= 400:
+            own += _totals(context, loop, values, hint, loop.joined_filters(), _JOINED_BODIES)
+        found += own
+    return found
+
+
+def _quantified(loop: Loop, values: Sequence[Any]) -> Iterator[Candidate]:
+    """`any` and `all`."""
+    parts = list(loop.parts(loop.elements.table.full))
+    for kept in loop.filters(_FILTERS)[1:]:
+        assert kept.condition is not None
+        own = list(loop.parts(kept.holds))
+        for word, truths in (
+            ("any", [bool(part) for part in own]),
+            ("all", [part == full for part, full in zip(own, parts, strict=True)]),
+        ):
+            if truths == list(values):
+                for rival in loop.rivals(kept):
+                    text = f"{word}({rival.condition.text if rival.condition else ''} {loop.head(loop.all())})"
+                    yield candidate(loop, KIND, text, rival)
+
+
+def _totals(
+    context: Context, loop: Loop, values: Sequence[Any], hint: str, filters: Sequence[Kept], most: int = 60
+) -> list[Candidate]:
+    """Counts, sums, minima, maxima and averages."""
+    found: list[Candidate] = []
+    if not all(is_number(value) or value is None for value in values) or all(value is None for value in values):
+        return found
+    bodies = loop.numbers(context, hint)[:most]
+    context.effort += len(filters) * (len(bodies) + 1) * 4
+    for kept in filters:
+        if kept.condition or loop.flat:
+            counts = [part.bit_count() for part in loop.parts(kept.holds)]
+            if counts == list(values):
+                found += [candidate(loop, KIND, f"sum(1 {loop.head(one)})", one) for one in loop.rivals(kept)]
+        places = loop.places(kept)
+        for kind in _KINDS:
+            for body in bodies:
+                made = _total(kind, body, places, values)
+                if made is not None:
+                    found += _written(context, loop, kind, body, kept, made)
+    return found
+
+
+class _Total(NamedTuple):
+    """How totals are the wanted values."""
+
+    exact: bool
+    cents: bool
+    """When they are rounded to cents."""
+    default: Any
+    """The value where no element is kept; `_NONE` if there is no such place."""
+
+
+_KINDS: dict[str, tuple[float, Callable[[list[Any]], Any]]] = {
+    "sum": (0.0, sum),
+    "max": (2.0, max),
+    "min": (2.0, min),
+    "average": (2.0, lambda numbers: sum(numbers) / len(numbers)),
+}
+
+
+def _total(kind: str, body: Body, places: Sequence[Sequence[int]], values: Sequence[Any]) -> _Total | None:
+    compute = _KINDS[kind][1]
+    exact, same, cents, default = True, True, True, _NONE
+    for own, value in zip(places, values, strict=True):
+        if not own and kind != "sum":
+            if default not in (_NONE, value) or value not in (0, None):
+                return None
+            default = value
+            continue
+        if value is None:
+            return None
+        total = compute([body.values[place] for place in own])
+        exact, same = exact and abs(total - value) <= 1e-9, same and total == value
+        cents = cents and round(total, 2) == value
+        if not exact and not cents:
+            return None
+    return _Total(exact and (same or not cents), cents, default) if any(places) else None
+
+
+_NONE = object()
+
+
+def _written(context: Context, loop: Loop, kind: str, body: Body, kept: Kept, made: _Total) -> Iterator[Candidate]:
+    guarded = made.default is not _NONE
+    bits = KIND + _KINDS[kind][0] + (SIDE + COMMON if guarded else 0.0)
+    fractions = any(isinstance(value, float) for value in body.values) or kind == "average"
+    for one in loop.rivals(kept):
+        inner = f"{body.text} {loop.head(one)}"
+        text = f"sum({inner}) / len([{inner}])" if kind == "average" else f"{kind}({inner})"
+        end = f" if {_some(loop, one)} else {made.default!r}" if guarded else ""
+        rounding = ROUNDED if made.cents and fractions else 0.0
+        asked = context.reading.names_key("rounded decimals cents") > 0
+        if made.exact:
+            yield candidate(loop, bits + (UNROUNDED if asked and rounding else 0.0), text + end, one, body)
+        if rounding:
+            yield candidate(loop, bits + (0.0 if asked else rounding), f"round({text}, 2){end}", one, body)
+
+
+def _some(loop: Loop, kept: Kept) -> str:
+    """Whether any element is kept."""
+    if kept.condition is None:
+        return f"len({loop.source.text}) > 0"
+    return f"any({kept.condition.text} {loop.head(loop.all())})"
+
+
+def _choices(context: Context, loop: Loop, values: Sequence[Any], hint: str) -> list[Candidate]:
+    """A field of the first, the last, the smallest or the largest element."""
+    wanted = [key_of(context, value) for value in values]
+    matches: list[tuple[Body, int]] = []
+    for body in loop.bodies(context, hint):
+        places = (body.keys[slice(*bounds)] for bounds in loop.elements.bounds)
+        holds = bit_set(own == key for own_keys, key in zip(places, wanted, strict=True) for own in own_keys)
+        fits = (part or value is None for part, value in zip(loop.parts(holds), values, strict=True))
+        if holds and all(fits):
+            matches.append((body, holds))
+    found: list[Candidate] = []
+    for number, kept in enumerate(loop.filters(5_000) if matches else ()):
+        own = list(loop.parts(kept.holds))
+        context.effort += len(own)
+        if any((value is None) != (not part) for part, value in zip(own, values, strict=True)) or not any(own):
+            continue
+        for body, holds in matches:
+            found += _ends(loop, kept, body, own, list(loop.parts(holds)))
+            if number <= _BEST_FILTERS and any(part & (part - 1) for part in own):
+                found += _best(context, loop, kept, body, holds)
+    return found
+
+
+def _ends(loop: Loop, kept: Kept, body: Body, own: Sequence[int], right: Sequence[int]) -> Iterator[Candidate]:
+    """The first and the last of the elements that are kept."""
+    if kept.condition is None and not loop.flat:
+        return
+    pairs = [(part, match) for part, match in zip(own, right, strict=True) if part]
+    firsts = all(part & -part & match for part, match in pairs)
+    lasts = all(match >> (part.bit_length() - 1) & 1 for part, match in pairs)
+    for index, fits, extra in ((0, firsts, 0.5), (-1, lasts, 1.5)):
+        for one in loop.rivals(kept) if fits else ():
+            text = f"[{body.text} {loop.head(one)}][{index}]"
+            yield _or_none(loop, one, body, KIND + extra, text, not all(own))
+
+
+def _best(context: Context, loop: Loop, kept: Kept, body: Body, holds: int) -> Iterator[Candidate]:
+    """The smallest and the largest of the elements that are kept."""
+    places = loop.places(kept)
+    keys = [key for key in loop.bodies(context) if _ordered(key.values) and len(set(key.keys)) > 1][:_KEYS]
+    for key in keys:
+        for word, compute in (("max", max), ("min", min)):
+            if not all(holds >> compute(own, key=key.values.__getitem__) & 1 for own in places if own):
+                continue
+            for one in loop.rivals(kept):
+                test = f"{key.text} == {word}({key.text} {loop.head(one)})"
+                if one.condition:
+                    test = f"{_enclosed(one.condition)} and {test}"
+                text = f"[{body.text} {loop.head(loop.all())} if {test}][0]"
+                yield _or_none(loop, one, body, KIND + 2.0 + key.bits, text, not all(places))
+
+
+def _enclosed(condition: Condition) -> str:
+    return f"({condition.text})" if condition.word == "or" and len(condition.tests) > 1 else condition.text
+
+
+def _or_none(loop: Loop, kept: Kept, body: Body, bits: float, text: str, empty: bool) -> Candidate:
+    """A choice; null where no element is kept, if that happens."""
+    if empty:
+        return candidate(loop, bits + SIDE + COMMON, f"{text} if {_some(loop, kept)} else None", kept, body)
+    return candidate(loop, bits, text, kept, body)
+
+
+def _ordered(values: Sequence[Any]) -> bool:
+    return all(map(is_number, values)) or all(isinstance(value, str) and value[:4].isdigit() for value in values)
+
+
+def aggregate_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
+    """Counts, sums, and largest and smallest values of lists with likely filters, the likeliest first."""
+    best: dict[Any, Feature] = {}
+    for feature in rival_features(context, scopes):
+        best.setdefault(feature.keys, feature)
+    return list(best.values())[:_FEATURES]
+
+
+def rival_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
+    """The same, and those that have the same values as likelier ones."""
+    memo = ("aggregate features", scope_key(scopes))
+    if memo not in context.memo:
+        near = [loop for loop in loops(context, scopes, 8) if len(loop.elements.scopes) <= _FEATURED]
+        found = [feature for loop in near for feature in _features(context, loop) if len(set(feature.keys)) > 1]
+        context.memo[memo] = sorted(found, key=lambda feature: feature.bits)
+    return context.memo[memo]
+
+
+def aggregates_in(text: str) -> list[str]:
+    """The aggregates in an expression that need nothing but variables of the workflow."""
+    if " for " not in text:
+        return []
+    tree = ast.parse(text, mode="eval")
+    parts = [ast.get_source_segment(text, node) or "" for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [part for part in parts if " for " in part and part.startswith(_TOTALS) and not part.endswith(", [])")]
+
+
+def _features(context: Context, loop: Loop) -> Iterator[Feature]:
+    bodies = loop.numbers(context)[:8]
+    for kept in (*loop.filters(12), *loop.joined_filters()[:6]):
+        places = loop.places(kept)
+        context.effort += len(places) * (3 * len(bodies) + 1)
+        if kept.condition or loop.flat:
+            yield _feature(loop, candidate(loop, KIND, f"sum(1 {loop.head(kept)})", kept), [len(own) for own in places])
+        if kept.condition:
+            text = f"any({kept.condition.text} {loop.head(loop.all())})"
+            yield _feature(loop, candidate(loop, KIND, text, kept), [bool(own) for own in places])
+        for body in bodies:
+            for kind, (extra, compute) in _KINDS.items():
+                if kind != "average" and (kind == "sum" or all(places)):
+                    made = candidate(loop, KIND + extra, f"{kind}({body.text} {loop.head(kept)})", kept, body)
+                    yield _feature(loop, made, [compute([body.values[place] for place in own]) for own in places])
+
+
+def _feature(loop: Loop, made: Candidate, values: Sequence[Any]) -> Feature:
+    return computed(made.bits, made.text, values)._replace(before=made.before)

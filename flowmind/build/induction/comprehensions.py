@@ -1,0 +1,168 @@
+"""Comprehensions: loops over the elements of a list that keep some of them and compute a value of each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from flowmind.build.induction.bits import is_number
+from flowmind.build.induction.features import PRODUCT, computed, enclosed, features
+from flowmind.build.induction.filters import Elements, elements_of
+from flowmind.build.induction.lists import item_name, lists
+from flowmind.build.induction.predicates import has_index
+from flowmind.build.induction.runs import UNSET
+from flowmind.build.induction.scopes import Candidate, Context, Feature, PureCall, Scope
+from flowmind.build.induction.tables import JOIN, WIDTH, Condition, joined, look_up
+
+FILTER = 2.0
+"""The bits of the choice to keep some elements only."""
+MAX_JOINED = 34.0
+"""The same for joined ones."""
+MAX_ELEMENTS = 600
+"""Lists with more elements, in all scopes together, are not searched."""
+MAX_FILTER = 26.0
+"""Filters of more bits are not tried with every body: they single elements out by chance."""
+_JOINED = 40
+_IN_THREES = 24
+"""The number of filters that are joined with each other."""
+_FACTORS = 10
+"""The number of fields of which products and differences are made."""
+
+
+class Kept(NamedTuple):
+    """A filter."""
+
+    bits: float
+    condition: Condition | None
+    """None keeps all elements."""
+    holds: int
+    """The set of elements that it keeps."""
+
+
+class Body(NamedTuple):
+    """A value of each element."""
+
+    bits: float
+    text: str
+    values: tuple[Any, ...]
+    keys: tuple[Hashable, ...]
+    before: tuple[PureCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The loops over a list."""
+
+    context: Context
+    source: Feature
+    elements: Elements
+
+    @property
+    def flat(self) -> bool:
+        """Whether the list is no path."""
+        return " for " in self.source.text
+
+    def head(self, kept: Kept) -> str:
+        """The part after the body: `for order in orders if order['status'] == 'open'`."""
+        test = f" if {kept.condition.text}" if kept.condition else ""
+        return f"for {self.elements.item} in {self.source.text}{test}"
+
+    def places(self, kept: Kept) -> list[list[int]]:
+        """For each scope the places of the elements that are kept."""
+        return [[place for place in range(*bounds) if kept.holds >> place & 1] for bounds in self.elements.bounds]
+
+    def parts(self, holds: int) -> Iterator[int]:
+        """For each scope its part of a set of elements."""
+        for start, end in self.elements.bounds:
+            yield holds >> start & ((1 << (end - start)) - 1)
+
+    def all(self) -> Kept:
+        """No filter."""
+        return Kept(0.0, None, self.elements.table.full)
+
+    def filters(self, most: int) -> list[Kept]:
+        """No filter, and for each set of elements the likeliest one, the likeliest first."""
+        likeliest = itertools.islice(self.elements.table.likeliest(), most)
+        near = itertools.takewhile(lambda entry: entry[0] <= MAX_FILTER, likeliest)
+        return [self.all(), *(Kept(bits + FILTER, condition, holds) for bits, holds, condition in near)]
+
+    def joined_filters(self) -> list[Kept]:
+        """Two or three filters joined by `and`, for sets of elements that no single one keeps, the likeliest first."""
+        table = self.elements.table
+        near = [entry for entry in table.likeliest()[:_JOINED] if entry[0] <= MAX_FILTER]
+        known = {table.full, 0, *table.tests, *(table.full ^ holds for holds in table.tests)}
+        best: dict[int, Kept] = {}
+        for parts in (*itertools.combinations(near, 2), *itertools.combinations(near[:_IN_THREES], 3)):
+            bits = sum(part[0] for part in parts) + JOIN * (len(parts) - 1)
+            holds = table.full
+            for part in parts:
+                holds &= part[1]
+            if holds not in known and bits <= MAX_JOINED and (holds not in best or best[holds].bits > bits + FILTER):
+                best[holds] = Kept(bits + FILTER, joined("and", [part[2] for part in parts]), holds)
+        return sorted(best.values(), key=lambda kept: kept.bits)
+
+    def rivals(self, kept: Kept) -> list[Kept]:
+        """The filters that keep the same elements, the likeliest first."""
+        if kept.condition is None:
+            return [kept]
+        single = self.elements.table.exactly(kept.holds)
+        same = single or look_up(self.context, self.elements.table, kept.holds)
+        near = [Kept(one.bits + FILTER, one, kept.holds) for one in same if one.bits <= same[0].bits + WIDTH]
+        return near[:8] or [kept]
+
+    def bodies(self, context: Context, hint: str = "") -> list[Body]:
+        """The paths into an element that all elements have, the likeliest first."""
+        found = features(context, self.elements.scopes, hint)
+        full = [feature for feature in found if all(value is not UNSET for value in feature.values)]
+        return [_body(feature) for feature in full if not has_index(feature.text)]
+
+    def numbers(self, context: Context, hint: str = "") -> list[Body]:
+        """Numbers of an element: fields, and products, differences and sums of two, the likeliest first."""
+        memo = ("numbers", id(self.elements), hint)
+        if memo not in context.memo:
+            plain = [body for body in self.bodies(context, hint) if body.values and all(map(is_number, body.values))]
+            pairs = itertools.combinations(plain[:_FACTORS], 2)
+            found = [*plain, *(_body(made) for one, two in pairs for made in arithmetic_of(one, two))]
+            context.effort += len(found) * len(self.elements.scopes)
+            context.memo[memo] = sorted(found, key=lambda body: body.bits)
+        return context.memo[memo]
+
+
+def _body(feature: Feature) -> Body:
+    return Body(feature.bits, feature.text, feature.values, feature.keys, feature.before)
+
+
+def arithmetic_of(one: Body | Feature, two: Body | Feature) -> Iterator[Feature]:
+    """The product, the differences and the sum of two numbers."""
+    bits = one.bits + two.bits
+    before = tuple(dict.fromkeys((*one.before, *two.before)))
+    pairs = list(zip(one.values, two.values, strict=True))
+    left, right = enclosed(one.text, PRODUCT), enclosed(two.text, PRODUCT)
+    for extra, text, values in (
+        (3.0, f"{left} * {right}", [own * other for own, other in pairs]),
+        (4.0, f"{left} - {right}", [own - other for own, other in pairs]),
+        (4.0, f"{right} - {left}", [other - own for own, other in pairs]),
+        (4.0, f"{left} + {right}", [own + other for own, other in pairs]),
+    ):
+        yield computed(bits + extra, text, values)._replace(before=before)
+
+
+def loops(context: Context, scopes: Sequence[Scope], most: int = 16) -> Iterator[Loop]:
+    """The loops over the likeliest lists of some scopes."""
+    for source in lists(context, scopes)[:most]:
+        if 0 < sum(map(len, source.values)) <= MAX_ELEMENTS:
+            item = item_name(source.text, scopes)
+            yield Loop(context, source, elements_of(context, scopes, source.text, item))
+
+
+def candidate(loop: Loop, bits: float, text: str, kept: Kept, body: Body | None = None) -> Candidate:
+    """An aggregate with all its bits: the list, the filter, the body, and those of the kind."""
+    before = (
+        *loop.source.before,
+        *(kept.condition.before if kept.condition else ()),
+        *(body.before if body else ()),
+    )
+    own = loop.source.bits + kept.bits + (body.bits if body else 0.0) + bits
+    return Candidate(own, text, tuple(dict.fromkeys(before)))

@@ -1,0 +1,111 @@
+"""Filters: conditions over the elements of lists, and over the variables around them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowmind.build.induction.features import scope_key, values_of
+from flowmind.build.induction.lists import lists
+from flowmind.build.induction.predicates import (
+    COMPARABLE,
+    COMPARED,
+    add_comparisons,
+    add_tests,
+    has_index,
+    plain_features,
+    subjects,
+)
+from flowmind.build.induction.scopes import Candidate, Context, Scope
+from flowmind.build.induction.tables import Table, bit_set, look_up
+
+OUTER = 2.0
+"""The bits of the choice to compare an element with a variable around it."""
+_OUTER = 16
+"""The number of features of variables around the list that elements are compared with."""
+_INNER = 20
+"""The number of features of an element that are compared with each other."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The elements of a list at all scopes, in a row."""
+
+    item: str
+    """The variable of an element."""
+    bounds: tuple[tuple[int, int], ...]
+    """For each scope the places of its first element, and after its last one."""
+    scopes: tuple[Scope, ...]
+    """For each element the scope with the item alone."""
+    table: Table
+    """The tests of the elements."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The elements."""
+        return tuple(scope[self.item] for scope in self.scopes)
+
+
+def elements_of(context: Context, scopes: Sequence[Scope], source: str, item: str) -> Elements:
+    """The elements of a list.
+
+    Args:
+        context: What the search shares.
+        scopes: The scopes.
+        source: The expression of the list.
+        item: The variable of an element.
+    """
+    memo = ("elements", scope_key(scopes), source, item)
+    if memo not in context.memo:
+        context.memo[memo] = _elements(context, scopes, source, item)
+    return context.memo[memo]
+
+
+def _elements(context: Context, scopes: Sequence[Scope], source: str, item: str) -> Elements:
+    known = next((feature.values for feature in lists(context, scopes) if feature.text == source), None)
+    values: Sequence[list[Any]] = known or values_of(context, scopes, source)
+    inner = tuple(
+        Scope({item: value}, scope.trace, (scope.key, source, item, index))
+        for scope, own in zip(scopes, values, strict=True)
+        for index, value in enumerate(own)
+    )
+    ends = list(itertools.accumulate(map(len, values)))
+    bounds = tuple(zip([0, *ends], ends, strict=False))
+    owners = [place for place, own in enumerate(values) for _ in own]
+    table = Table(len(inner))
+    tested = subjects(context, plain_features(context, inner))
+    around = [
+        subject for subject in subjects(context, plain_features(context, scopes))
+        if subject.kind in COMPARABLE and not has_index(subject.feature.text)
+    ]  # fmt: skip
+    outside = [subject.spread(owners, OUTER) for subject in around[:_OUTER]]
+    add_tests(context, table, tested, inner)
+    simple = [subject for subject in tested if subject.kind in COMPARABLE]
+    add_comparisons(context, table, itertools.combinations(simple[:_INNER], 2))
+    add_comparisons(context, table, itertools.product(simple[: COMPARED // 2], outside))
+    return Elements(item, bounds, inner, table)
+
+
+def filters(
+    context: Context, scopes: Sequence[Scope], source: Candidate, masks: Sequence[Sequence[bool]], item: str
+) -> tuple[Candidate, ...]:
+    """Conditions that hold exactly for the elements of a list that are marked, the likeliest first.
+
+    Args:
+        context: What the search shares.
+        scopes: The scopes.
+        source: The list.
+        masks: For each scope and each element whether the condition holds.
+        item: The variable of an element.
+    """
+    elements = elements_of(context, scopes, source.text, item)
+    holds = bit_set(mark for mask in masks for mark in mask)
+    if holds in (0, elements.table.full):
+        return (Candidate(0.0, "True" if holds else "False"),)
+    memo = ("filters", scope_key(scopes), source.text, item, holds)
+    if memo not in context.memo:
+        found = look_up(context, elements.table, holds)
+        context.memo[memo] = tuple(condition.candidate for condition in found)
+    return context.memo[memo]

@@ -1,0 +1,198 @@
+"""Induction: the likeliest workflows behind the traces of a task."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+from flowmind.base.processes import HelperEnded, Helpers, answer_questions
+from flowmind.build.induction.aggregates import aggregates_in
+from flowmind.build.induction.cursors import atoms
+from flowmind.build.induction.induction import Induction, Request
+from flowmind.build.induction.inductions import inductions_of
+from flowmind.build.induction.noise import readings
+from flowmind.build.induction.program import Block, DoWhile, ForEach, If, StructuredProgram
+from flowmind.build.induction.purposes import with_purposes
+from flowmind.build.induction.reading import read
+from flowmind.build.induction.repetitions import tested_first
+from flowmind.build.induction.runs import run_of
+from flowmind.build.induction.scopes import Candidate, Context
+from flowmind.build.induction.skeleton import programs
+from flowmind.build.induction.spelling import slots, variables_of
+from flowmind.trace.events import Trace
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
+
+DEAR = 14.0
+"""A condition of more bits is searched again, with the aggregates that explain values."""
+NEAR = 1.5
+"""Other expressions for a value count, too, up to so many bits above the likeliest, and at most so many."""
+MOST_NEAR = 4
+SHOWN = 2
+"""An aggregate must explain so many values for that."""
+MARK = 12
+"""Longer arguments are no texts that conditions look for."""
+WORTH = 0.25
+"""If the best program explains everything, calls are left out only at a price below this share of its bits."""
+
+
+def induce(request: Request) -> list[Induction]:
+    """The workflows that may have produced the traces of a task: sound ones first, then the likeliest.
+
+    Args:
+        request: The traces, the tools, and the task. Without traces there is no workflow.
+    """
+    context = context_of(request)
+    reading = {spec.name for spec in request.specs.values() if spec.effect == "read"}
+    likely = [with_purposes(program, reading) for program in programs_of(request, context)]
+    found: list[Induction] = []
+    for gathers in (True, False):
+        tested = [tested_first(program, gathers) for program in likely]
+        if not found and any(one is not other for one, other in zip(tested, likely, strict=True)):
+            found = inductions_of(tested, request, context)
+            found = found if any(one.sound and one.bits <= likely[0].bits for one in found) else []
+    found = found or inductions_of(likely, request, context)
+    return sorted(found, key=lambda induction: (not induction.sound, induction.bits))
+
+
+def request_of(
+    traces: Sequence[Trace], specs: Mapping[str, ToolSpec], inputs: JSONSchema, query: str = "", name: str = "workflow"
+) -> Request:
+    """The request for the workflow of some traces.
+
+    Args:
+        traces: Executions of the task on different inputs. Failed calls are ignored.
+        specs: The tools.
+        inputs: JSON Schema of the task's inputs.
+        query: The task's text.
+        name: The workflow's name.
+    """
+    return Request([run_of(trace, number) for number, trace in enumerate(traces)], specs, inputs, query, name)
+
+
+def context_of(request: Request) -> Context:
+    """A new context for a search."""
+    texts = tuple(frozenset(part for part in atoms(run.inputs) if isinstance(part, str)) for run in request.runs)
+    return Context(read(request.query), texts, marks=_marks(request))
+
+
+def _marks(request: Request) -> tuple[str, ...]:
+    """The short texts that are the same argument of all calls of a tool, if there are several calls."""
+    shown: dict[tuple[str, str], list[Any]] = {}
+    for call in (call for run in request.runs for call in run.calls):
+        for name, value in call.args.items():
+            shown.setdefault((call.tool, name), []).append(value)
+    same = [values[0] for values in shown.values() if len(values) > 1 and all(value == values[0] for value in values)]
+    return tuple(dict.fromkeys(value for value in same if isinstance(value, str) and 0 < len(value) <= MARK))
+
+
+def programs_of(request: Request, context: Context | None = None) -> list[StructuredProgram]:
+    """The programs that may be behind the traces, the likeliest first."""
+    if not request.runs:
+        return []
+    context = context or context_of(request)
+    found = _programs(request, context)
+    context.totals = _totals(found[0].body) if found and _dear(found[0].body) else ()
+    if not context.totals:
+        return found
+    context.memo.clear()
+    return _programs(request, context)
+
+
+def _dear(block: Block) -> bool:
+    """Whether the condition of a branch is not likely."""
+    return any(
+        (isinstance(step, If) and (step.condition.bits > DEAR or _dear((*step.then, *step.otherwise))))
+        or (isinstance(step, ForEach | DoWhile) and _dear(step.body))
+        or (isinstance(step, DoWhile) and step.again.bits > DEAR)
+        or (isinstance(step, ForEach) and step.stop is not None and step.stop.bits > DEAR)
+        for step in block
+    )
+
+
+def _totals(block: Block) -> tuple[Candidate, ...]:
+    """The aggregates, the computed numbers and the lists that explain values in several steps, with likely others."""
+    found: dict[str, Candidate] = {}
+    for slot in slots(block):
+        near = [one for one in slot.candidates if one.bits <= slot.candidates[0].bits + NEAR][:MOST_NEAR]
+        for one in near if len(slot.steps) >= SHOWN else ():
+            parts = aggregates_in(one.text)
+            if one.text.startswith("[") or (_OPERATION.search(one.text) and not parts):
+                parts.append(one.text)
+            for part in parts:
+                if f"round({part}, 2)" in parts:
+                    continue
+                known = Candidate(one.bits - near[0].bits, part)
+                found[part] = min(known, found.get(part, known))
+    return tuple(found.values())
+
+
+_OPERATION = re.compile(r" [-+*/] ")
+
+
+def _programs(request: Request, context: Context) -> list[StructuredProgram]:
+    writing = {spec.name for spec in request.specs.values() if spec.effect != "read"}
+    found: list[StructuredProgram] = []
+    runs = [replace(run, inputs=variables_of(run.inputs)) for run in request.runs]
+    for reading in readings(runs, writing):
+        best = min((program.bits for program in found), default=math.inf)
+        if reading.bits >= best * WORTH and all(slot.candidates for slot in slots(found[0].body)):
+            continue
+        found += [
+            replace(program, bits=program.bits + reading.bits, left_out=reading.left_out)
+            for program in programs(context, reading.runs, request.specs)
+        ]
+        found.sort(key=lambda program: program.bits)
+    return found
+
+
+Inducer = Callable[[Request], Awaitable[list[Induction]]]
+"""Does the same as `induce` without blocking the event loop."""
+
+
+async def induce_in_thread(request: Request) -> list[Induction]:
+    """Runs `induce` in a thread. The event loop continues, but more slowly."""
+    return await asyncio.to_thread(induce, request)
+
+
+class Inducers(Helpers):
+    """Processes that induce workflows, because the search is pure Python and holds the interpreter lock.
+
+    A process starts when it is first needed.
+
+    Args:
+        count: How many processes.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(__name__, None, count)
+        # separate threads: a call that waits for a process must not keep the loop's other threads from running tools
+        self._threads = ThreadPoolExecutor(count)
+
+    async def induce(self, request: Request) -> list[Induction]:
+        """As the function `induce`, in one of the processes.
+
+        Raises:
+            RuntimeError: If the process has ended, or the induction raised something.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, request)
+        except HelperEnded as ended:
+            raise RuntimeError(f"induction: its process has ended ({ended})") from None
+
+    def close(self) -> None:
+        """Kills the processes."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        super().close()
+        self._threads.shutdown()
+
+
+def main() -> None:
+    """Runs the inductions that arrive on standard input until it is closed."""
+    answer_questions(lambda _: nullcontext(lambda request, _: induce(request)))

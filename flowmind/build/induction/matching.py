@@ -1,0 +1,202 @@
+"""Where loops may stand: which calls belong to which round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Round, mentions
+from flowmind.build.induction.scopes import canonical
+
+Rounds = tuple[tuple[Round, ...], ...]
+"""For each cursor the rounds of a loop, in order."""
+_DEPTH = 3
+_SAMPLE = 5
+"""Elements of each list whose fields are looked at."""
+_SHORTEST = 3
+"""Characters of a text that is looked for inside of texts."""
+
+
+def over_elements(
+    events: Sequence[Sequence[Event]], cursors: Sequence[Cursor], lists: Sequence[Sequence[Any]]
+) -> dict[Rounds, int]:
+    """The ways to read the next events of cursors as rounds over lists, whose elements the arguments mention in order.
+
+    Each has a number that tells how weak the evidence is: 0 if texts or objects identify the elements, 1 if numbers do,
+    2 if they are only parts of texts.
+
+    Args:
+        events: Of each run.
+        cursors: Where the loop begins.
+        lists: For each cursor its list.
+    """
+    found: dict[Rounds, int] = {}
+    segments = [events[cursor.trace][cursor.at : cursor.end] for cursor in cursors]
+    if max(map(len, lists)) < 2:
+        return found
+    for path in _fields(lists):
+        keys = [[_key(_follow(element, path)) for element in elements] for elements in lists]
+        numbers = _are_numbers(keys)
+        for inside in (False, True):
+            hits = [_hits(segment, column, inside) for segment, column in zip(segments, keys, strict=True)]
+            if max(len(set(hit.values())) for hit in hits) == 0:
+                continue
+            if numbers and not _same_lead(segments, hits):
+                continue
+            for ends in _regions(segments, [sorted(hit) for hit in hits]):
+                rounds = tuple(
+                    _rounds(hit, end, cursor.at) for hit, end, cursor in zip(hits, ends, cursors, strict=True)
+                )
+                weakness = 2 if inside else int(numbers)
+                found[rounds] = min(weakness, found.get(rounds, weakness))
+            break
+    return found
+
+
+def _are_numbers(keys: Sequence[Sequence[Any]]) -> bool:
+    known = [key for column in keys for key in column if key is not None]
+    return all(not isinstance(key, str) and key[0] == 1 for key in known)
+
+
+def _same_lead(segments: Sequence[Sequence[Event]], hits: Sequence[dict[int, int]]) -> bool:
+    """Whether all rounds begin with calls of one tool. Numbers are often equal by chance."""
+    leads = {
+        segment[at].tool
+        for segment, hit in zip(segments, hits, strict=True)
+        for before, (at, element) in zip([-1, *hit.values()], hit.items(), strict=False)
+        if element != before
+    }
+    return len(leads) == 1
+
+
+def over_repetition(events: Sequence[Sequence[Event]], cursors: Sequence[Cursor], tool: str) -> list[Rounds]:
+    """The ways to read the next events of cursors as rounds that begin with a call of a tool, which all make next."""
+    segments = [events[cursor.trace][cursor.at : cursor.end] for cursor in cursors]
+    firsts = [[place for place, event in enumerate(segment) if event.tool == tool] for segment in segments]
+    found: dict[Rounds, None] = {}
+    runs = [next((at for at, event in enumerate(segment) if event.tool != tool), len(segment)) for segment in segments]
+    for ends in ([runs] if max(runs) > 1 else []) + _regions(segments, firsts):
+        rounds = tuple(
+            tuple(
+                Round(cursor.at + start, cursor.at + stop)
+                for start, stop in zip(starts, [*starts[1:], end], strict=True)
+            )
+            for cursor, starts, end in (
+                (cursor, [at for at in first if at < end], end)
+                for cursor, first, end in zip(cursors, firsts, ends, strict=True)
+            )
+        )
+        if max(map(len, rounds)) > 1 and all(rounds):
+            found[rounds] = None
+    return list(found)
+
+
+def _fields(lists: Sequence[Sequence[Any]]) -> list[tuple[str, ...]]:
+    """The paths to numbers and texts in elements, the shortest first."""
+    found: dict[tuple[str, ...], None] = {}
+
+    def walk(value: Any, path: tuple[str, ...]) -> None:
+        if isinstance(value, dict) and len(path) < _DEPTH:
+            for name, part in cast(dict[str, Any], value).items():
+                walk(part, (*path, name))
+        if not path or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+            found[path] = None
+
+    for elements in lists:
+        for element in elements[:_SAMPLE]:
+            walk(element, ())
+    return sorted(found, key=len)
+
+
+def _follow(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = cast(dict[str, Any], value).get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _key(value: Any) -> Any:
+    """What identifies an element; None if nothing does."""
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return None
+    return canonical(value)
+
+
+def _hits(segment: Sequence[Event], keys: Sequence[Any], inside: bool) -> dict[int, int]:
+    """For the events that mention an element, in order, the index of the element.
+
+    Args:
+        segment: Events. The first one must mention an element, otherwise there is no round.
+        keys: What identifies the elements.
+        inside: Whether a text may be a part of a longer one.
+    """
+    places: dict[Any, list[int]] = {}
+    for index, key in enumerate(keys):
+        if key is not None:
+            places.setdefault(key, []).append(index)
+    hits: dict[int, int] = {}
+    current, lead = -1, None
+    for at, event in enumerate(segment):
+        if event.tool == ANSWER:
+            break
+        mentioned = [index for key in _mentioned(event, places, inside) for index in places[key]]
+        if not mentioned:
+            if at == 0:
+                break
+            continue
+        lead = lead or event.tool
+        again = event.tool == lead and current + 1 in mentioned
+        if current in mentioned and not again:
+            hits[at] = current
+            continue
+        later = min((index for index in mentioned if index > current), default=None)
+        if later is not None:
+            hits[at] = current = later
+        elif at == 0:
+            break
+    return hits
+
+
+def _mentioned(event: Event, places: dict[Any, list[int]], inside: bool) -> Iterator[Any]:
+    named = mentions(event)
+    if not inside:
+        yield from (key for key in named if key in places)
+        return
+    texts = [text for text in named if isinstance(text, str)]
+    for key in places:
+        if isinstance(key, str) and len(key) >= _SHORTEST and any(key in text for text in texts):
+            yield key
+
+
+def _regions(segments: Sequence[Sequence[Event]], firsts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """For each segment where a loop may end, if its rounds begin at given events.
+
+    The loop goes on while the tools are among those that stand between two such events anywhere; or it ends after the
+    last such event.
+    """
+    tools = {
+        segment[at].tool
+        for segment, first in zip(segments, firsts, strict=True)
+        if first
+        for at in range(first[0], first[-1] + 1)
+    }
+    wide: list[int] = []
+    for segment, first in zip(segments, firsts, strict=True):
+        end = 0
+        if first and first[0] == 0:
+            end = next((at for at, event in enumerate(segment) if event.tool not in tools), len(segment))
+        wide.append(end)
+    tight = [min(end, first[-1] + 1) if first else 0 for end, first in zip(wide, _within(firsts, wide), strict=True)]
+    return [wide] if tight == wide else [wide, tight]
+
+
+def _within(firsts: Sequence[Sequence[int]], ends: Sequence[int]) -> list[list[int]]:
+    return [[at for at in first if at < end] for first, end in zip(firsts, ends, strict=True)]
+
+
+def _rounds(hits: dict[int, int], end: int, base: int) -> tuple[Round, ...]:
+    starts: list[tuple[int, int]] = []
+    for at in range(end):
+        if at in hits and (not starts or starts[-1][1] != hits[at]):
+            starts.append((at, hits[at]))
+    stops = [*(at for at, _ in starts), end][1:]
+    return tuple(Round(base + at, base + stop, element) for (at, element), stop in zip(starts, stops, strict=True))

@@ -1,0 +1,111 @@
+"""Structured programs: the result of the search, and the input of emission.
+
+Every variable is named as in the emitted workflow. A block is a sequence of steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from flowmind.build.induction.scopes import Candidate
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value or a decision of the program, with all expressions that explain it, the likeliest first."""
+
+    candidates: tuple[Candidate, ...]
+    """Empty if nothing explains it."""
+    steps: tuple[tuple[int, int], ...] = ()
+    """The steps that show it, each as trace and step, both from 1. The answer counts as a step after the last one."""
+    omitted: tuple[Candidate, ...] = ()
+    """Of an optional argument: the conditions under which it is left out, the likeliest first. Empty if it is always
+    given."""
+
+    @property
+    def bits(self) -> float:
+        """The bits of the likeliest candidate."""
+        return sum(group[0].bits for group in (self.candidates, self.omitted) if group)
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """Calls a tool; `output` is set to its result."""
+
+    tool: str
+    output: str
+    args: dict[str, Slot]
+
+
+@dataclass(frozen=True)
+class If:
+    """Runs one of two blocks. Variables that only one of them sets are None after the other."""
+
+    condition: Slot
+    then: Block
+    otherwise: Block
+
+
+@dataclass(frozen=True)
+class ForEach:
+    """Runs a block for each element of a list.
+
+    After it `rows` is set, and `stopped` if it may end early. The other variables of the body are not.
+    """
+
+    source: Slot
+    """A list."""
+    item: str
+    """The variable of the element."""
+    body: Block
+    rows: str
+    """The variable with the list of the finished rounds: for each an object of `item` and of the variables that the
+    body sets. In the body it has the rounds so far."""
+    index: str = ""
+    """The variable with the number of the round among those that are not skipped, from 0; empty if nothing reads it."""
+    where: Slot | None = None
+    """A condition over `item` and the variables before the loop: other elements are skipped."""
+    stop: Slot | None = None
+    """A condition at the end of a round: the loop ends. The round counts as finished."""
+    stopped: str = ""
+    """The variable that tells whether `stop` ended the loop."""
+
+
+@dataclass(frozen=True)
+class DoWhile:
+    """Runs a block, and again while a condition holds at its end.
+
+    Before the first round the variables of the body are None. After it they have the values of the last round, and
+    `rows` the list of all rounds: for each an object of the variables that the body sets.
+    """
+
+    body: Block
+    again: Slot
+    rows: str
+    index: str = ""
+    """The variable with the number of the round, from 0; empty if nothing reads it."""
+    starts: dict[str, Slot] = field(default_factory=dict[str, Slot])
+    """The values before the first round of variables of the body, in place of None. If there are any, `again` is tested
+    before the first round too, and there may be no round."""
+
+
+@dataclass(frozen=True)
+class Return:
+    """Ends the program with an answer, also inside of a branch or a loop."""
+
+    value: Slot
+
+
+Step = CallStep | If | ForEach | DoWhile | Return
+Block = tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class StructuredProgram:
+    """A program that explains the traces."""
+
+    body: Block
+    bits: float
+    """The length of its description, of the calls, and of what it leaves unexplained."""
+    left_out: tuple[str, ...] = ()
+    """Tools whose calls were left out because nothing needs their results."""

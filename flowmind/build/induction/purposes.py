@@ -1,0 +1,68 @@
+"""Results that nothing reads: an expression that reads one is likelier than a slightly shorter one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Slot, StructuredProgram
+from flowmind.build.induction.spelling import changed, reads_in, reads_in_slot, reads_of, slots
+
+PURPOSE = 6.0
+"""The bits of a result that nothing reads."""
+
+
+def with_purposes(program: StructuredProgram, reading: Collection[str]) -> StructuredProgram:
+    """A program in which results are read that nothing read, where an expression of at most `PURPOSE` more bits does.
+
+    Args:
+        program: The program.
+        reading: The tools that only read.
+    """
+    for name in _results(program.body, reading):
+        if name in reads_in(program.body):
+            continue
+        found: list[tuple[float, int]] = []
+        wanted: list[frozenset[str]] = []
+        for place, slot in enumerate(slots(program.body)):
+            alone = [one for one in reads_in_slot(slot) if _readers(program.body, one) == 1]
+            wanted.append(frozenset({name, *alone}))
+            for made in slot.candidates[1:]:
+                more = made.bits - slot.candidates[0].bits
+                if more <= PURPOSE and not made.before and wanted[-1] <= reads_of(made.text):
+                    found.append((more, place))
+        if found:
+            chosen = list(slots(program.body))[min(found)[1]]
+            reads = wanted[min(found)[1]]
+
+            def ordered(slot: Slot, chosen: Slot = chosen, reads: frozenset[str] = reads) -> Slot:
+                if slot is not chosen:
+                    return slot
+                made = [
+                    one if reads <= reads_of(one.text) else one._replace(bits=one.bits + PURPOSE)
+                    for one in slot.candidates
+                ]
+                return replace(slot, candidates=tuple(sorted(made, key=lambda one: one.bits)))
+
+            program = replace(program, body=changed(program.body, ordered))
+    return program
+
+
+def _readers(block: Block, name: str) -> int:
+    return sum(name in reads_in_slot(slot) for slot in slots(block))
+
+
+def _results(block: Block, reading: Collection[str]) -> list[str]:
+    """The results of calls of tools that only read, each once."""
+    found: list[str] = []
+    for step in block:
+        match step:
+            case CallStep(tool=tool, output=output) if tool in reading:
+                found.append(output)
+            case If(then=then, otherwise=otherwise):
+                found += [*_results(then, reading), *_results(otherwise, reading)]
+            case ForEach(body=body) | DoWhile(body=body):
+                found += _results(body, reading)
+            case _:
+                pass
+    return list(dict.fromkeys(found))

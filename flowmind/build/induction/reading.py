@@ -1,0 +1,182 @@
+"""The task's text as the search reads it: constants that it names, words, and the sides of its limits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from flowmind.trace.constants import read_text
+
+Side = Literal["above", "at", "below"]
+"""A limit of n cuts numbers above n (`> n`, `<= n`), below n (`>= n`, `< n`), or singles n out (`== n`)."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A task's text."""
+
+    text: str = ""
+    numbers: tuple[int | float, ...] = ()
+    """That it names in digits, words or percent, each once, in order; of a percentage also the share."""
+    limits: tuple[int | float, ...] = ()
+    """Those of the numbers that conditions may read: not how many digits results are rounded to."""
+    quoted: tuple[str, ...] = ()
+    """The texts in quotation marks."""
+    words: frozenset[str] = frozenset()
+    """The stems of its words."""
+    ordinal: bool = False
+    """Whether it asks for the first or last of something."""
+    known: dict[str, float] = field(default_factory=dict[str, float], compare=False, repr=False)
+    """Caches `names_key`."""
+    fields: dict[str, Side | None] = field(default_factory=dict[str, Side | None], compare=False, repr=False)
+    """Caches `side_of`."""
+    sides: dict[int | float, frozenset[Side]] = field(default_factory=dict[int | float, frozenset[Side]])
+    """For each number with comparing words around it the sides on which they put the number itself."""
+
+    def names(self, value: Any) -> bool:
+        """Whether it names a number, or contains a text as whole words or in quotation marks."""
+        if isinstance(value, bool) or value is None:
+            return False
+        if isinstance(value, int | float):
+            return value in self.numbers
+        return isinstance(value, str) and (value in self.quoted or _contains(self.text, value))
+
+    def beside(self, value: str) -> tuple[str, ...]:
+        """The words that it joins by "or" with a word: `closed` with `solved` in "solved or closed"."""
+        found: dict[str, None] = {}
+        for first, second in _EITHER.findall(self.text.lower()):
+            if value.lower() in (first, second) and first != second:
+                found[second if value.lower() == first else first] = None
+        return tuple(word for word in found if word not in _LITTLE)
+
+    def names_key(self, key: str) -> float:
+        """The share, 0 to 1, of the words of an identifier that occur in the text."""
+        if key not in self.known:
+            parts = [_stem(word) for word in words_of(key) if len(word) > 2]
+            self.known[key] = sum(_occurs(part, self.words) for part in parts) / len(parts) if parts else 0.0
+        return self.known[key]
+
+    def side_of(self, key: str) -> Side | None:
+        """The side on which it puts the limit that is the value of a field: `below` for "at least the credit limit"."""
+        if key not in self.fields:
+            lower = self.text.lower().replace("'s ", " ")
+            words = words_of(key)
+            names = [key.lower(), *([r"[\s_-]+".join(words)] if words else ())]
+            sides: set[Side] = set()
+            for name in (*names, *(word for word in words if len(word) > 2)):
+                found = re.finditer(rf"\b{name}\b", lower)
+                if not sides:
+                    own: list[Side | None] = [_before(lower[max(0, one.start() - 40) : one.start()]) for one in found]
+                    sides |= {side for side in own if side is not None}
+            self.fields[key] = sides.pop() if len(sides) == 1 else None
+        return self.fields[key]
+
+
+def read(text: str) -> Reading:
+    """Reads a task's text."""
+    found = read_text(text)
+    constants = found.constants
+    digits = {one.value for one in constants if _DIGITS.match(found.hidden[one.end :])}
+    others = {one.value for one in constants if not _DIGITS.match(found.hidden[one.end :])}
+    numbers: dict[int | float, None] = {}
+    for constant in constants:
+        if not isinstance(constant.value, str):
+            numbers[constant.value] = None
+            if constant.share is not None:
+                numbers |= {
+                    constant.share: None,
+                    round(1 - constant.share, 12): None,
+                    round(1 + constant.share, 12): None,
+                }
+    quoted = tuple(dict.fromkeys(constant.value for constant in constants if isinstance(constant.value, str)))
+    lower = text.lower()
+    return Reading(
+        text=text,
+        numbers=tuple(numbers),
+        limits=tuple(number for number in numbers if number not in digits or number in others),
+        quoted=quoted,
+        words=frozenset(_stem(word) for word in re.findall(r"[a-z]+", lower)),
+        ordinal=_ORDINAL.search(lower) is not None,
+        sides=_sides(text),
+    )
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier, in lower case: of `orderId` or `order_id` they are `order` and `id`."""
+    return re.findall(r"[a-z]+", _HUMP.sub(" ", name).lower())
+
+
+_EITHER = re.compile(r"(?=[\"'`(]?\b([a-z_]{3,})[\"'`]?,? or [\"'`]?([a-z_]{3,})\b)")
+_LITTLE = frozenset({
+    "not", "the", "more", "less", "fewer", "later", "earlier", "above", "below", "under", "over", "older", "newer",
+    "any", "another", "else",
+})  # fmt: skip
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_ORDINAL = re.compile(r"\b(first|last|latest|newest|oldest|top|most recent|earliest)\b")
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
+_BELOW = re.compile(
+    r"(?:at least|no less than|minimum(?: of)?|from|less than|under|below|fewer than|lower than|cheaper than"
+    r"|earlier than|before|short of|until|reach\w*|not under|not below"
+    r"|no earlier than|as (?:many|much) as)\W*(?:\w+\W+){0,2}$"
+)
+_ABOVE = re.compile(
+    r"(?:more than|over|above|exceed\w*|greater than|larger than|higher than|at most|up to|no more than|no later than"
+    r"|maximum(?: of)?|after|beyond|within|older than|longer than|later than|only)\W*(?:\w+\W+){0,2}$"
+)
+_OR_MORE = re.compile(
+    r"\W*(?:\w+\W+)?(?:or (?:more|above|over|later|greater|higher|older|longer)|and (?:above|over|up))"
+)
+_OR_LESS = re.compile(r"\W*(?:\w+\W+)?(?:or (?:less|fewer|below|under|lower|earlier|shorter)|and (?:below|under))")
+_DIGITS = re.compile(r"\W*(?:decimal|fractional|digits)")
+"""What stands behind a number of digits to which results are rounded."""
+_EXACTLY = re.compile(r"(?:exactly|equals?(?: to)?|precisely)\W*$")
+
+
+def _sides(text: str) -> dict[int | float, frozenset[Side]]:
+    read = read_text(text)
+    sides: dict[int | float, frozenset[Side]] = {}
+    for constant in read.constants:
+        if isinstance(constant.value, str):
+            continue
+        before, behind = read.hidden[max(0, constant.start - 40) : constant.start], read.hidden[constant.end :][:24]
+        side: Side | None = (
+            "below" if _OR_MORE.match(behind) else "above" if _OR_LESS.match(behind) else "at"
+            if _EXACTLY.search(before) else _before(before)
+        )  # fmt: skip
+        if side is not None:
+            for value in (constant.value, *(() if constant.share is None else (constant.share,))):
+                sides[value] = frozenset[Side]({*sides.get(value, ()), side})
+    return sides
+
+
+def _before(before: str) -> Side | None:
+    """The side that the phrase nearest to a number gives."""
+    below, above = _BELOW.search(before), _ABOVE.search(before)
+    if below is None or above is None:
+        return "below" if below else "above" if above else None
+    return "below" if below.start() > above.start() else "above"
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    bare = word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else _ENDING.sub("", word)
+    return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare
+
+
+def _occurs(part: str, words: frozenset[str]) -> bool:
+    if part in words:
+        return True
+    return len(part) > 3 and any(len(word) > 3 and (word.startswith(part) or part.startswith(word)) for word in words)
+
+
+@lru_cache(maxsize=50_000)
+def _contains(text: str, value: str) -> bool:
+    even, wanted = _even(text), _even(value)
+    return len(wanted) > 2 and wanted in even
+
+
+@lru_cache(maxsize=5_000)
+def _even(text: str) -> str:
+    return " " + re.sub(r"[_\W]+", " ", text.casefold()).strip() + " "

@@ -1,0 +1,126 @@
+"""Scopes, and what the search says about them: features, candidates, and the context that all modules share.
+
+A scope has the variables at one visit of a place, as the emitted workflow has them: one flat scope, so that in a round
+of a loop the variables of the body still have the values of the round before (None in the first round).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from flowmind.build.induction.reading import Reading
+
+
+class Scope(dict[str, Any]):
+    """The variables at one visit of a place.
+
+    Args:
+        variables: The variables.
+        trace: The number of the trace, from 0.
+        key: Identifies the visit: scopes with equal keys have equal variables.
+    """
+
+    __slots__ = ("key", "trace")
+
+    def __init__(self, variables: Mapping[str, Any], trace: int, key: Hashable) -> None:
+        super().__init__(variables)
+        self.trace = trace
+        self.key = key
+
+    def with_variables(self, key: Hashable, **variables: Any) -> Scope:
+        """A scope with more variables."""
+        return Scope({**self, **variables}, self.trace, (self.key, key))
+
+
+class PureCall(NamedTuple):
+    """A call of a pure tool that computes a variable which an expression reads."""
+
+    tool: str
+    args: tuple[tuple[str, str], ...]
+    """Each argument with its expression."""
+    output: str
+    """The variable."""
+
+
+class Candidate(NamedTuple):
+    """An expression that explains a value or a decision at all visits."""
+
+    bits: float
+    """The length of its description; the lower, the likelier."""
+    text: str
+    """The expression, in the workflow's expression language."""
+    before: tuple[PureCall, ...] = ()
+    """Calls of pure tools that must stand before it."""
+
+
+class Feature(NamedTuple):
+    """An expression with its value at each scope of a list of scopes."""
+
+    bits: float
+    text: str
+    values: tuple[Any, ...]
+    """UNSET where it has no value: a variable or a key is absent."""
+    keys: tuple[Hashable, ...]
+    """The values in canonical form (`canonical`)."""
+    before: tuple[PureCall, ...] = ()
+
+
+Explain = Callable[["Context", Sequence[Scope], Sequence[Any], str, int], tuple[Candidate, ...]]
+"""`explain`, for the modules on which it rests: the expressions that give a value at each visit."""
+
+
+@dataclass
+class Context:
+    """What the modules of one search share."""
+
+    reading: Reading
+    """The task's text."""
+    texts_of_inputs: tuple[frozenset[str], ...] = ()
+    """For each trace the texts in its inputs: a constant equal to one of them is suspicious."""
+    writer: Callable[[Sequence[Scope], Sequence[Any], str], Sequence[Candidate]] | None = None
+    """Writes expressions for values that nothing explains, of scopes, values and the argument's name.
+
+    What it gives must hold at every visit.
+    """
+    marks: tuple[str, ...] = ()
+    """Texts that all calls of a tool have as an argument: conditions may look for them."""
+    memo: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
+    effort: int = 0
+    """Work done so far, in vectors compared. It bounds the search in place of a clock, so that results repeat."""
+    limit: int = 1_000_000
+    totals: tuple[Candidate, ...] = ()
+    """Computed numbers and lists that explain values of a first program: they cost little in others.
+
+    Their bits are those above the likeliest expression for the same value.
+    """
+    siblings: tuple[Candidate, ...] = ()
+    """The expressions of the other numbers of an object, of which one is being explained."""
+    brief: bool = False
+    """Whether values and conditions are explained without aggregates and case distinctions: for a first look."""
+    items: dict[str, str] = field(default_factory=dict[str, str])
+    """The variables with the elements of loops, each with its list."""
+    rows: dict[str, bool] = field(default_factory=dict[str, bool])
+    """The variables with the rows of loops, each with whether its last round is the deciding one."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search should only finish what it has begun."""
+        return self.effort >= self.limit
+
+
+def canonical(value: Any) -> Hashable:
+    """A key that two values share exactly if they are equal as JSON. Floats are rounded to nine digits."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return (0, value)
+    if isinstance(value, int | float):
+        return (1, int(value) if float(value).is_integer() else round(value, 9))
+    if isinstance(value, dict):
+        fields = cast(dict[str, Any], value)
+        return (2, tuple(sorted((key, canonical(part)) for key, part in fields.items())))
+    if isinstance(value, list):
+        return (3, tuple(canonical(part) for part in cast(list[Any], value)))
+    return (4, repr(value))

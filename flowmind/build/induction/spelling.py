@@ -1,0 +1,268 @@
+"""Expressions as the parts of a workflow: bindings, renamed variables, and names for values."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, cast
+
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, Step
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
+from flowmind.workflow.expressions import FUNCTIONS, TYPES, names
+
+RESERVED = frozenset([*keyword.kwlist, *FUNCTIONS, *TYPES])
+_LONGEST = 40
+NO_CONSTANT: Any = object()
+
+
+@lru_cache(maxsize=4096)
+def reads_of(text: str) -> frozenset[str]:
+    """The variables that an expression reads."""
+    return names(text)
+
+
+def parsed(text: str) -> ast.expr:
+    """The tree of an expression."""
+    return ast.parse(text, mode="eval").body
+
+
+def constant_of(node: ast.expr) -> Any:
+    """The value of an expression of constants; `NO_CONSTANT` for other expressions."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return NO_CONSTANT
+
+
+def binding_of(node: ast.expr) -> Binding | None:
+    """The binding that is equal to an expression; None if there is none."""
+    if (value := constant_of(node)) is not NO_CONSTANT:
+        return Literal_(value=value)
+    match node:
+        case ast.Name(id=name):
+            return Var(var=name)
+        case ast.Subscript(value=owner, slice=ast.Constant(value=str() | int() as key)) if not isinstance(key, bool):
+            inner = binding_of(owner)
+            return Var(var=inner.var, path=(*inner.path, key)) if isinstance(inner, Var) else None
+        case ast.List(elts=parts):
+            made = [binding_of(part) for part in parts]
+            return None if None in made else ListOf(list=tuple(cast(list[Binding], made)))
+        case ast.Dict():
+            fields = fields_of(node)
+            made = {key: binding_of(part) for key, part in fields.items()}
+            whole = len(fields) == len(node.keys) and None not in made.values()
+            return ObjectOf(object=cast(dict[str, Binding], made)) if whole else None
+        case _:
+            return None
+
+
+def fields_of(node: ast.Dict) -> dict[str, ast.expr]:
+    """The parts of an object by key; empty if a key is no constant text."""
+    pairs = list(zip(node.keys, node.values, strict=True))
+    fields = {key.value: part for key, part in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+    return fields if len(fields) == len(pairs) else {}
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, changed: Mapping[str, str]) -> None:
+        self.changed = changed
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(id=self.changed.get(node.id, node.id), ctx=node.ctx)
+
+
+def renamed(text: str, changed: Mapping[str, str]) -> str:
+    """An expression with other names of variables."""
+    if not any(name in text for name in changed):
+        return text
+    return ast.unparse(_Renamer(changed).visit(parsed(text)))
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str) -> str:
+    """A form that expressions share which differ only in the order of sides and arms, and in negations."""
+    return ast.unparse(_Normal().visit(parsed(text)))
+
+
+_INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+}  # fmt: skip
+
+
+class _Normal(ast.NodeTransformer):
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        inner = self.visit(node.operand)
+        return _negated(inner) if isinstance(node.op, ast.Not) else ast.UnaryOp(op=node.op, operand=inner)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) > 1:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return _sided(self.visit(node.left), type(node.ops[0]), self.visit(node.comparators[0]))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        return ast.BoolOp(op=node.op, values=sorted(map(self.visit, node.values), key=ast.unparse))
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        test, then, otherwise = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        other = _negated(test)
+        if ast.unparse(other) < ast.unparse(test):
+            test, then, otherwise = other, otherwise, then
+        return ast.IfExp(test=test, body=then, orelse=otherwise)
+
+
+def _sided(left: ast.expr, test: type[ast.cmpop], right: ast.expr) -> ast.Compare:
+    if test in (ast.Gt, ast.GtE):
+        left, test, right = right, ast.Lt if test is ast.Gt else ast.LtE, left
+    elif test in (ast.Eq, ast.NotEq) and ast.unparse(right) < ast.unparse(left):
+        left, right = right, left
+    return ast.Compare(left=left, ops=[test()], comparators=[right])
+
+
+def _negated(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Compare(left=left, ops=[test], comparators=[right]):
+            return _sided(left, _INVERSE[type(test)], right)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return inner
+        case ast.BoolOp(op=op, values=values):
+            other = ast.Or() if isinstance(op, ast.And) else ast.And()
+            return ast.BoolOp(op=other, values=sorted(map(_negated, values), key=ast.unparse))
+        case _:
+            return ast.UnaryOp(op=ast.Not(), operand=node)
+
+
+def swapped(text: str) -> Iterator[str]:
+    """An expression with the last element of a list in place of the first, or the other way round, one at a time."""
+    tree = parsed(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and (index := constant_of(node.slice)) in (0, -1):
+            before, node.slice = node.slice, parsed("-1" if index == 0 else "0")
+            yield ast.unparse(tree)
+            node.slice = before
+
+
+def telling(node: ast.expr, otherwise: str) -> str:
+    """A name for the value of an expression: the last key that it reads, or another name."""
+    keys = [
+        part.slice.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Constant)
+        and isinstance(part.slice.value, str)
+    ]
+    return keys[0] if keys else otherwise
+
+
+def plural(word: str) -> str:
+    """A name for a list of things."""
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    if word.endswith(("ss", "x", "ch", "sh")):
+        return f"{word}es"
+    return f"{word}_list" if word.endswith("s") else f"{word}s"
+
+
+def free_name(wish: str, taken: Collection[str]) -> str:
+    """A name of a variable that is not taken."""
+    name = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_")[:_LONGEST]
+    name = name if name[:1].isalpha() else f"value_{name}".rstrip("_")
+    name = f"{name}_value" if name in RESERVED else name
+    return name if name not in taken else next(made for k in range(2, 10_000) if (made := f"{name}_{k}") not in taken)
+
+
+def variable_of(name: str) -> str:
+    """The variable of an input in expressions: an input may be named like a keyword, such as `from`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def variables_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of inputs by the variables that expressions read."""
+    return {variable_of(name): value for name, value in inputs.items()}
+
+
+# Programs
+
+
+def slots(block: Block) -> Iterator[Slot]:
+    """The values and decisions of a block, in the order of its steps."""
+    for step in block:
+        match step:
+            case CallStep(args=args):
+                yield from args.values()
+            case If(condition=condition, then=then, otherwise=otherwise):
+                yield condition
+                yield from slots((*then, *otherwise))
+            case ForEach(source=source, where=where, body=body, stop=stop):
+                yield source
+                yield from (where,) if where else ()
+                yield from slots(body)
+                yield from (stop,) if stop else ()
+            case DoWhile(body=body, again=again, starts=starts):
+                yield from starts.values()
+                yield from slots(body)
+                yield again
+            case Return(value=value):
+                yield value
+
+
+def changed(block: Block, change: Callable[[Slot], Slot]) -> Block:
+    """A block with other slots."""
+
+    def one(step: Step) -> Step:
+        match step:
+            case CallStep(tool=tool, output=output, args=args):
+                return CallStep(tool, output, {name: change(slot) for name, slot in args.items()})
+            case If(condition=condition, then=then, otherwise=otherwise):
+                return If(change(condition), changed(then, change), changed(otherwise, change))
+            case ForEach(source=source, body=body, where=where, stop=stop):
+                decisions = {"where": change(where) if where else None, "stop": change(stop) if stop else None}
+                return replace(step, source=change(source), body=changed(body, change), **decisions)
+            case DoWhile(body=body, again=again, starts=starts):
+                first = {name: change(slot) for name, slot in starts.items()}
+                return replace(step, body=changed(body, change), again=change(again), starts=first)
+            case Return(value=value):
+                return Return(change(value))
+
+    return tuple(map(one, block))
+
+
+def texts_of(slot: Slot) -> Iterator[str]:
+    """The expressions of the likeliest candidates of a slot, with the arguments of their pure calls."""
+    for group in (slot.omitted, slot.candidates):
+        for candidate in group[:1]:
+            yield candidate.text
+            yield from (text for call in candidate.before for _, text in call.args)
+
+
+def reads_in_slot(slot: Slot) -> frozenset[str]:
+    """The variables that the likeliest expressions of a slot read."""
+    return frozenset[str]().union(*map(reads_of, texts_of(slot)))
+
+
+def reads_in(block: Block) -> frozenset[str]:
+    """The variables that the expressions of a block read."""
+    return frozenset[str]().union(*map(reads_in_slot, slots(block)))
+
+
+def assigned(block: Block) -> list[str]:
+    """The variables that a block sets, also those of the rounds of loops."""
+    found: list[str] = []
+    for step in block:
+        match step:
+            case CallStep(output=name):
+                found.append(name)
+            case If(then=then, otherwise=otherwise):
+                found += [*assigned(then), *assigned(otherwise)]
+            case ForEach():
+                found += [step.item, step.index, *assigned(step.body), step.rows, step.stopped]
+            case DoWhile():
+                found += [step.index, *assigned(step.body), step.rows]
+            case Return():
+                pass
+    pure = [call.output for slot in slots(block) for made in slot.candidates[:1] for call in made.before]
+    return [name for name in dict.fromkeys([*found, *pure]) if name]

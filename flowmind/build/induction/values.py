@@ -1,0 +1,221 @@
+"""`explain`: the expressions that give a value at every visit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, cast
+
+from flowmind.build.induction.aggregates import aggregates
+from flowmind.build.induction.arithmetic import compute
+from flowmind.build.induction.bits import MOST_SPLITS, NODE, constant_bits, is_number
+from flowmind.build.induction.choices import choose, look_up
+from flowmind.build.induction.conditions import separate
+from flowmind.build.induction.features import (
+    applied,
+    features,
+    key_of,
+    known_features,
+    lengths,
+    scope_key,
+    text_functions,
+)
+from flowmind.build.induction.scopes import Candidate, Context, Scope
+from flowmind.build.induction.spoken import dates, integers, spoken
+from flowmind.build.induction.templates import compose
+from flowmind.workflow.expressions import MAX_TEXT
+
+MOST = 40
+"""Candidates that are kept."""
+OBJECT = 4.0
+"""An object or a list of given parts, beside these."""
+NEAR = 10.0
+"""Candidates for a part that are so many bits dearer than the likeliest one make candidates for the whole."""
+
+
+def explain(
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], hint: str = "", depth: int = 0
+) -> tuple[Candidate, ...]:
+    """The expressions that give a value at each visit, the likeliest first; empty if there is none.
+
+    Args:
+        context: The search.
+        scopes: The visits.
+        values: The value at each visit.
+        hint: The name of the argument or field.
+        depth: How deep the value lies in another one that is being explained.
+    """
+    unique = {
+        (scope.key, key_of(context, value)): place
+        for place, (scope, value) in enumerate(zip(scopes, values, strict=True))
+    }
+    if len(unique) < len(scopes):
+        scopes, values = [scopes[place] for place in unique.values()], [values[place] for place in unique.values()]
+    keys = tuple(key_of(context, value) for value in values)
+    memo = ("explain", scope_key(scopes), keys, hint, depth, context.brief, context.siblings)
+    if memo not in context.memo:
+        best: dict[str, Candidate] = {}
+        found = _found(context, scopes, values, keys, hint, depth)
+        if context.writer is not None and depth == 0 and not found:
+            found += context.writer(scopes, values, hint)
+        for candidate in sorted(found):
+            if len(candidate.text) <= MAX_TEXT:
+                best.setdefault(candidate.text, candidate)
+        context.memo[memo] = tuple(best.values())[:MOST]
+    return context.memo[memo]
+
+
+def _found(
+    context: Context,
+    scopes: Sequence[Scope],
+    values: Sequence[Any],
+    keys: tuple[Hashable, ...],
+    hint: str,
+    depth: int,
+) -> list[Candidate]:
+    found = [
+        Candidate(1 + feature.bits, feature.text, feature.before)
+        for feature in (*features(context, scopes, hint), *lengths(context, scopes, hint))
+        if feature.keys == keys
+    ]
+    context.effort += 200
+
+    def least() -> float:
+        return min((candidate.bits for candidate in found), default=1e9)
+
+    same = len(set(keys)) == 1
+    if same:
+        found.append(_constant(context, scopes, values[0], least()))
+    texts = all(isinstance(value, str) for value in values)
+    numbers = all(map(is_number, values))
+    if not same and all(isinstance(value, bool) for value in values):
+        found += [condition._replace(bits=condition.bits + NODE) for condition in separate(context, scopes, values)]
+    if context.exhausted:
+        return found
+    if least() > 9 and texts:
+        found += _functions(context, scopes, values, hint)
+    if least() > 9 and numbers:
+        found += _known(context, scopes, values)
+    if least() > 9 and (texts or numbers):
+        found += _said(context, scopes, values, keys, hint)
+    if least() > 9 and numbers:
+        found += compute(context, scopes, values, False, depth == 0, least())
+    if least() > 9 and all(isinstance(value, dict) and value != {} for value in values):
+        found += _record(context, scopes, cast(Sequence[dict[str, Any]], values), depth)
+    if context.brief:
+        return found
+    if least() > 14 and (len(values) > 1 or depth in (0, len(MOST_SPLITS))) and depth != len(MOST_SPLITS) - 1:
+        found += aggregates(context, scopes, values, hint, explain if depth == 0 else None)
+    if least() > 20 and numbers and not same and depth in (0, 1, len(MOST_SPLITS)):
+        found += compute(context, scopes, values, True, depth != 1, least())
+    if least() > 16 and texts and max(map(len, values)) > 3 and (not same or least() > 40):
+        found += compose(context, scopes, values, depth, explain)
+    if least() > 20 and all(isinstance(value, list) for value in values):
+        found += _list(context, scopes, values, depth)
+    if least() > 20 and not same and len(values) > 2:
+        found += look_up(context, scopes, values, keys)
+    alike = all(isinstance(value, dict) for value in values) and len({_names(value) for value in values}) == 1
+    if least() > 20 and not same and not alike:
+        found += choose(context, scopes, values, keys, hint, depth, least(), explain)
+    return found
+
+
+def _names(value: dict[str, Any]) -> frozenset[str]:
+    return frozenset(value)
+
+
+def _constant(context: Context, scopes: Sequence[Scope], value: Any, least: float) -> Candidate:
+    """The value as a constant. If three traces or more show it, it is never much less likely than a path to it."""
+    bits = NODE + constant_bits(context, value, scopes)
+    if len({scope.trace for scope in scopes}) >= 3:
+        bits = min(bits, least + 3.0)
+    return Candidate(bits, repr(value))
+
+
+def _known(context: Context, scopes: Sequence[Scope], values: Sequence[Any]) -> Iterator[Candidate]:
+    """Computed numbers that explain other values of the program, as they are and rounded to cents."""
+    for feature in known_features(context, scopes):
+        if not all(map(is_number, feature.values)):
+            continue
+        cents = [round(value, 2) for value in feature.values]
+        if feature.values == tuple(values):
+            yield Candidate(feature.bits, feature.text)
+        elif cents == list(values):
+            yield Candidate(feature.bits + NODE, f"round({feature.text}, 2)")
+
+
+def _functions(context: Context, scopes: Sequence[Scope], values: Sequence[Any], hint: str) -> Iterator[Candidate]:
+    """Functions of one text that give a text at each visit."""
+    for feature in features(context, scopes, hint):
+        if feature.values == tuple(values):
+            continue  # functions that change nothing here are no rivals
+        if isinstance(feature.values[0], str) and all(isinstance(value, str) for value in feature.values):
+            for bits, pattern, function in text_functions():
+                if all(function(own) == value for own, value in zip(feature.values, values, strict=True)):
+                    yield Candidate(feature.bits + bits, applied(pattern, feature.text), feature.before)
+
+
+def _said(
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: tuple[Hashable, ...], hint: str
+) -> Iterator[Candidate]:
+    """What texts say, numbers as texts, and texts as numbers."""
+    said = spoken(context, scopes, hint)
+    for feature in (*said, *integers(context, scopes, hint)):
+        if feature.keys == keys:
+            yield Candidate(1 + feature.bits, feature.text, feature.before)
+    if isinstance(values[0], str):
+        for feature in (*features(context, scopes, hint), *said):
+            if is_number(feature.values[0]) and tuple(map(str, feature.values)) == tuple(values):
+                yield Candidate(3 + feature.bits, f"str({feature.text})", feature.before)
+        yield from dates(context, scopes, values, hint)
+
+
+def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str, Any]], depth: int) -> list[Candidate]:
+    """Objects with the same keys, each field explained on its own."""
+    if len({frozenset(value) for value in values}) > 1:
+        return []
+    slots: dict[str, tuple[Candidate, ...]] = {}
+    for key in values[0]:
+        slots[key] = explain(context, scopes, [value[key] for value in values], key, depth)
+    around = context.siblings
+    context.siblings = tuple(
+        found[0]._replace(bits=0.0) for key, found in slots.items()
+        if found and " for " in found[0].text and is_number(values[0][key])
+    )  # fmt: skip
+    for key, found in slots.items() if context.siblings else ():
+        slots[key] = found or explain(context, scopes, [value[key] for value in values], key, depth)
+    context.siblings = around
+    if not all(slots.values()):
+        return []
+    names = list(values[0])
+
+    def written(parts: Sequence[str]) -> str:
+        return "{" + ", ".join(f"{name!r}: {part}" for name, part in zip(names, parts, strict=True)) + "}"
+
+    return _joined(list(slots.values()), written)
+
+
+def _list(context: Context, scopes: Sequence[Scope], values: Sequence[list[Any]], depth: int) -> list[Candidate]:
+    """Lists of the same few elements, each explained on its own."""
+    if len({len(value) for value in values}) > 1 or not 0 < len(values[0]) <= 5:
+        return []
+    slots: list[tuple[Candidate, ...]] = []
+    for place in range(len(values[0])):
+        slots.append(explain(context, scopes, [value[place] for value in values], "", depth + 1))
+        if not slots[-1]:
+            return []
+    return _joined(slots, lambda parts: f"[{', '.join(parts)}]")
+
+
+def _joined(slots: Sequence[tuple[Candidate, ...]], write: Callable[[Sequence[str]], str]) -> list[Candidate]:
+    """The likeliest whole, and those that differ from it in one part."""
+
+    def whole(parts: Sequence[Candidate]) -> Candidate:
+        before = tuple(dict.fromkeys(call for part in parts for call in part.before))
+        return Candidate(OBJECT + sum(part.bits for part in parts), write([part.text for part in parts]), before)
+
+    found = [whole([slot[0] for slot in slots])]
+    for place, slot in enumerate(slots):
+        for other in slot[1:16]:
+            if other.bits - slot[0].bits < NEAR:
+                found.append(whole([other if place == at else own[0] for at, own in enumerate(slots)]))
+    return found

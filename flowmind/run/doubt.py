@@ -1,0 +1,331 @@
+"""Runs a workflow together with its rivals, and ends in doubt where they disagree.
+
+Rivals are other programs that explain the traces of a workflow (`Workflow.rivals`). `lockstep` decides which calls are
+made; this module makes them. If the workflow and its rivals have only tools that are marked `read`, the workflow runs
+alone, in one round trip, and the rivals follow on its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Literal, cast
+
+from flowmind.base.errors import Doubt, FlowMindError, InvalidWorkflow
+from flowmind.protocols import ChatModel
+from flowmind.run.compiler import compile_workflow
+from flowmind.run.lockstep import Contest, Loaded, Reply, Request, Running
+from flowmind.run.running import NEEDS_ARUN, Prepared, Ran, asker, needs_waiting, node_of, trace_of
+from flowmind.run.worded import call_of
+from flowmind.trace.events import Disagreement, Trace
+from flowmind.workflow.document import Rival, ToolNode
+from flowmind.workflow.program import Outcome, Run, failed, load, replay, run_case
+from tools_registry import words
+from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.sandbox.stateful import begun
+from tools_registry.specs.schema import json_equal
+from tools_registry.specs.spec import Observation, ToolCall, ToolError
+from tools_registry.specs.values import CaseError, copy_json
+from tools_registry.words import with_words
+
+Ending = Literal["raise", "mark", "watch"]
+"""What a disagreement ends: `raise` the run; `mark` the run, unless only the answer is disputed; `watch` nothing."""
+
+
+class Guarded:
+    """The run of a case, compared with the rivals."""
+
+    def __init__(
+        self,
+        ran: Ran | Trace,
+        inputs: dict[str, Any],
+        disagreements: Sequence[Disagreement] = (),
+        writes: Sequence[ToolCall] = (),
+        ending: Ending = "raise",
+        failure: tuple[str, BaseException | None] = ("", None),
+        agreed: int | None = None,
+    ) -> None:
+        self._ran = ran
+        self._agreed = agreed
+        self.inputs = inputs
+        self.disagreements = tuple(disagreements)
+        """All of them in order, if the run went on after the first."""
+        self.writes = tuple(writes)
+        """The calls that were made of tools that are not marked `read`."""
+        self.node, self.cause = (ran.node, ran.cause) if isinstance(ran, Ran) else failure
+        """The node that failed and the exception of its tool, as in `Ran`."""
+        first = self.disagreements[0] if self.disagreements else None
+        only_answer = first is not None and first.call is None and not first.failed
+        self.doubted = first is not None and (ending == "raise" or (ending == "mark" and not only_answer))
+        """Whether the run ended in doubt."""
+        self.disagreement = first
+        self.answer: Any = None if self.doubted else ran.answer
+        """The answer of the workflow; None after an error or a doubt."""
+        self.error: ToolError | None = ran.error
+        """The error of the workflow."""
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The trace of the workflow, with the first disagreement."""
+        if self.doubted:
+            return self.cut
+        trace = self._ran if isinstance(self._ran, Trace) else self._ran.trace
+        return trace.model_copy(update={"doubt": self.disagreement}) if self.disagreement is not None else trace
+
+    @cached_property
+    def cut(self) -> Trace:
+        """The trace of a run that ends at the first disagreement, even if this one went on."""
+        trace = self._ran if isinstance(self._ran, Trace) else self._ran.trace
+        if self.disagreement is None:
+            return trace
+        fields: dict[str, Any] = {
+            "events": trace.events[: self._agreed],
+            "stop": "doubt",
+            "answer": None,
+            "error": ToolError(type="doubt", message=str(self.disagreement)),
+            "doubt": self.disagreement,
+        }
+        return trace.model_copy(update=fields)
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """The disagreement as an exception; None if there is none."""
+        if self.disagreement is None:
+            return None
+        return Doubt(self.disagreement, self.inputs, self.writes[: self.disagreement.writes], self.trace)
+
+
+class Guard:
+    """A workflow with its rivals, ready to run in lock-step. It holds no environment.
+
+    Args:
+        prepared: The workflow.
+        environment: An environment with its tools.
+    """
+
+    def __init__(self, prepared: Prepared, environment: Environment) -> None:
+        workflow = prepared.workflow
+        self._prepared = prepared
+        self._workflows = [workflow, *(workflow.rival(rival) for rival in workflow.rivals)]
+        names = {name for each in self._workflows for name in each.tool_names}
+        self._specs = with_words(environment.specs, sorted(names))
+        self._only_reads = all(self._specs[name].effect == "read" for name in names)
+        self.waits = any(needs_waiting(each, environment) for each in self._workflows)
+        """Whether only `arun` can run it."""
+
+    @cached_property
+    def _loaded(self) -> list[Loaded]:
+        return [Loaded(each) for each in self._workflows]
+
+    @cached_property
+    def _called(self) -> list[str]:
+        """For each label of the workflow's program the tool; empty if the node calls none."""
+        labels = self._prepared.full[0].labels
+        nodes = [node_of(self._prepared.workflow, label) for label in labels]
+        return [node.tool if isinstance(node, ToolNode) else "" for node in nodes]
+
+    @cached_property
+    def _plain(self) -> list[tuple[tuple[str, ...], Run]]:
+        """The rivals as functions, with the names of their tools."""
+        programs = [compile_workflow(each) for each in self._workflows[1:]]
+        return [(program.tools, load(program.source, program.constants)) for program in programs]
+
+    def run(
+        self,
+        cases: Sequence[Mapping[str, Any]],
+        environment: Environment,
+        budget: int = DEFAULT_BUDGET,
+        ending: Ending = "raise",
+    ) -> list[Guarded]:
+        """Runs cases.
+
+        Raises:
+            InvalidWorkflow: If the workflow needs `arun`.
+        """
+        if self.waits:
+            raise InvalidWorkflow(NEEDS_ARUN)
+        if self._only_reads:
+            runs = self._prepared.run(cases, environment, budget)
+            return [self._after(ran, environment, budget, ending) for ran in runs]
+        return [self._together(case, environment, budget, ending) for case in cases]
+
+    async def arun(
+        self,
+        inputs: Mapping[str, Any],
+        environment: Environment,
+        model: ChatModel | None = None,
+        budget: int = DEFAULT_BUDGET,
+        ending: Ending = "raise",
+    ) -> Guarded:
+        """Runs one case. Async tools and `llm` nodes are allowed.
+
+        Raises:
+            InvalidWorkflow: If there are `llm` nodes and no model.
+            ModelFailure: If the model's endpoint failed.
+            ModelUnavailable: If the model's endpoint refuses to serve.
+        """
+        admitted = self._prepared.admit(inputs)
+        if isinstance(admitted, Outcome):
+            return Guarded(Ran(admitted, self._prepared, {}, budget), {})
+        contest = self._contest(admitted, budget)
+        calls = _AsyncCalls(begun(environment, admitted), model)
+        steps = contest.run(ending == "watch")
+        refused_by = ""
+        request = next(steps, None)
+        while request is not None:
+            reply = await calls.amade(request)
+            refused_by = reply.refused_by or refused_by
+            request = _following(steps, reply)
+        return self._ended(contest, admitted, ending, refused_by)
+
+    def _contest(self, inputs: dict[str, Any], budget: int) -> Contest:
+        main, *others = (loaded.start(inputs, budget) for loaded in self._loaded)
+        rivals: list[tuple[Rival, Running]] = list(zip(self._prepared.workflow.rivals, others, strict=True))
+        return Contest(main, rivals, self._specs)
+
+    def _after(self, ran: Ran, environment: Environment, budget: int, ending: Ending) -> Guarded:
+        """Lets the rivals follow the results of a run that only read."""
+        if ran.error is not None and (ran.outcome.at < 0 or ran.error.type in ("memory", "timeout", "crash")):
+            return Guarded(ran, ran.inputs)
+        if ran.error is None and self._agree(ran, budget):
+            return Guarded(ran, ran.inputs)
+        contest = self._contest(ran.inputs, budget)
+        recorded = _recorded(ran.outcome)
+        calls = _Calls(environment)
+        _drive(contest.run(), lambda request: calls.made(request) if request.own else next(recorded))
+        return Guarded(ran, ran.inputs, contest.disagreements, ending=ending)
+
+    def _agree(self, ran: Ran, budget: int) -> bool:
+        """Whether all rivals make the same calls in the same order and give the same answer. Takes a tenth of the time
+        of a contest."""
+        program, run = self._prepared.full
+        made = iter(replay(run, len(program.tools), ran.inputs, ran.outcome, budget))
+        nodes = self._called
+        calls: list[tuple[str, dict[str, Any], Any]] = [
+            (nodes[number], args, value) for number, args, value in made if nodes[number]
+        ]
+        for names, rival in self._plain:
+            tape = _InOrder(calls)
+            outcome = run_case(rival, ran.inputs, [partial(tape.answer, name) for name in names], budget)
+            if outcome.error is not None or not json_equal(outcome.answer, ran.answer):
+                return False
+        return True
+
+    def _together(self, inputs: Mapping[str, Any], environment: Environment, budget: int, ending: Ending) -> Guarded:
+        admitted = self._prepared.admit(inputs)
+        if isinstance(admitted, Outcome):
+            return Guarded(Ran(admitted, self._prepared, {}, budget), {})
+        contest = self._contest(admitted, budget)
+        _drive(contest.run(ending == "watch"), _Calls(environment).made)
+        return self._ended(contest, admitted, ending)
+
+    def _ended(self, contest: Contest, inputs: dict[str, Any], ending: Ending, refused_by: str = "") -> Guarded:
+        main, loaded = contest.main, self._loaded[0]
+        outcome = Outcome(main.answer, None, main.steps) if main.stop is None else failed(main.stop, main.steps)
+        trace = trace_of(loaded.workflow, loaded.program, inputs, outcome, refused_by)
+        node = loaded.program.labels[outcome.at] if outcome.at >= 0 else ""
+        return Guarded(
+            trace, inputs, contest.disagreements, contest.writes, ending, (node, outcome.cause), contest.agreed
+        )
+
+
+def _following(steps: Generator[Request, Reply, None], reply: Reply) -> Request | None:
+    try:
+        return steps.send(reply)
+    except StopIteration:
+        return None
+
+
+def _drive(steps: Generator[Request, Reply, None], made: Callable[[Request], Reply]) -> None:
+    request = next(steps, None)
+    while request is not None:
+        request = _following(steps, made(request))
+
+
+def _recorded(outcome: Outcome) -> Iterator[Reply]:
+    """The results of the calls of a run, then its error."""
+    yield from (Reply(value) for value in outcome.steps)
+    while True:
+        yield Reply(error=CaseError(*(outcome.error or ("crash", "the run has no such call"))))
+
+
+class _InOrder:
+    """Answers calls in the order in which they were made; any other call fails."""
+
+    def __init__(self, calls: Sequence[tuple[str, dict[str, Any], Any]]) -> None:
+        self._left = iter(calls)
+
+    def answer(self, tool: str, args: dict[str, Any]) -> Any:
+        for name, known, value in self._left:
+            if name == tool and json_equal(known, args):
+                return value
+            break
+        raise CaseError("not_recorded", f"the workflow makes no such call of {tool}")
+
+
+class _Calls:
+    """The calls of one run.
+
+    Calls that only rivals make are answered by a copy of the environment if it offers one (`fork`). A copy is made
+    after each write.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._fork = cast("Callable[[], Environment] | None", getattr(environment, "fork", None))
+        self._copy: Environment | None = None
+
+    def environment_for(self, request: Request) -> Environment:
+        """The environment that answers a call."""
+        if not request.own or self._fork is None:
+            self._copy = None
+            return self._environment
+        if self._copy is None:
+            self._copy = self._fork()
+        return self._copy
+
+    def made(self, request: Request) -> Reply:
+        """Makes a call."""
+        args = copy_json(request.wish.args)  # a function may change its arguments
+        environment = self.environment_for(request)
+        if request.wish.tool in words.FUNCTIONS and request.wish.tool not in environment.specs:
+            return _replied(words.observed(request.wish.tool, args))
+        (outcome,) = environment.run(call_of(request.wish.tool), (args,))
+        if outcome.error is None:
+            return Reply(outcome.answer)
+        error = CaseError(*outcome.error)
+        error.__cause__ = outcome.cause
+        return Reply(error=error)
+
+
+def _replied(observation: Observation) -> Reply:
+    if observation.error is None:
+        return Reply(observation.value)
+    error = CaseError(observation.error.type, observation.error.message)
+    return Reply(error=error, refused_by=observation.refused_by)
+
+
+class _AsyncCalls(_Calls):
+    def __init__(self, environment: Environment, model: ChatModel | None) -> None:
+        super().__init__(environment)
+        self._model = model
+        self._failures: list[FlowMindError] = []
+
+    async def amade(self, request: Request) -> Reply:
+        """Makes a call that may wait."""
+        wish = request.wish
+        if not wish.tool:
+            return await self._asked(wish.prompt, wish.args)
+        call = ToolCall(tool=wish.tool, args=copy_json(wish.args))
+        environment = self.environment_for(request)
+        if wish.tool in words.FUNCTIONS and wish.tool not in environment.specs:
+            return _replied(words.observed(wish.tool, call.args))
+        return _replied(await environment.call(call))
+
+    async def _asked(self, prompt: str, args: dict[str, Any]) -> Reply:
+        if self._model is None:
+            raise InvalidWorkflow("the workflow has llm nodes: a model is needed to run it")
+        try:
+            return Reply(await asker(self._model, self._failures)(prompt, args))
+        except CaseError as error:
+            return Reply(error=error)

@@ -1,0 +1,159 @@
+"""Values are explained by expressions that give the same values on visits that the search has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from flowmind.build.induction.features import enclosed, features, lengths, values_of
+from flowmind.build.induction.reading import read
+from flowmind.build.induction.scopes import Context, Scope, canonical
+from flowmind.build.induction.values import explain
+
+NAMES = [f"{first} {last}" for first in ("Ana", "Bo", "Cleo", "Dan") for last in ("Adams", "Berg", "Cruz")]
+
+
+def visits(count: int, seed: int) -> list[Scope]:
+    """Visits with an order, its customer and a rate."""
+    random = Random(seed)
+    found: list[Scope] = []
+    for number in range(count):
+        order = {
+            "id": f"O{random.randint(500, 660)}",
+            "status": random.choice(["open", "paid", "shipped"]),
+            "total": round(random.uniform(5, 400), 2),
+            "ship": {"fee": random.randint(2, 15), "to": {"place": {"city": random.choice(["Oslo", "Lima"])}}},
+            "discount_percent": random.choice([0, 5, 10]),
+            "lines": [{"sku": f"S{random.randint(10, 99)}"} for _ in range(random.randint(1, 4))],
+        }
+        customer = {
+            "name": random.choice(NAMES),
+            "tier": random.choice(["basic", "silver", "gold"]),
+            "manager": random.choice([None, {"email": f"boss{number}@corp.example"}]),
+            "email": f"user{number}@mail.example",
+            "credit": random.randint(0, 900),
+        }
+        variables = {"order_id": order["id"], "amount": random.randint(1, 50), "order": order, "customer": customer}
+        found.append(Scope({**variables, "exchange": {"rate": random.choice([0.9, 0.8, 10.5])}}, number, number))
+    return found
+
+
+CASES: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "deep path": ("", lambda it: it["order"]["ship"]["to"]["place"]["city"]),
+    "last element": ("the last article", lambda it: it["order"]["lines"][-1]["sku"]),
+    "length": ("", lambda it: len(it["order"]["lines"])),
+    "three terms, rounded": (
+        "the total plus the fee at the rate, rounded to cents",
+        lambda it: round((it["order"]["total"] + it["order"]["ship"]["fee"]) * it["exchange"]["rate"], 2),
+    ),
+    "percentage of a path": (
+        "the total less its discount",
+        lambda it: round(it["order"]["total"] * (1 - it["order"]["discount_percent"] / 100), 2),
+    ),
+    "percentage of the text": ("12% of the total", lambda it: round(0.12 * it["order"]["total"], 2)),
+    "four terms": ("3 times", lambda it: it["amount"] * 3 + it["order"]["ship"]["fee"] - it["customer"]["credit"]),
+    "floor": ("rows of 7", lambda it: it["customer"]["credit"] // 7),
+    "rounded up": ("pages of 7", lambda it: -(-it["customer"]["credit"] // 7)),
+    "cap": ("twice the amount, at most 40", lambda it: min(2 * it["amount"], 40)),
+    "function of a text": ("", lambda it: it["customer"]["name"].split(" ")[-1].upper()),
+    "template": (
+        "say 'Your order <id> goes to <name>'",
+        lambda it: f"Your order {it['order']['id']} goes to {it['customer']['name']}",
+    ),
+    "absent value": ("", lambda it: it["customer"]["manager"] and it["customer"]["manager"]["email"]),
+    "value beside an absent one": (
+        "the manager, or the customer",
+        lambda it: it["customer"]["manager"]["email"] if it["customer"]["manager"] else it["customer"]["email"],
+    ),
+    "few entries": (
+        "gold 10, silver 5, others 0",
+        lambda it: {"gold": 10, "silver": 5, "basic": 0}[it["customer"]["tier"]],
+    ),
+    "choice by limits": (
+        "credit of 500 or more is high, of 200 or more normal, else low",
+        lambda it: (
+            "high" if it["customer"]["credit"] >= 500 else "normal" if it["customer"]["credit"] >= 200 else "low"
+        ),
+    ),
+    "truth value": ("whether the total is over 150", lambda it: it["order"]["total"] > 150),
+    "object": (
+        "",
+        lambda it: {
+            "id": it["order"]["id"],
+            "sum": round(it["order"]["total"] + it["order"]["ship"]["fee"], 2),
+            "tags": ["x", it["customer"]["tier"]],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_likeliest_expression_is_right_on_other_visits(name: str) -> None:
+    text, function = CASES[name]
+    seen, unseen = visits(10, 10), visits(100, 99)
+    found = explain(Context(read(text)), seen, [function(scope) for scope in seen], "value")
+    assert found
+    values = values_of(Context(read("")), unseen, found[0].text)
+    wanted = [function(scope) for scope in unseen]
+    assert list(map(canonical, values)) == list(map(canonical, wanted)), found[0].text
+
+
+def test_a_text_in_prices_has_two_decimals() -> None:
+    seen, unseen = visits(20, 99), visits(50, 10)
+
+    def price(it: dict[str, Any]) -> str:
+        return f"{it['order']['total'] + it['order']['ship']['fee']:.2f} EUR for {it['customer']['name']}"
+
+    found = explain(Context(read("")), seen, [price(scope) for scope in seen])
+    assert values_of(Context(read("")), unseen, found[0].text) == tuple(price(scope) for scope in unseen)
+
+
+def test_nothing_explains_random_values() -> None:
+    random = Random(1)
+    scopes = visits(10, 3)
+    found = explain(Context(read("")), scopes, [f"{random.random()}" for _ in scopes])
+    assert not found or found[0].bits > 200
+
+
+def test_an_identifier_of_one_trace_is_a_dear_constant() -> None:
+    scopes = [Scope({"order": {"id": "O7"}}, 0, 0)]
+    context = Context(read(""), (frozenset({"C42"}),))
+    leaked = explain(context, scopes, ["C42"])[0]
+    assert leaked.text == "'C42'"
+    assert leaked.bits > explain(Context(read("")), scopes, ["C42"])[0].bits + 20
+    assert explain(Context(read("for C42")), scopes, ["C42"])[0].bits < 10
+
+
+def test_rivals_are_kept() -> None:
+    scopes = [Scope({"order": {"id": f"O{n}"}, "line": {"order_id": f"O{n}"}}, n, n) for n in range(3)]
+    found = explain(Context(read("")), scopes, [f"O{n}" for n in range(3)], "order_id")
+    assert {candidate.text for candidate in found[:2]} == {"order['id']", "line['order_id']"}
+
+
+def test_paths_are_none_where_a_key_is_absent() -> None:
+    scopes = [Scope({"page": {"next": "p7"}}, 0, 0), Scope({"page": {}}, 1, 1), Scope({"page": None}, 2, 2)]
+    found = {feature.text: feature.values for feature in features(Context(read("")), scopes)}
+    assert found["page.get('next')"][:2] == ("p7", None)
+    assert not lengths(Context(read("")), scopes)
+
+
+def test_the_reading_knows_numbers_words_and_sides() -> None:
+    reading = read("Refund orders over 150 with at least 5 lines at 20 percent; answer 'all done'. Page 7 or more.")
+    assert set(reading.numbers) >= {150, 5, 20, 0.2, 0.8, 1.2, 7}
+    assert reading.sides[150] == {"above"}
+    assert reading.sides[5] == reading.sides[7] == {"below"}
+    assert reading.names("all done")
+    assert reading.names(150)
+    assert not reading.names("lin")
+    assert not reading.names(True)
+    assert reading.names_key("orderLines") == 1.0
+
+
+def test_parts_of_expressions_are_enclosed_where_needed() -> None:
+    assert enclosed("a + b", 5) == "(a + b)"
+    assert enclosed("a * b", 5) == "a * b"
+    assert enclosed("a if b else c", 4) == "(a if b else c)"
+    assert enclosed("a['b']", 6) == "a['b']"
