@@ -8,7 +8,7 @@ import pytest
 
 from flowmind import summarize
 from flowmind.base.errors import InputError
-from flowmind.dialogue.conversations import answers_by_values, conversations_of
+from flowmind.dialogue.conversations import conversations_of
 from flowmind.formats.openai_messages import read_trace
 from flowmind.trace.events import Trace
 from tools_registry.specs.spec import ToolSpec
@@ -129,11 +129,3 @@ def test_a_failed_conversation_is_left_out_and_said_so() -> None:
     assert result.solved and any("trace 3 is left out: its mark says that it failed" in note for note in result.notes)
     with pytest.raises(InputError, match="none of the 1 traces"):
         summarize(entries[2:], sums)
-
-
-def test_answers_in_sentences_are_read_by_their_values() -> None:
-    traces = [
-        read(user("x"), call(1, "get", "{}", f'{{"price": {price}, "id": 4}}'), agent(text), inputs={"n": -price})
-        for price, text in ((10, "The price is 10 euros."), (12, "It costs 12 at the moment."))
-    ]
-    assert [trace.answer for trace in answers_by_values(traces)] == [{"price": 10}, {"price": 12}]

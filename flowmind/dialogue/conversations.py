@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import count, pairwise
 from keyword import iskeyword
@@ -83,21 +83,6 @@ def conversations_of(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> 
     return Executions(made, schema, notes)
 
 
-def answers_by_values(traces: Sequence[Trace]) -> list[Trace]:
-    """Executions with the values of results that their answers tell in place of answers that are sentences."""
-    read = [
-        as_execution(_with_final_text(trace), trace.inputs).model_copy(update={"success": trace.success})
-        for trace in traces
-    ]
-    return [trace.model_copy(update={"answer": answer}) for trace, answer in zip(traces, _told(read), strict=True)]
-
-
-def have_sentences(traces: Iterable[Trace]) -> bool:
-    """Whether the answers of traces are sentences, each in its own words."""
-    answers = [trace.answer for trace in traces]
-    return bool(answers) and all(map(_is_sentence, answers))
-
-
 def without_bookkeeping(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> tuple[list[Trace], list[str]]:
     """Traces without the calls with which an agent keeps notes, and the tools of these calls."""
     called = sorted({call.call.tool for trace in traces for call in trace.calls})
@@ -109,12 +94,6 @@ def without_bookkeeping(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) 
 def _without(trace: Trace, tools: Sequence[str]) -> Trace:
     events = tuple(event for event in trace.events if not (isinstance(event, Called) and event.call.tool in tools))
     return trace.model_copy(update={"events": events})
-
-
-def _with_final_text(trace: Trace) -> Trace:
-    """A trace that says its answer at the end."""
-    said = Said(role="agent", text=str(trace.answer), turn=len(trace.events))
-    return trace.model_copy(update={"events": (*trace.events, said)})
 
 
 def _user_texts(trace: Trace) -> Iterator[str]:

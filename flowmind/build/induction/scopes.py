@@ -79,11 +79,6 @@ class Context:
     """The task's text."""
     texts_of_inputs: tuple[frozenset[str], ...] = ()
     """For each trace the texts in its inputs: a constant equal to one of them is suspicious."""
-    writer: Callable[[Sequence[Scope], Sequence[Any], str], Sequence[Candidate]] | None = None
-    """Writes expressions for values that nothing explains, of scopes, values and the argument's name.
-
-    What it gives must hold at every visit.
-    """
     marks: tuple[str, ...] = ()
     """Texts that all calls of a tool have as an argument: conditions may look for them."""
     memo: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])

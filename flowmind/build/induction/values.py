@@ -55,8 +55,6 @@ def explain(
     if memo not in context.memo:
         best: dict[str, Candidate] = {}
         found = _found(context, scopes, values, keys, hint, depth)
-        if context.writer is not None and depth == 0 and not found:
-            found += context.writer(scopes, values, hint)
         for candidate in sorted(found):
             if len(candidate.text) <= MAX_TEXT:
                 best.setdefault(candidate.text, candidate)
