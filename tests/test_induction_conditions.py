@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from flowmind.build.induction.aggregates import aggregates
-from flowmind.build.induction.conditions import separate
-from flowmind.build.induction.filters import filters
+from flowmind.build.induction.conditions import filters, separate
 from flowmind.build.induction.lists import lists
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.scopes import Candidate, Context, Scope
@@ -411,3 +410,31 @@ def test_filters_of_three_tests():
         all(test in text for test in ("['kind'] == 'fee'", "['status'] == 'booked'", "['amount'] >= least"))
         for text in found
     )
+
+
+def test_one_value_of_a_pair_that_the_text_joins_is_less_likely_than_the_pair():
+    visits = [({"ticket": {"state": "closed"}}, True), ({"ticket": {"state": "open"}}, False)]
+    found = conditions("Do nothing if the ticket is solved or closed.", visits)
+    assert found[0] == "ticket['state'] in ['closed', 'solved']"
+
+
+def test_a_number_with_a_comparing_phrase_is_a_limit_and_not_singled_out():
+    visits = [({"teams": 5}, True), ({"teams": 4}, False), ({"teams": 3}, False)]
+    assert conditions("From 5 teams on, pay; with less than 5 teams do not.", visits)[0] == "teams >= 5"
+
+
+def test_a_maximum_in_a_key_may_be_reached():
+    visits = [({"seats": 3, "plan": {"max_seats": 9}}, True), ({"seats": 9, "plan": {"max_seats": 6}}, False)]
+    found = [one for one in conditions("Change the seats of the plan.", visits) if "max_seats" in one and "= " in one]
+    assert found[0] == "seats <= plan['max_seats']" or found[0] == "plan['max_seats'] >= seats"
+
+
+def test_what_has_the_quantity_has_at_least_the_quantity():
+    visits = [({"stock": 9, "quantity": 3}, True), ({"stock": 2, "quantity": 5}, False)]
+    assert "=" in conditions("Find a depot with stock that has the quantity.", visits)[0]
+
+
+def test_rounds_count_up_to_a_maximum_and_not_to_a_minimum():
+    visits = [({"index": 0, "least": 1}, True), ({"index": 3, "least": 2}, False)]
+    found = separate(context_of("Try at least `least`."), scopes_of(*(own for own, _ in visits)), [True, False])
+    assert all(one.bits > 8 for one in found if one.text in ("least > index", "index < least"))

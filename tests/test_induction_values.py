@@ -157,3 +157,107 @@ def test_parts_of_expressions_are_enclosed_where_needed() -> None:
     assert enclosed("a * b", 5) == "a * b"
     assert enclosed("a if b else c", 4) == "(a if b else c)"
     assert enclosed("a['b']", 6) == "a['b']"
+
+
+# Lists that belong together
+
+
+def of_stores(count: int, seed: int) -> list[Scope]:
+    """Visits with depots and their crates, the rows of a stock that name depots, and a line of an order."""
+    random = Random(seed)
+    found: list[Scope] = []
+    for number in range(count):
+        codes = random.sample(["KIL", "ORB", "TAM", "ZUR"], random.randint(2, 4))
+        depots = [
+            {
+                "code": code,
+                "open": random.random() < 0.6,
+                "rent": random.randint(100, 900),
+                "crates": [
+                    {"sort": random.choice("ab"), "weight": random.randint(1, 90), "empty": random.random() < 0.4}
+                    for _ in range(random.randint(1, 3))
+                ],
+            }
+            for code in codes
+        ]
+        stock = [
+            {"depot": random.choice([*codes, "XXX"]), "count": random.randint(0, 40), "spoiled": random.random() < 0.3}
+            for _ in range(random.randint(2, 6))
+        ]
+        bills = [
+            {
+                "discount": random.choice([None, 10, 20]),
+                "lines": [
+                    {"bought": random.randint(4, 30), "back": random.randint(0, 3), "price": random.randint(1, 60) / 4}
+                    for _ in range(random.randint(1, 3))
+                ],
+            }
+            for _ in range(random.randint(0, 3))
+        ]
+        line = {"from": random.choice(codes), "months": random.randint(1, 9)}
+        found.append(Scope({"depots": depots, "stock": stock, "bills": bills, "line": line}, number, number))
+    return found
+
+
+def total(it: dict[str, Any], depot: dict[str, Any]) -> int:
+    """The sound pieces in a depot."""
+    return sum(row["count"] for row in it["stock"] if row["depot"] == depot["code"] and not row["spoiled"])
+
+
+def full(depot: dict[str, Any]) -> int:
+    """The weight of a depot's crates that are not empty."""
+    return sum(crate["weight"] for crate in depot["crates"] if not crate["empty"])
+
+
+def named(it: dict[str, Any]) -> dict[str, Any]:
+    """The depot of the line."""
+    return next(depot for depot in it["depots"] if depot["code"] == it["line"]["from"])
+
+
+JOINS: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "a field of a named element": ("its rent", lambda it: named(it)["rent"]),
+    "a product with a named element": ("rent times months", lambda it: named(it)["rent"] * it["line"]["months"]),
+    "totals of lists in elements": (
+        "the weight of crates that are not empty of the heaviest depot",
+        lambda it: max(map(full, it["depots"])),
+    ),
+    "the best by a nested total": (
+        "the code and weight of the depot with the highest weight of crates that are not empty",
+        lambda it: {
+            "code": max(it["depots"], key=full)["code"],
+            "weight": max(map(full, it["depots"])),
+        },
+    ),
+    "rows of another list": (
+        "for each open depot the count that is not spoiled; leave out depots without",
+        lambda it: [
+            {"code": depot["code"], "count": total(it, depot)}
+            for depot in it["depots"]
+            if depot["open"] and total(it, depot) > 0
+        ],
+    ),
+    "a total of totals with a discount": (
+        "bought less back times price, less the discount of the bill in percent, rounded to 2 decimals",
+        lambda it: round(
+            sum(
+                sum((line["bought"] - line["back"]) * line["price"] for line in bill["lines"])
+                * (1 - (bill["discount"] or 0) / 100)
+                for bill in it["bills"]
+            ),
+            2,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JOINS)
+def test_lists_that_belong_together(case: str):
+    query, function = JOINS[case]
+    context = Context(read(query))
+    shown = of_stores(8, 3)
+    found = explain(context, shown, [function(scope) for scope in shown])
+    assert found, case
+    hidden = of_stores(40, 4)
+    given = values_of(context, hidden, found[0].text)
+    right = [canonical(own) == canonical(function(scope)) for scope, own in zip(hidden, given, strict=True)]
+    assert sum(right) >= 38, (found[0].text, sum(right))

@@ -11,9 +11,12 @@ import pytest
 from workbench import Instance, WorkBench, placements, slots_of, workbench
 from workbench_tools import Office
 
+from flowmind.build.induction.features import DATA_KEY, features
 from flowmind.build.induction.induce import induce, request_of
 from flowmind.build.induction.inductions import straight
+from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import run_of
+from flowmind.build.induction.scopes import Context, Scope
 from flowmind.run.doubt import Guard
 from flowmind.run.running import prepare, run_batch
 from flowmind.trace.events import Called, Trace
@@ -108,6 +111,12 @@ def _before_changes(steps: Sequence[Called], office: Office) -> list[Called]:
     """The calls before the first one that may have changed something."""
     writes = [place for place, step in enumerate(steps) if office.specs[step.call.tool].effect == "write"]
     return list(steps[: writes[0] if writes else None])
+
+
+def test_a_key_that_is_data_is_dear() -> None:
+    visits = [Scope({"counts": {"2023-11-26": day, "total": day}}, trace, trace) for trace, day in enumerate((4, 7))]
+    bits = {one.text: one.bits for one in features(Context(read("")), visits)}
+    assert bits["counts['2023-11-26']"] == pytest.approx(bits["counts['total']"] + DATA_KEY)
 
 
 # What is learned from a template's first right runs, on its other instances

@@ -6,14 +6,17 @@ An aggregate is a comprehension: `sum(line['quantity'] * line['price'] for line 
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction.bits import COMMON, SIDE, is_number
-from flowmind.build.induction.comprehensions import Body, Kept, Loop, candidate, loops
+from flowmind.build.induction.comprehensions import Body, Kept, Loop, arithmetic_of, body_of, candidate, loops
 from flowmind.build.induction.features import computed, key_of, scope_key, values_of
+from flowmind.build.induction.filters import elements_of
 from flowmind.build.induction.listings import listings, texts
+from flowmind.build.induction.lists import item_name, lists
 from flowmind.build.induction.scopes import Candidate, Context, Explain, Feature, Scope
 from flowmind.build.induction.tables import MOST, WIDTH, Condition, bit_set
 
@@ -23,13 +26,30 @@ ROUNDED = 4.0
 """The bits of rounding to two digits."""
 UNROUNDED = 9.0
 """The bits of not rounding to two digits where the task's text asks for it."""
+AGAIN = 1.0
+"""The bits of a value that another field of the same object has."""
+TIED = 2.0
+"""The bits of a key whose largest value several elements have."""
 ENOUGH = 30.0
 """Joined filters are not tried if an aggregate has at most so many bits."""
-_TOTALS = ("sum(", "max(", "min(", "round(")
 _FILTERS = 300
 _JOINED_BODIES = 12
 _KEYS = 8
 _BEST_FILTERS = 60
+_NESTED = 8
+"""The number of lists of which totals for each element are made."""
+_NESTED_FILTERS = 14
+_COMBINED = 12
+"""The number of values of three fields in these."""
+_BODIES = 60
+_NAMED = 300
+"""The largest number of pairs of an element and one of another list."""
+_FIELDS = 4
+"""The number of values of an element that are tried for a field of an object."""
+_RECORDS = 24
+"""The number of objects of such values that are tried."""
+_FIELD = "\0"
+"""The place of a field."""
 _SHOWN = 12
 """The number of scopes in which aggregates are searched; then they are evaluated in all."""
 _FEATURED = 300
@@ -109,13 +129,80 @@ def _aggregates(
         if all(isinstance(value, bool) for value in values):
             found += _quantified(loop, values)
             continue
+        if _same_names(values) and len(values[0]) > 1:
+            found += _records(context, loop, values, []) or _records(
+                context, loop, values, _nested(context, loop, scopes)
+            )
+            continue
         if all(isinstance(value, str) for value in values):
             found += texts(context, loop, scopes, values, hint, explain)
-        own = [*_totals(context, loop, values, hint, loop.filters(_FILTERS)), *_choices(context, loop, values, hint)]
+        bodies = loop.numbers(context, hint)
+        own = _totals(context, loop, values, loop.filters(_FILTERS), bodies[:_BODIES])
+        own += _choices(context, loop, values, hint, [])
         if min((one.bits for one in own), default=ENOUGH + 1) > ENOUGH and len(loop.elements.scopes) <= 400:
-            own += _totals(context, loop, values, hint, loop.joined_filters(), _JOINED_BODIES)
+            own += _totals(context, loop, values, loop.joined_filters(), bodies[:_JOINED_BODIES])
+        if not own and not found:
+            nested = _nested(context, loop, scopes)
+            own += _totals(context, loop, values, loop.filters(_NESTED_FILTERS), _rich(context, loop, bodies, nested))
+            own += _choices(context, loop, values, hint, nested) if nested else []
         found += own
     return found
+
+
+def _same_names(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, dict) for value in values) and len({frozenset(value) for value in values}) == 1
+
+
+def _nested(context: Context, loop: Loop, scopes: Sequence[Scope]) -> list[Body]:
+    """Totals for each element: of the lists in it, and of the lists around whose elements are compared with it."""
+    memo = ("nested", id(loop.elements))
+    if memo not in context.memo:
+        item = re.compile(rf"\b{loop.elements.item}\b")
+        inside = loop.elements.inside(scopes)
+        found: list[Body] = []
+        for source in lists(context, inside)[:_NESTED]:
+            own = item.search(source.text)
+            if not own and not _named(loop.elements.values, source.values):
+                continue
+            inner = Loop(context, source, elements_of(context, inside, source.text, item_name(source.text, inside)))
+            near: list[Kept] = []
+            for group in (inner.filters(_FILTERS), inner.joined_filters()):
+                tied = [kept for kept in group if own or (kept.condition and item.search(kept.condition.text))]
+                near += tied[: _NESTED_FILTERS // 2]
+            bodies = [*inner.numbers(context)[:8], *inner.combined(context)[:_COMBINED]]
+            found += map(body_of, _features(context, inner, near, bodies))
+        numbers = [body for body in found if all(map(is_number, body.values))]
+        context.memo[memo] = loop.elements, sorted(numbers, key=lambda body: body.bits)
+    return context.memo[memo][1]
+
+
+def _named(elements: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether elements share texts with those of other lists, which are few enough to be searched for each."""
+    if sum(map(len, rows)) > _NAMED:
+        return False
+    known = set(map(id, elements))
+    return not any(id(row) in known for row in rows[0]) and any(
+        not _texts_of(element).isdisjoint(_texts_of(row))
+        for element, own in zip(elements, rows, strict=True)
+        for row in own
+    )
+
+
+def _texts_of(value: Any) -> frozenset[str]:
+    """The texts among the fields of an object."""
+    parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else ()
+    return frozenset(part for part in parts if isinstance(part, str))
+
+
+def _rich(context: Context, loop: Loop, bodies: Sequence[Body], nested: Sequence[Body]) -> list[Body]:
+    """Numbers of an element that are made of three fields, of totals, and of percentages of these."""
+    whole = [*loop.combined(context), *nested]
+    shared = [
+        body_of(next(arithmetic_of(one, share)))
+        for share in loop.shares(context)
+        for one in (*bodies[:_BODIES], *whole)
+    ]
+    return [*whole, *shared]
 
 
 def _quantified(loop: Loop, values: Sequence[Any]) -> Iterator[Candidate]:
@@ -135,13 +222,12 @@ def _quantified(loop: Loop, values: Sequence[Any]) -> Iterator[Candidate]:
 
 
 def _totals(
-    context: Context, loop: Loop, values: Sequence[Any], hint: str, filters: Sequence[Kept], most: int = 60
+    context: Context, loop: Loop, values: Sequence[Any], filters: Sequence[Kept], bodies: Sequence[Body]
 ) -> list[Candidate]:
     """Counts, sums, minima, maxima and averages."""
     found: list[Candidate] = []
     if not all(is_number(value) or value is None for value in values) or all(value is None for value in values):
         return found
-    bodies = loop.numbers(context, hint)[:most]
     context.effort += len(filters) * (len(bodies) + 1) * 4
     for kept in filters:
         if kept.condition or loop.flat:
@@ -220,26 +306,83 @@ def _some(loop: Loop, kept: Kept) -> str:
     return f"any({kept.condition.text} {loop.head(loop.all())})"
 
 
-def _choices(context: Context, loop: Loop, values: Sequence[Any], hint: str) -> list[Candidate]:
-    """A field of the first, the last, the smallest or the largest element."""
+def _choices(context: Context, loop: Loop, values: Sequence[Any], hint: str, nested: Sequence[Body]) -> list[Candidate]:
+    """A field of the first, the last, the smallest or the largest element; with nested totals one by them."""
+    matches = _matching(context, (*loop.bodies(context, hint), *nested), loop, values)
+    if not matches:
+        return []
+    return _chosen(context, loop, [value is None for value in values], matches, nested, nested or loop.bodies(context))
+
+
+def _matching(context: Context, bodies: Iterable[Body], loop: Loop, values: Sequence[Any]) -> list[tuple[Body, int]]:
+    """The numbers and fields that some element has as a value at each scope, with these elements."""
     wanted = [key_of(context, value) for value in values]
     matches: list[tuple[Body, int]] = []
-    for body in loop.bodies(context, hint):
+    for body in bodies:
         places = (body.keys[slice(*bounds)] for bounds in loop.elements.bounds)
         holds = bit_set(own == key for own_keys, key in zip(places, wanted, strict=True) for own in own_keys)
         fits = (part or value is None for part, value in zip(loop.parts(holds), values, strict=True))
         if holds and all(fits):
             matches.append((body, holds))
+    return matches
+
+
+def _records(context: Context, loop: Loop, values: Sequence[dict[str, Any]], nested: Sequence[Body]) -> list[Candidate]:
+    """Objects of several fields of one chosen element. Its choice is described once."""
+    names = list(values[0])
+    slots: list[list[tuple[Body, int]]] = []
+    for name in names:
+        bodies = (*loop.bodies(context, name), *nested)
+        slots.append(_matching(context, bodies, loop, [value[name] for value in values])[:_FIELDS])
+        if not slots[-1]:
+            return []
     found: list[Candidate] = []
-    for number, kept in enumerate(loop.filters(5_000) if matches else ()):
+    for parts in itertools.islice(itertools.product(*slots), _RECORDS):
+        holds = loop.elements.table.full
+        for _, own in parts:
+            holds &= own
+        if all(loop.parts(holds)):
+            bits = sum(body.bits for body, _ in parts)
+            whole = [(Body(bits, _FIELD, (), ()), holds)]
+            known = [body._replace(bits=AGAIN) for body, _ in parts]
+            keys = [*known, *(nested or loop.bodies(context))]
+            for one in _chosen(context, loop, [False] * len(values), whole, nested, keys):
+                fields = (
+                    f"{name!r}: {one.text.replace(_FIELD, body.text)}"
+                    for name, (body, _) in zip(names, parts, strict=True)
+                )
+                found.append(one._replace(text=f"{{{', '.join(fields)}}}"))
+    return found
+
+
+def _chosen(
+    context: Context,
+    loop: Loop,
+    empty: Sequence[bool],
+    matches: Sequence[tuple[Body, int]],
+    nested: Sequence[Body],
+    keys: Sequence[Body],
+) -> list[Candidate]:
+    """The values of the first, the last, the smallest or the largest element that filters keep.
+
+    Args:
+        context: What the search shares.
+        loop: The loops.
+        empty: For each scope whether there is no such element.
+        matches: The values, each with the elements that have the right one.
+        nested: Totals of an element, if the keys are such.
+        keys: Values by which the smallest and the largest are found.
+    """
+    found: list[Candidate] = []
+    for number, kept in enumerate(loop.filters(_NESTED_FILTERS if nested else 5_000)):
         own = list(loop.parts(kept.holds))
         context.effort += len(own)
-        if any((value is None) != (not part) for part, value in zip(own, values, strict=True)) or not any(own):
+        if any(none != (not part) for part, none in zip(own, empty, strict=True)) or not any(own):
             continue
         for body, holds in matches:
-            found += _ends(loop, kept, body, own, list(loop.parts(holds)))
+            found += [] if nested else _ends(loop, kept, body, own, list(loop.parts(holds)))
             if number <= _BEST_FILTERS and any(part & (part - 1) for part in own):
-                found += _best(context, loop, kept, body, holds)
+                found += _best(loop, kept, body, holds, keys)
     return found
 
 
@@ -256,20 +399,22 @@ def _ends(loop: Loop, kept: Kept, body: Body, own: Sequence[int], right: Sequenc
             yield _or_none(loop, one, body, KIND + extra, text, not all(own))
 
 
-def _best(context: Context, loop: Loop, kept: Kept, body: Body, holds: int) -> Iterator[Candidate]:
+def _best(loop: Loop, kept: Kept, body: Body, holds: int, keys: Sequence[Body]) -> Iterator[Candidate]:
     """The smallest and the largest of the elements that are kept."""
     places = loop.places(kept)
-    keys = [key for key in loop.bodies(context) if _ordered(key.values) and len(set(key.keys)) > 1][:_KEYS]
+    keys = [key for key in keys if _ordered(key.values) and len(set(key.keys)) > 1][:_KEYS]
     for key in keys:
         for word, compute in (("max", max), ("min", min)):
             if not all(holds >> compute(own, key=key.values.__getitem__) & 1 for own in places if own):
                 continue
+            ranked = [[key.values[place] for place in own] for own in places if own]
+            tied = any(own.count(compute(own)) > 1 for own in ranked)
             for one in loop.rivals(kept):
                 test = f"{key.text} == {word}({key.text} {loop.head(one)})"
                 if one.condition:
                     test = f"{_enclosed(one.condition)} and {test}"
                 text = f"[{body.text} {loop.head(loop.all())} if {test}][0]"
-                yield _or_none(loop, one, body, KIND + 2.0 + key.bits, text, not all(places))
+                yield _or_none(loop, one, body, KIND + 2.0 + key.bits + (TIED if tied else 0.0), text, not all(places))
 
 
 def _enclosed(condition: Condition) -> str:
@@ -300,23 +445,21 @@ def rival_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
     memo = ("aggregate features", scope_key(scopes))
     if memo not in context.memo:
         near = [loop for loop in loops(context, scopes, 8) if len(loop.elements.scopes) <= _FEATURED]
-        found = [feature for loop in near for feature in _features(context, loop) if len(set(feature.keys)) > 1]
+        found = [
+            feature
+            for loop in near
+            for feature in _features(
+                context, loop, [*loop.filters(12), *loop.joined_filters()[:6]], loop.numbers(context)[:8]
+            )
+            if len(set(feature.keys)) > 1
+        ]
         context.memo[memo] = sorted(found, key=lambda feature: feature.bits)
     return context.memo[memo]
 
 
-def aggregates_in(text: str) -> list[str]:
-    """The aggregates in an expression that need nothing but variables of the workflow."""
-    if " for " not in text:
-        return []
-    tree = ast.parse(text, mode="eval")
-    parts = [ast.get_source_segment(text, node) or "" for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [part for part in parts if " for " in part and part.startswith(_TOTALS) and not part.endswith(", [])")]
-
-
-def _features(context: Context, loop: Loop) -> Iterator[Feature]:
-    bodies = loop.numbers(context)[:8]
-    for kept in (*loop.filters(12), *loop.joined_filters()[:6]):
+def _features(context: Context, loop: Loop, filters: Sequence[Kept], bodies: Sequence[Body]) -> Iterator[Feature]:
+    """Totals of a list, each with its value at each scope."""
+    for kept in filters:
         places = loop.places(kept)
         context.effort += len(places) * (3 * len(bodies) + 1)
         if kept.condition or loop.flat:

@@ -41,7 +41,7 @@ def constant_bits(context: Context, value: Any, scopes: Sequence[Scope] = ()) ->
     """The bits of a constant that stands at some visits."""
     reading = context.reading
     if value is None or isinstance(value, bool):
-        return 2.0
+        return 0.0 if value is None and reading.names_key("null") else 2.0
     if value in ("", 0, 1) or value in ([], {}):
         return COMMON
     if is_number(value):

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from flowmind.build.induction.bits import is_number
-from flowmind.build.induction.features import PRODUCT, computed, enclosed, features
+from flowmind.build.induction.features import PRODUCT, computed, enclosed, features, is_percentage
 from flowmind.build.induction.filters import Elements, elements_of
 from flowmind.build.induction.lists import item_name, lists
 from flowmind.build.induction.predicates import has_index
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.scopes import Candidate, Context, Feature, PureCall, Scope
+from flowmind.build.induction.spelling import reads_of
 from flowmind.build.induction.tables import JOIN, WIDTH, Condition, joined, look_up
 
 FILTER = 2.0
 """The bits of the choice to keep some elements only."""
+OUTER = 10.0
+"""A value of each element that does not depend on it."""
 MAX_JOINED = 34.0
 """The same for joined ones."""
 MAX_ELEMENTS = 600
@@ -27,6 +30,8 @@ MAX_FILTER = 26.0
 _JOINED = 40
 _IN_THREES = 24
 """The number of filters that are joined with each other."""
+_THREE = 5
+"""The number of fields of which three are combined."""
 _FACTORS = 10
 """The number of fields of which products and differences are made."""
 
@@ -116,7 +121,9 @@ class Loop:
         """The paths into an element that all elements have, the likeliest first."""
         found = features(context, self.elements.scopes, hint)
         full = [feature for feature in found if all(value is not UNSET for value in feature.values)]
-        return [_body(feature) for feature in full if not has_index(feature.text)]
+        made = [body_of(feature) for feature in full if not has_index(feature.text)]
+        own = self.elements.item
+        return [one if own in reads_of(one.text) else one._replace(bits=one.bits + OUTER) for one in made]
 
     def numbers(self, context: Context, hint: str = "") -> list[Body]:
         """Numbers of an element: fields, and products, differences and sums of two, the likeliest first."""
@@ -124,13 +131,39 @@ class Loop:
         if memo not in context.memo:
             plain = [body for body in self.bodies(context, hint) if body.values and all(map(is_number, body.values))]
             pairs = itertools.combinations(plain[:_FACTORS], 2)
-            found = [*plain, *(_body(made) for one, two in pairs for made in arithmetic_of(one, two))]
+            found = [*plain, *(body_of(made) for one, two in pairs for made in arithmetic_of(one, two))]
             context.effort += len(found) * len(self.elements.scopes)
             context.memo[memo] = sorted(found, key=lambda body: body.bits)
         return context.memo[memo]
 
+    def combined(self, context: Context) -> list[Body]:
+        """Numbers of an element that are made of three fields, the likeliest first."""
+        plain = [body for body in self.bodies(context) if body.values and all(map(is_number, body.values))][:_THREE]
+        found = [
+            made
+            for one, two in itertools.combinations(plain, 2)
+            for inner in arithmetic_of(one, two)
+            for third in plain
+            if third not in (one, two)
+            for made in itertools.islice(arithmetic_of(inner, third), 1 if " * " not in inner.text else 2)
+        ]
+        return sorted(map(body_of, found), key=lambda body: body.bits)
 
-def _body(feature: Feature) -> Body:
+    def shares(self, context: Context) -> list[Feature]:
+        """One less, and one plus, a field in percent; 0 where it is null."""
+        found: list[Feature] = []
+        for feature in features(context, self.elements.scopes):
+            small = all(value is None or (is_number(value) and 0 <= value <= 100) for value in feature.values)
+            if small and any(feature.values) and is_percentage(feature):
+                text = f"({feature.text} or 0)" if None in feature.values else feature.text
+                for sign, way in (("-", -1), ("+", 1)):
+                    values = [1 + way * (value or 0) / 100 for value in feature.values]
+                    found.append(computed(feature.bits + 5.0, f"1 {sign} {text} / 100", values))
+        return found
+
+
+def body_of(feature: Feature) -> Body:
+    """A feature as a body."""
     return Body(feature.bits, feature.text, feature.values, feature.keys, feature.before)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from flowmind.build.induction.aggregates import rival_features
 from flowmind.build.induction.comprehensions import arithmetic_of
 from flowmind.build.induction.features import known_features, scope_key
+from flowmind.build.induction.filters import elements_of
 from flowmind.build.induction.predicates import (
     COMPARABLE,
     COMPARED,
@@ -25,7 +26,9 @@ OPERANDS = 8
 AGGREGATED = 120
 """The number of aggregates that are tested."""
 MOST_RICH = 40
-"""Aggregates are tested for decisions with at most so many visits."""
+"""Aggregates and computed numbers are tested for decisions with at most so many visits."""
+UNLIKELY = 18.0
+"""The bits of a filter above which it is searched over all variables."""
 PLAIN = 12.0
 """Aggregates are tested if no condition over paths has at most so many bits."""
 
@@ -49,6 +52,36 @@ def separate(context: Context, scopes: Sequence[Scope], labels: Sequence[bool]) 
     return context.memo[key]
 
 
+def filters(
+    context: Context, scopes: Sequence[Scope], source: Candidate, masks: Sequence[Sequence[bool]], item: str
+) -> tuple[Candidate, ...]:
+    """Conditions that hold exactly for the elements of a list that are marked, the likeliest first.
+
+    They read the element, and compare it with the variables around; if that is not likely, with all that is computed of
+    both.
+
+    Args:
+        context: What the search shares.
+        scopes: The scopes.
+        source: The list.
+        masks: For each scope and each element whether the condition holds.
+        item: The variable of an element.
+    """
+    elements = elements_of(context, scopes, source.text, item)
+    labels = [mark for own in masks for mark in own]
+    holds = bit_set(labels)
+    if holds in (0, elements.table.full):
+        return (Candidate(0.0, "True" if holds else "False"),)
+    memo = ("filters", scope_key(scopes), source.text, item, holds, context.siblings, context.brief)
+    if memo not in context.memo:
+        found = look_up(context, elements.table, holds)
+        rich = elements.table.size <= MOST_RICH and all(isinstance(element, dict) for element in elements.values)
+        if rich and not context.brief and (not found or found[0].bits > UNLIKELY):
+            found = nearest([*found, *look_up(context, _rich_table(context, elements.inside(scopes), 0), holds)])
+        context.memo[memo] = tuple(condition.candidate for condition in found)
+    return context.memo[memo]
+
+
 def _separate(context: Context, scopes: Sequence[Scope], holds: int) -> tuple[Candidate, ...]:
     found = look_up(context, table_of(context, scopes), holds)
     if not context.brief and len(scopes) <= MOST_RICH and (not found or found[0].bits > PLAIN):
@@ -69,14 +102,15 @@ def table_of(context: Context, scopes: Sequence[Scope]) -> Table:
     return context.memo[memo]
 
 
-def _rich_table(context: Context, scopes: Sequence[Scope]) -> Table:
-    """The tests of aggregates, also against paths, with the likeliest others."""
-    memo = ("rich tests", scope_key(scopes), context.siblings)
+def _rich_table(context: Context, scopes: Sequence[Scope], most: int = AGGREGATED) -> Table:
+    """The tests of some aggregates, also against paths, with the likeliest others."""
+    memo = ("rich tests", scope_key(scopes), context.siblings, most)
     if memo not in context.memo:
         tests = table_of(context, scopes).tests
         table = Table(len(scopes), {holds: dict(own) for holds, own in tests.items()})
         plain = [one for one in subjects(context, plain_features(context, scopes)) if one.kind == "number"][:COMPARED]
-        rich = subjects(context, [*known_features(context, scopes), *rival_features(context, scopes)[:AGGREGATED]])
+        totals = rival_features(context, scopes)[:most] if most else []
+        rich = subjects(context, [*known_features(context, scopes), *totals])
         made = [
             *_computed(plain[:OPERANDS]),
             *_computed([one for one in rich if one.kind == "number"][:OPERANDS], plain),

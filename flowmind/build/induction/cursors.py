@@ -85,9 +85,10 @@ def set_by(steps: Block, after: bool = False) -> list[str]:
                 found += [*set_by(then, after), *set_by(otherwise, after)]
             case ForEach():
                 inside = [] if after else [step.item, step.index, *set_by(step.body)]
-                found += [*inside, step.rows, step.stopped]
+                found += [*inside, step.rows, step.stopped, *(state.name for state in step.states)]
             case DoWhile():
-                found += [step.index, *set_by(step.body, after), step.rows]
+                inside = [] if after and step.first else [step.index, *set_by(step.body, after)]
+                found += [*inside, step.rows, *(state.name for state in step.states)]
             case Return():
                 pass
     return [name for name in dict.fromkeys(found) if name]

@@ -213,6 +213,7 @@ class _Writer:
             len(calls) < len(loop.body)
             or not calls
             or loop.stop is not None
+            or loop.states
             or (loop.where and loop.where.candidates[0].before)
         ):
             return False
@@ -437,12 +438,10 @@ class _Writer:
         """Sets what a loop changes to its first values; gives the expressions that are known in it and after it."""
         plan = self.plans[id(loop)]
         self.gathered[loop.rows] = plan
-        starts = loop.starts if isinstance(loop, DoWhile) else {}
+        for state in loop.states:
+            self._state(state.name, state.start)
         for name in self._lasting(loop.body):
-            if name in starts:
-                self._start(name, starts[name])
-            else:
-                self._set(name, None)
+            self._set(name, None)
         for kept in plan.kept:
             self._set(kept.name, kept.initial)
         if loop.index in self.read:
@@ -450,12 +449,21 @@ class _Writer:
         self._forget(assigned((loop,)))
         return dict(self.known)
 
-    def _start(self, name: str, slot: Slot) -> None:
-        """Sets a variable to its value before the first round."""
-        tree = parsed(self._text(slot.candidates[0].text))
+    def _state(self, name: str, slot: Slot) -> None:
+        """Sets a state to a value."""
+        first = slot.candidates[0]
+        tree = parsed(self._text(first.text, first.before))
         binding = binding_of(tree)
-        field: dict[str, Any] = {"expr": ast.unparse(tree)} if binding is None else {"value": binding}
-        self._add(Assign(id=self._id(f"set_{name}"), output=name, **field))
+        value: dict[str, Any] = {"expr": ast.unparse(tree)} if binding is None else {"value": binding}
+        node = self._id(f"set_{name}")
+        self._add(Assign(id=node, output=name, **value))
+        self._spot(slot, node, "value")
+
+    def _carry(self, loop: ForEach | DoWhile) -> None:
+        """Adds what a round changes, as far as the test after it sees it."""
+        for state in loop.states:
+            if self.exits:
+                self._state(state.name, state.update)
 
     def _keep(self, loop: ForEach | DoWhile) -> None:
         """Adds what a round changes."""
@@ -513,6 +521,7 @@ class _Writer:
             self._back(head)
             self.exits = [(where, True)]
         self._block(loop.body)
+        self._carry(loop)
         if self.exits and loop.stop is not None:
             stopping = self._test(loop, loop.stop, "if", goes_on=False)
             going, self.exits = self.exits, stopping
@@ -548,10 +557,11 @@ class _Writer:
     def _do_while(self, loop: DoWhile) -> None:
         known = self._begin(loop)
         head = len(self.nodes)
-        if loop.starts:
+        if loop.first:
             test = self._decide(loop.again, "while")
             self.exits = [(test, True)]
             self._block(loop.body)
+            self._carry(loop)
             self._keep(loop)
             if loop.index in self.read:
                 self._count(loop.index)
@@ -560,6 +570,7 @@ class _Writer:
             self._forget(assigned((loop,)))
             return
         self._block(loop.body)
+        self._carry(loop)
         if self.exits:
             leaving = self._test(loop, loop.again, "again", goes_on=True)
             if loop.index in self.read:
@@ -583,9 +594,10 @@ def _lasting(block: Block, plans: dict[int, Gathered] | None = None) -> list[str
             case If(then=then, otherwise=otherwise):
                 found += [*_lasting(then, plans), *_lasting(otherwise, plans)]
             case ForEach():
-                found += [*_rows(step, plans), step.stopped]
+                found += [*_rows(step, plans), step.stopped, *(state.name for state in step.states)]
             case DoWhile():
-                found += [*_lasting(step.body, plans), *_rows(step, plans)]
+                inside = [] if step.first else _lasting(step.body, plans)
+                found += [*inside, *_rows(step, plans), *(state.name for state in step.states)]
             case Return():
                 pass
     return [name for name in dict.fromkeys(found) if name]
@@ -611,8 +623,10 @@ def _outside_of_maps(block: Block) -> list[str]:
                 found.append(step.rows)
             case ForEach():
                 found += [step.item, step.index, step.rows, step.stopped, *_outside_of_maps(step.body)]
+                found += [state.name for state in step.states]
             case DoWhile():
                 found += [step.index, step.rows, *_outside_of_maps(step.body)]
+                found += [state.name for state in step.states]
             case _:
                 found += assigned((step,))
     return found
@@ -632,9 +646,11 @@ def _sets(block: Block, name: str) -> Iterable[int]:
                 yield from _sets((*then, *otherwise), name)
             case ForEach():
                 yield name in (step.item, step.index, step.rows, step.stopped)
+                yield from (2 * (state.name == name) for state in step.states)
                 yield from _sets(step.body, name)
             case DoWhile():
                 yield name in (step.index, step.rows)
+                yield from (2 * (state.name == name) for state in step.states)
                 yield from _sets(step.body, name)
             case Return():
                 pass

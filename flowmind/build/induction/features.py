@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from types import CodeType
 from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction.bits import is_number
+from flowmind.build.induction.names import free, noun_of, singular
 from flowmind.build.induction.reading import words_of
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.scopes import Context, Feature, Scope, canonical
@@ -29,9 +30,15 @@ INDEX = 3.6
 first or last."""
 VARIED = 7.0
 ORDINAL = 1.0
-_COUNTED = re.compile(r"\b(?:characters?|letters?|digits?|long|longer|longest|length|shorter|shortest)\b")
+_COUNTED = re.compile(r"\b(?:characters?|letters?|digits?|long(?! as)|longer|longest|length|shorter|shortest)\b")
+JOINED = 5.0
+"""The bits of an element of a list that another value names."""
+DATA_KEY = 30.0
+"""A key that begins with a digit, beside its path: a date or an id, which other runs need not have."""
 KNOWN = 3.0
 """The bits of a computed number that explains another value of the program."""
+SAME_LENGTH = 6.0
+"""The length of lists that are all equally long."""
 NAMED_KEY = 24.0
 """How many times likelier a key is that the task's text names. An only key is named with its object."""
 Path = tuple[str | int, ...]
@@ -87,11 +94,17 @@ def lengths(context: Context, scopes: Sequence[Scope], hint: str = "") -> list[F
     if memo not in context.memo:
         kinds = (list, str) if _COUNTED.search(context.reading.text.lower()) else (list,)
         context.memo[memo] = [
-            computed(feature.bits + 2.0, f"len({feature.text})", [len(value) for value in feature.values])
+            computed(feature.bits + _price(feature), f"len({feature.text})", [len(value) for value in feature.values])
             for feature in features(context, scopes, hint)
             if any(all(isinstance(value, kind) for value in feature.values) for kind in kinds)
         ]
     return context.memo[memo]
+
+
+def _price(feature: Feature) -> float:
+    """What a length costs: more if it is always the same, because then it tells nothing but a number."""
+    same = len(feature.values) > 1 and len({len(value) for value in feature.values}) == 1
+    return SAME_LENGTH if same else 2.0
 
 
 def computed(bits: float, text: str, values: Sequence[Any]) -> Feature:
@@ -123,7 +136,61 @@ def _paths(context: Context, scopes: Sequence[Scope]) -> list[_Located]:
             found += _paths_of(context, name, tuple(scope.get(name, UNSET) for scope in scopes))
             if len(found) >= MAX_PATHS:
                 break
-        context.memo[memo] = found[:MAX_PATHS]
+        found = found[:MAX_PATHS]
+        context.memo[memo] = [*found, *_joined(context, found, {name for scope in scopes for name in scope})]
+    return context.memo[memo]
+
+
+def _joined(context: Context, found: Sequence[_Located], taken: Collection[str]) -> Iterator[_Located]:
+    """The paths into an element of a list that another value names: `[p for p in parts if p['id'] == line['part']][0]`.
+
+    Each list is indexed by the keys that no two of its elements share.
+    """
+    known = {tuple(map(id, place.values)) for place in found}
+    texts = [place for place in found if len(place.path) < MAX_KEYS and not place.indexes and _names_one(place.values)]
+    for place in found:
+        if place.indexes or not all(isinstance(value, list) for value in place.values):
+            continue
+        rows = [cast(list[Any], value) for value in place.values]
+        if max(map(len, rows)) < 2 or not all(isinstance(row, dict) for own in rows for row in own):
+            continue
+        item = free(singular(noun_of(place.text)), taken)
+        for key, index in _indexes(context, rows):
+            for other in texts:
+                if context.items.get(str(other.path[0])) == place.text or (
+                    not isinstance(other.values[0], str) and _likeness(str(other.path[-1]), key, ()) == 1.0
+                ):
+                    continue
+                if all(value in own for value, own in zip(other.values, index, strict=True)):
+                    values = tuple([own[value] for value, own in zip(other.values, index, strict=True)])
+                    if tuple(map(id, values)) in known:
+                        continue  # it names its own element
+                    text = f"[{item} for {item} in {place.text} if {item}[{key!r}] == {other.text}][0]"
+                    yield from _walk(context, (*place.path, key), text, values, len(place.path) + 1, JOINED)
+
+
+def _names_one(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) for value in values) or all(type(value) is int for value in values)
+
+
+def _indexes(
+    context: Context, rows: Sequence[Sequence[dict[str, Any]]]
+) -> list[tuple[str, list[dict[Any, dict[str, Any]]]]]:
+    """The keys whose values tell the elements of each list apart, with the elements by these values."""
+    memo = ("indexes", tuple(map(id, rows)))
+    if memo not in context.memo:
+        known: dict[tuple[int, str], dict[Any, dict[str, Any]]] = {}
+        made: list[tuple[str, list[dict[Any, dict[str, Any]]]]] = []
+        for key in next((row for own in rows for row in own), dict[str, Any]()):
+            for own in {id(own): own for own in rows}.values():
+                values = [row.get(key) for row in own]
+                if not values or not _names_one(values) or len(set(values)) < len(values):
+                    break
+                known[id(own), key] = dict(zip(values, own, strict=True))
+            else:
+                made.append((key, [known[id(own), key] for own in rows]))
+        context.effort += sum(map(len, rows))
+        context.memo[memo] = made  # holds the rows, so that no other list gets their ids
     return context.memo[memo]
 
 
@@ -159,9 +226,10 @@ def _walk(
         everywhere = all(key in value for value in objects)
         inner = [cast(dict[str, Any], value).get(key) if isinstance(value, dict) else UNSET for value in values]
         part = f"{text}[{key!r}]" if everywhere else f"{text}.get({key!r})"
-        yield from _walk(context, (*path, key), part, tuple(inner), size + 1, indexes, len(keys) == 1)
+        dear = indexes + (DATA_KEY if key[:1].isdigit() else 0.0)
+        yield from _walk(context, (*path, key), part, tuple(inner), size + 1, dear, len(keys) == 1)
     lists = [cast(list[Any], value) if isinstance(value, list) else [] for value in values]
-    if any(lists) and size < MAX_KEYS - 1:
+    if any(lists) and size < MAX_KEYS - 1 and text not in context.empty:
         records = any(isinstance(part, dict) for value in lists for part in value[:1])
         varied = records or len({len(value) for value in lists if value}) > 1
         more = indexes + (ORDINAL if context.reading.ordinal else VARIED if varied else INDEX)
@@ -227,6 +295,12 @@ def numeric(found: Sequence[Feature]) -> list[Feature]:
     return [feature for feature in found if all(map(is_number, feature.values))]
 
 
+def is_percentage(feature: Feature) -> bool:
+    """Whether numbers, some of which may be null, are percentages by their name and their size."""
+    named = any(word in feature.text.lower() for word in ("percent", "pct", "rate", "discount", "tax", "vat"))
+    return named and all(not value or (is_number(value) and 1 < abs(value) <= 100) for value in feature.values)
+
+
 # Functions of one text.
 
 TEXT_FUNCTIONS: dict[str, Callable[[str], str]] = {
@@ -256,6 +330,17 @@ def text_functions() -> tuple[Function, ...]:
         for more, more_text, outer in cases
     ]
     return (*cases, *parts, *both)
+
+
+@lru_cache(maxsize=5_000)
+def made_of(text: str) -> dict[str, list[Function]]:
+    """The functions of one text by what they make of it."""
+    found: dict[str, list[Function]] = {}
+    for one in text_functions():
+        made = one[2](text)
+        if made is not None:
+            found.setdefault(made, []).append(one)
+    return found
 
 
 def _parts() -> Iterator[Function]:

@@ -18,8 +18,8 @@ from flowmind.build.induction.predicates import (
     plain_features,
     subjects,
 )
-from flowmind.build.induction.scopes import Candidate, Context, Scope
-from flowmind.build.induction.tables import Table, bit_set, look_up
+from flowmind.build.induction.scopes import Context, Scope
+from flowmind.build.induction.tables import Table
 
 OUTER = 2.0
 """The bits of the choice to compare an element with a variable around it."""
@@ -46,6 +46,14 @@ class Elements:
     def values(self) -> tuple[Any, ...]:
         """The elements."""
         return tuple(scope[self.item] for scope in self.scopes)
+
+    def inside(self, scopes: Sequence[Scope]) -> list[Scope]:
+        """For each element the scope around the list, with the item."""
+        return [
+            scope.with_variables((own.key, self.item), **{self.item: own[self.item]})
+            for scope, (start, end) in zip(scopes, self.bounds, strict=True)
+            for own in self.scopes[start:end]
+        ]
 
 
 def elements_of(context: Context, scopes: Sequence[Scope], source: str, item: str) -> Elements:
@@ -86,26 +94,3 @@ def _elements(context: Context, scopes: Sequence[Scope], source: str, item: str)
     add_comparisons(context, table, itertools.combinations(simple[:_INNER], 2))
     add_comparisons(context, table, itertools.product(simple[: COMPARED // 2], outside))
     return Elements(item, bounds, inner, table)
-
-
-def filters(
-    context: Context, scopes: Sequence[Scope], source: Candidate, masks: Sequence[Sequence[bool]], item: str
-) -> tuple[Candidate, ...]:
-    """Conditions that hold exactly for the elements of a list that are marked, the likeliest first.
-
-    Args:
-        context: What the search shares.
-        scopes: The scopes.
-        source: The list.
-        masks: For each scope and each element whether the condition holds.
-        item: The variable of an element.
-    """
-    elements = elements_of(context, scopes, source.text, item)
-    holds = bit_set(mark for mask in masks for mark in mask)
-    if holds in (0, elements.table.full):
-        return (Candidate(0.0, "True" if holds else "False"),)
-    memo = ("filters", scope_key(scopes), source.text, item, holds)
-    if memo not in context.memo:
-        found = look_up(context, elements.table, holds)
-        context.memo[memo] = tuple(condition.candidate for condition in found)
-    return context.memo[memo]

@@ -12,24 +12,22 @@ from dataclasses import replace
 from typing import Any
 
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
-from flowmind.build.induction.aggregates import aggregates_in
 from flowmind.build.induction.cursors import atoms
 from flowmind.build.induction.induction import Induction, Request
 from flowmind.build.induction.inductions import inductions_of
 from flowmind.build.induction.noise import readings
 from flowmind.build.induction.program import Block, DoWhile, ForEach, If, StructuredProgram
-from flowmind.build.induction.purposes import with_purposes
+from flowmind.build.induction.purposes import with_numbers, with_purposes
 from flowmind.build.induction.reading import read
-from flowmind.build.induction.repetitions import tested_first
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.scopes import Candidate, Context
 from flowmind.build.induction.skeleton import programs
-from flowmind.build.induction.spelling import slots, variables_of
+from flowmind.build.induction.spelling import aggregates_in, slots, variables_of
 from flowmind.trace.events import Trace
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import ToolSpec
 
-DEAR = 14.0
+DEAR = 10.0
 """A condition of more bits is searched again, with the aggregates that explain values."""
 NEAR = 1.5
 """Other expressions for a value count, too, up to so many bits above the likeliest, and at most so many."""
@@ -50,14 +48,11 @@ def induce(request: Request) -> list[Induction]:
     """
     context = context_of(request)
     reading = {spec.name for spec in request.specs.values() if spec.effect == "read"}
-    likely = [with_purposes(program, reading) for program in programs_of(request, context)]
-    found: list[Induction] = []
-    for gathers in (True, False):
-        tested = [tested_first(program, gathers) for program in likely]
-        if not found and any(one is not other for one, other in zip(tested, likely, strict=True)):
-            found = inductions_of(tested, request, context)
-            found = found if any(one.sound and one.bits <= likely[0].bits for one in found) else []
-    found = found or inductions_of(likely, request, context)
+    likely = [
+        with_purposes(with_numbers(program, context.reading.limits), reading)
+        for program in programs_of(request, context)
+    ]
+    found = inductions_of(likely, request, context)
     return sorted(found, key=lambda induction: (not induction.sound, induction.bits))
 
 
@@ -98,7 +93,8 @@ def programs_of(request: Request, context: Context | None = None) -> list[Struct
         return []
     context = context or context_of(request)
     found = _programs(request, context)
-    context.totals = _totals(found[0].body) if found and _dear(found[0].body) else ()
+    explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
+    context.totals = _totals(found[0].body) if explained and _dear(found[0].body) else ()
     if not context.totals:
         return found
     context.memo.clear()
@@ -106,12 +102,12 @@ def programs_of(request: Request, context: Context | None = None) -> list[Struct
 
 
 def _dear(block: Block) -> bool:
-    """Whether the condition of a branch is not likely."""
+    """Whether a condition is not likely."""
     return any(
         (isinstance(step, If) and (step.condition.bits > DEAR or _dear((*step.then, *step.otherwise))))
         or (isinstance(step, ForEach | DoWhile) and _dear(step.body))
         or (isinstance(step, DoWhile) and step.again.bits > DEAR)
-        or (isinstance(step, ForEach) and step.stop is not None and step.stop.bits > DEAR)
+        or (isinstance(step, ForEach) and any(slot and slot.bits > DEAR for slot in (step.where, step.stop)))
         for step in block
     )
 

@@ -13,7 +13,7 @@ from flowmind.build.induction.program import CallStep, Return, Slot, Step, Struc
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, Call, Run
 from flowmind.build.induction.scopes import Candidate, Context, Scope, canonical
-from flowmind.build.induction.spelling import changed, free_name, normal, swapped, variables_of
+from flowmind.build.induction.spelling import changed, free_name, normal, swapped, tests_in, variables_of
 from flowmind.build.induction.support import effects, evidence, memorised, outline, refused, unexplained
 from flowmind.build.induction.values import explain
 from flowmind.run.compiler import program_of
@@ -269,7 +269,7 @@ class _Maker:
                 least = spot.candidates[0].bits
                 margin = _margin(spot)
                 forms = {normal(one.text): one for one in reversed(spot.candidates)}
-                for text in swapped(spot.candidates[0].text):
+                for text in swapped(spot.candidates[0].text, self.reading.end):
                     forms.setdefault(normal(text), spot.candidates[0]._replace(text=text, bits=least + SWAPPED))
                 near = [one for one in forms.values() if one is not spot.candidates[0] and one.bits <= least + margin]
                 found += [(one.bits - least, len(found) + number, spot, one) for number, one in enumerate(near)]
@@ -290,7 +290,7 @@ def _margin(spot: Spot) -> float:
     first = spot.candidates[0]
     if spot.kind == "condition":
         return min(WIDEST, MARGIN + max(0.0, first.bits - SETTLED - VISIT * len(spot.slot.steps)))
-    return min(WIDEST, MARGIN + CHOICE * first.text.count(" if "))
+    return min(WIDEST, MARGIN + CHOICE * len(tests_in(first.text)))
 
 
 class _Alternative(NamedTuple):

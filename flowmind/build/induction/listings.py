@@ -6,10 +6,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction.bits import constant_bits, is_number
-from flowmind.build.induction.comprehensions import FILTER, Body, Kept, Loop, candidate
+from flowmind.build.induction.comprehensions import FILTER, OUTER, Body, Kept, Loop, candidate
 from flowmind.build.induction.features import computed, features, key_of
+from flowmind.build.induction.guards import Test
 from flowmind.build.induction.scopes import Candidate, Context, Explain, Scope
-from flowmind.build.induction.tables import look_up
+from flowmind.build.induction.spelling import aggregates_in, reads_of
+from flowmind.build.induction.tables import Condition, look_up
 
 LISTING = 3.0
 """The bits of the choice to list values of elements."""
@@ -22,6 +24,10 @@ JOINED = 2.0
 SEPARATORS = (", ", ",", "; ", "\n", " and ", " ", "|", "/", "-")
 _ORDER_KEYS = 8
 _FILTERS = 60
+_TESTED = 8
+"""The number of filters by totals that are kept."""
+UNLIKELY = 18.0
+"""The bits of a filter above which one by totals is tried."""
 _EXPLAINED = 2
 """The number of filters with which the elements of a list are explained that are no fields."""
 
@@ -231,18 +237,37 @@ def _explained(
     explain: Explain,
 ) -> Iterator[Candidate]:
     """Lists of objects and of made values: their filter is found by a key of theirs, or by their number."""
-    inside = [
-        scope.with_variables((loop.source.text, loop.elements.item, place), **{loop.elements.item: own})
-        for scope, bounds in zip(scopes, loop.elements.bounds, strict=True)
-        for place, own in zip(range(*bounds), loop.elements.values[slice(*bounds)], strict=True)
-    ]
+    inside = loop.elements.inside(scopes)
     parts = [part for value in values for part in value]
-    for kept in _by_key(context, loop, values) or _by_number(loop, wanted):
-        places = [place for place in range(len(inside)) if kept.holds >> place & 1]
-        for made in explain(context, [inside[place] for place in places], parts, hint, 3):
+    holds = _by_key(context, loop, values)
+    found = _by_number(loop, wanted) if holds is None else _exact(context, loop, holds)[:_EXPLAINED]
+    if holds is not None and (not found or found[0].bits > UNLIKELY):
+        found += _by_total(context, inside, holds, parts, explain)
+    for kept in found:
+        for made in explain(context, _at(inside, kept.holds), parts, hint, 3):
             if not made.before:
                 text = f"[{made.text} {loop.head(kept)}]"
-                yield candidate(loop, LISTING + made.bits, text, kept)
+                outer = 0.0 if loop.elements.item in reads_of(made.text) else OUTER
+                yield candidate(loop, LISTING + made.bits + outer, text, kept)
+
+
+def _at(scopes: Sequence[Scope], holds: int) -> list[Scope]:
+    return [scope for place, scope in enumerate(scopes) if holds >> place & 1]
+
+
+def _by_total(
+    context: Context, inside: Sequence[Scope], holds: int, parts: Sequence[Any], explain: Explain
+) -> list[Kept]:
+    """The filters that keep exactly these elements; they may test the totals that their values have."""
+    around = context.siblings
+    made = [one for one in explain(context, _at(inside, holds), parts, "", 3)[:1] if not one.before]
+    context.siblings = tuple(Candidate(0.0, text) for one in made for text in aggregates_in(one.text))
+    found = explain(context, inside, [bool(holds >> place & 1) for place in range(len(inside))], "", 3)
+    context.siblings = around
+    return [
+        Kept(one.bits + FILTER, Condition(one.bits, (Test(one.text, f"not ({one.text})"),), "and", one.before), holds)
+        for one in found[:_TESTED]
+    ]
 
 
 def _by_number(loop: Loop, wanted: Sequence[Sequence[Hashable]]) -> list[Kept]:
@@ -251,9 +276,10 @@ def _by_number(loop: Loop, wanted: Sequence[Sequence[Hashable]]) -> list[Kept]:
     return found[:_EXPLAINED]
 
 
-def _by_key(context: Context, loop: Loop, values: Sequence[Sequence[Any]]) -> list[Kept]:
+def _by_key(context: Context, loop: Loop, values: Sequence[Sequence[Any]]) -> int | None:
+    """The elements whose fields the values have; None if no field tells."""
     if not all(isinstance(part, dict) for value in values for part in value):
-        return []
+        return None
     objects = cast(Sequence[Sequence[dict[str, Any]]], values)
     for name in next((part for own in objects for part in own), dict[str, Any]()):
         if not all(name in part for own in objects for part in own):
@@ -263,7 +289,5 @@ def _by_key(context: Context, loop: Loop, values: Sequence[Sequence[Any]]) -> li
             own = [body.keys[start:end] for start, end in loop.elements.bounds]
             places = _aligned(loop, own, wanted) if len(set(body.keys)) > 1 or len(body.keys) == 1 else None
             if places is not None:
-                kept = _exact(context, loop, sum(1 << place for place in places))
-                if kept:
-                    return kept[:_EXPLAINED]
-    return []
+                return sum(1 << place for place in places)
+    return None

@@ -6,18 +6,19 @@ import ast
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from flowmind.build.induction import prices
-from flowmind.build.induction.conditions import separate
+from flowmind.build.induction.conditions import filters, separate
 from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, set_by
-from flowmind.build.induction.filters import filters
+from flowmind.build.induction.features import values_of
 from flowmind.build.induction.lists import lists
 from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
-from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot
-from flowmind.build.induction.scopes import Candidate, Feature, Scope
-from flowmind.build.induction.spelling import parsed, reads_in, slots
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, State
+from flowmind.build.induction.scopes import Candidate, Feature, Scope, canonical
+from flowmind.build.induction.spelling import changed, parsed, reads_in, reads_of, slots
+from flowmind.build.induction.states import Carried, carried_by
 from flowmind.workflow.expressions import evaluate, names
 from tools_registry.specs.values import CaseError
 
@@ -67,7 +68,8 @@ class _Body:
     rows: list[list[dict[str, Any]]]
     """For each cursor, for each round the variables at its end."""
     ends: list[list[Scope]]
-    """For each cursor, for each round the scope at its end."""
+    """For each cursor, for each round the scope at its end, with the next values of the states."""
+    states: Sequence[Carried] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,11 @@ class Loops:
         kind = (*groups, len(cursors), active)
         if len(groups) == 1 and not seldom and self._failures.get(kind, 0) < FAILURES:
             repeated = over_repetition(self._search.events, cursors, str(next(iter(groups))))
+        tested: list[Rounds] = []
+        if not seldom and self._failures.get((*kind, "tested"), 0) < FAILURES:
+            for tool in groups:
+                if tool not in (None, ANSWER):
+                    tested += over_repetition(self._search.events, cursors, str(tool), some=True)
         brief = self._search.context.brief or self._search.tired
         for first_look in (True,) if brief else (True, False):
             starts: list[_Start] = []
@@ -136,14 +143,17 @@ class Loops:
             for rounds in repeated if not shapes else ():
                 found, complete = self._do_while(cursors, rounds, taken, active, first_look)
                 starts += found
-                surely = surely or (complete and _varies(rounds))
+                surely = surely or (complete and _varies(rounds) and not _halved(rounds))
                 if complete:
                     break
+            for rounds in tested:
+                starts += self._do_while(cursors, rounds, taken, active, first_look, first=True)[0]
             options = self._continued(starts, active)
             if any(start.open == 0 for start in starts):
                 break
         else:
             self._failures[kind] = self._failures.get(kind, 0) + bool(repeated)
+            self._failures[(*kind, "tested")] = self._failures.get((*kind, "tested"), 0) + bool(tested)
         return options, surely
 
     def _continued(self, starts: Sequence[_Start], active: frozenset[str]) -> list[Part]:
@@ -237,6 +247,9 @@ class Loops:
                     Candidate(feature.bits, feature.text, feature.before)
                     for feature in sorted(head.sources, key=lambda feature: feature.bits)
                 )
+                states = _read(body, stop)
+                if body.states and not states:
+                    continue  # found without states as well
                 step = ForEach(
                     Slot(sources, _first_steps(search, cursors, head.rounds)),
                     item,
@@ -246,9 +259,11 @@ class Loops:
                     Slot(where, _first_steps(search, cursors, head.rounds)) if where else None,
                     stop,
                     stopped,
+                    self._shown(states, cursors, head.rounds),
                 )
                 used = item in reads_in((step,))
                 cost = prices.LOOP + source.bits + price + body.part.bits + (0.0 if used else prices.UNREAD)
+                cost += sum(state.bits for state in states)
                 complete = complete or (body.part.open == 0 and used)
                 if body.part.open == 0 or not brief:
                     options.append(self._start(cursors, head.rounds, body, step, cost, taken))
@@ -315,24 +330,55 @@ class Loops:
     # Repetitions
 
     def _do_while(
-        self, cursors: tuple[Cursor, ...], rounds: Rounds, taken: frozenset[str], active: frozenset[str], brief: bool
+        self,
+        cursors: tuple[Cursor, ...],
+        rounds: Rounds,
+        taken: frozenset[str],
+        active: frozenset[str],
+        brief: bool,
+        first: bool = False,
     ) -> tuple[list[_Start], bool]:
-        """The repetitions, and whether one of them explains everything in it."""
+        """The repetitions, and whether one of them explains everything in it.
+
+        Args:
+            cursors: The place.
+            rounds: Of each cursor.
+            taken: The names of variables that are set before.
+            active: The lists of the loops around.
+            brief: Whether it is the first look.
+            first: Whether the condition is tested before each round, over the states.
+        """
         search = self._search
         complete = False
-        rows = search.names.of_loop("rounds", taken)
+        rows = search.names.of_loop("turns" if first else "rounds", taken)
         options: list[_Start] = []
         index = search.names.of_loop("index", taken)
         inside = taken | {rows, index}
-        for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, brief):
-            scopes = [scope for ends in body.ends for scope in ends]
-            labels = [number < len(turns) - 1 for turns in rounds for number in range(len(turns))]
+        if first:
+            search.context.empty.add(rows)
+        for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, brief, first):
+            if first:
+                scopes = [scope for place, cursor in enumerate(cursors) for scope in self._before(cursor, body, place)]
+                labels = [number < len(turns) for turns in rounds for number in range(len(turns) + 1)]
+            else:
+                scopes = [scope for ends in body.ends for scope in ends]
+                labels = [number < len(turns) - 1 for turns in rounds for number in range(len(turns))]
             again, price = search.decision(scopes, labels)
-            if again and max(map(len, rounds)) == 2 and search.writing.intersection(_tools(body.part.steps)):
+            if (
+                not first
+                and again
+                and max(map(len, rounds)) == 2
+                and search.writing.intersection(_tools(body.part.steps))
+            ):
                 named = _ONCE_MORE.search(search.context.reading.text.lower()) is not None
-                again = _limited(again, index, _tries(body.part.steps) + named)
-            step = DoWhile(body.part.steps, Slot(again, _last_steps(search, cursors, rounds)), rows, index)
-            cost = prices.LOOP + prices.REPETITION + price + body.part.bits
+                again = _limited(again, index, _tries(body) + named)
+            decided = Slot(again, _last_steps(search, cursors, rounds))
+            states = _read(body, decided)
+            if body.states and not states:
+                continue
+            step = DoWhile(body.part.steps, decided, rows, index, self._shown(states, cursors, rounds), first)
+            cost = prices.LOOP + prices.REPETITION + price + body.part.bits + sum(state.bits for state in states)
+            cost += 0.0 if first else prices.UNTESTED
             explained = body.part.open == 0 and bool(again)
             complete = complete or explained
             if explained or not brief:
@@ -351,8 +397,45 @@ class Loops:
         rows: str,
         index: str,
         brief: bool,
+        stateful: bool = False,
     ) -> list[_Body]:
-        """The likeliest bodies.
+        """The likeliest bodies, with states and without; only with states if `stateful`."""
+        self._count += 1
+        predicted = self._predicted(cursors, head.rounds, taken)
+        ends = [
+            [
+                self._search.extended(cursor.scope, ("end", self._count, number), {index: number, **known, **made})
+                for number, (made, known) in enumerate(zip(rows_of, self._items(head, place, item), strict=True))
+            ]
+            for place, (cursor, rows_of) in enumerate(zip(cursors, predicted, strict=True))
+        ]
+        states = carried_by(self._search, cursors, head.rounds, ends, taken)
+        bodies: list[_Body] = []
+        for carried in (states, []) if states and not stateful else (states,):
+            if carried or not stateful:
+                names = {state.state.name for state in carried}
+                bodies += self._with_states(cursors, head, taken | names, active, item, rows, index, brief, carried)
+        return bodies
+
+    def _items(self, head: _Head, place: int, item: str) -> list[dict[str, Any]]:
+        """The element of each round of a cursor; nothing in a repetition."""
+        if head.source is None:
+            return [{} for _ in head.rounds[place]]
+        return [{item: head.source.values[place][turn.element]} for turn in head.rounds[place]]
+
+    def _with_states(
+        self,
+        cursors: Sequence[Cursor],
+        head: _Head,
+        taken: frozenset[str],
+        active: frozenset[str],
+        item: str,
+        rows: str,
+        index: str,
+        brief: bool,
+        states: Sequence[Carried],
+    ) -> list[_Body]:
+        """The likeliest bodies with some states.
 
         The variables of the round before are in scope, so they must be known before the body is. They are predicted: at
         first look as if only the first call of a round set one, then as if every call did. If the body that is found
@@ -365,13 +448,13 @@ class Loops:
         for carried in guesses if brief else (*guesses[1:], None, []):
             if carried is None:
                 carried = bodies[0].rows if bodies else []
-            inner = self._inner(cursors, head, item, "" if brief else rows, index, carried)
+            inner = self._inner(cursors, head, item, "" if brief else rows, index, carried, states)
             search = self._search
             around = context.brief, search.strict
             context.brief, search.strict = brief, search.strict or brief
             parts = search.parts(inner, taken, active)[:BODIES]
             context.brief, search.strict = around
-            bodies = [self._body(part, head) for part in parts]
+            bodies = [body for part in parts if (body := self._body(part, head, states)) is not None]
             if sound := [body for body in bodies if _agrees(carried, body.rows, not brief)]:
                 return sound
             if guesses[0] == guesses[1] and brief:
@@ -403,16 +486,22 @@ class Loops:
         rows: str,
         index: str,
         carried: Sequence[Sequence[dict[str, Any]]],
+        states: Sequence[Carried],
     ) -> tuple[Cursor, ...]:
         """A cursor for each round of each cursor."""
         self._count += 1
+        held = {state.holds for state in states}
         inner: list[Cursor] = []
         for place, (cursor, turns) in enumerate(zip(cursors, head.rounds, strict=True)):
             known: Sequence[dict[str, Any]] = carried[place] if carried else []
             nothing: dict[str, Any] = dict.fromkeys(known[0]) if known else {}
             before: list[dict[str, Any]] = []
             for number, turn in enumerate(turns):
-                variables: dict[str, Any] = {index: number, **(before[-1] if before else nothing)}
+                last = before[-1] if before else nothing
+                self._search.context.carried |= last.keys()
+                variables: dict[str, Any] = {index: number}
+                variables |= {name: value for name, value in last.items() if name not in held}
+                variables |= {state.state.name: state.values[place][number] for state in states}
                 if carried and rows:
                     variables[rows] = list(before)
                 if head.source is not None:
@@ -423,15 +512,50 @@ class Loops:
                     before.append(known[number] if not item else {item: variables[item], **known[number]})
         return tuple(inner)
 
-    def _body(self, part: Part, head: _Head) -> _Body:
-        """The rows of a loop whose body is a part."""
+    def _body(self, part: Part, head: _Head, states: Sequence[Carried]) -> _Body | None:
+        """The rows of a loop whose body is a part; None if the states have other values with it."""
         names = set_by(part.steps, after=True)
         ends = iter(part.scopes)
         scopes: list[list[Scope]] = []
         for turns in head.rounds:
             scopes.append([scope for _, scope in zip(turns, ends, strict=False) if scope is not None])
         rows = [[{name: scope.get(name) for name in names} for scope in of_cursor] for of_cursor in scopes]
-        return _Body(part, rows, scopes)
+        for state in states:
+            for of_cursor, values in zip(scopes, state.values, strict=True):
+                made = values_of(self._search.context, of_cursor, state.state.update.candidates[0].text)
+                if any(canonical(one) != canonical(other) for one, other in zip(made, values[1:], strict=False)):
+                    return None
+        part, states = _needed(part, states)
+        return _Body(part, rows, [self._next(own, states, place) for place, own in enumerate(scopes)], states)
+
+    def _next(self, ends: Sequence[Scope], states: Sequence[Carried], place: int) -> list[Scope]:
+        """The variables at the ends of the rounds of a cursor with the next values of the states."""
+        made: list[Scope] = []
+        for number, scope in enumerate(ends if states else ()):
+            known = {state.state.name: state.values[place][number + 1] for state in states}
+            made.append(self._search.extended(scope, ("next", *known, *map(canonical, known.values())), known))
+        return made if states else list(ends)
+
+    def _before(self, cursor: Cursor, body: _Body, place: int) -> list[Scope]:
+        """The variables before each round of a cursor and after the last one, without those of the rounds."""
+        made: list[Scope] = []
+        for values in zip(*(state.values[place] for state in body.states), strict=True):
+            names = [state.state.name for state in body.states]
+            known = dict(zip(names, values, strict=True))
+            made.append(self._search.extended(cursor.scope, ("before", *names, *map(canonical, values)), known))
+        return made
+
+    def _shown(self, states: Sequence[Carried], cursors: Sequence[Cursor], rounds: Rounds) -> tuple[State, ...]:
+        """States with the steps that show them."""
+        firsts, lasts = _first_steps(self._search, cursors, rounds), _last_steps(self._search, cursors, rounds)
+        return tuple(
+            State(
+                one.state.name,
+                Slot(one.state.start.candidates, firsts),
+                Slot(one.state.update.candidates, lasts),
+            )
+            for one in states
+        )
 
     def _start(
         self,
@@ -445,10 +569,12 @@ class Loops:
         """A loop with the variables after it."""
         self._count += 1
         block: Block = (step,)
-        set_after = set_by(block, after=True)
+        states = _read(body, step.stop if isinstance(step, ForEach) else step.again)
+        held = {state.holds for state in states}
+        set_after = [name for name in set_by(block, after=True) if name not in held]
         gone = [name for name in set_by(block) if name not in set_after]
         after: list[Cursor] = []
-        for cursor, turns, made, ends in zip(cursors, rounds, body.rows, body.ends, strict=True):
+        for place, (cursor, turns, made, ends) in enumerate(zip(cursors, rounds, body.rows, body.ends, strict=True)):
             variables: dict[str, Any] = {}
             if isinstance(step, ForEach):
                 variables[step.rows] = [
@@ -457,7 +583,10 @@ class Loops:
                 if step.stop is not None:
                     variables[step.stopped] = bool(ends) and _holds(step.stop.candidates, ends[-1])
             else:
-                variables = {**made[-1], step.rows: list(made)}
+                last = made[-1] if made and not step.first else {}
+                variables = {name: value for name, value in last.items() if name not in held}
+                variables[step.rows] = list(made)
+            variables |= {state.state.name: state.values[place][-1] for state in states}
             scope = self._search.extended(cursor.scope, ("after", self._count), variables, gone)
             after.append(cursor._replace(at=turns[-1].stop if turns else cursor.at, scope=scope))
         missing = body.part.open + (isinstance(step, DoWhile) and not step.again.candidates)
@@ -480,6 +609,42 @@ def _limited(again: tuple[Candidate, ...], index: str, signs: int) -> tuple[Cand
     return tuple(sorted((limited, *rest), key=lambda one: one.bits))
 
 
+def _needed(part: Part, states: Sequence[Carried]) -> tuple[Part, Sequence[Carried]]:
+    """A body with the states that shorten it; expressions without the others stand in their place."""
+    for state in sorted(states, key=lambda one: -one.bits):
+        name, more = state.state.name, 0.0
+        for slot in slots(part.steps):
+            for group in (slot.candidates, slot.omitted):
+                others = [one for one in group if name not in _reads(one)]
+                if group and name in _reads(group[0]):
+                    more += others[0].bits - group[0].bits if others else math.inf
+        if 0.0 < more < state.bits:
+            steps = changed(part.steps, lambda slot, name=name: _without(slot, name))
+            part = part._replace(bits=part.bits + more, steps=steps)
+            states = [one for one in states if one is not state]
+    return part, states
+
+
+def _without(slot: Slot, name: str) -> Slot:
+    """A slot without the expressions that read a variable."""
+
+    def kept(group: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        return tuple(one for one in group if name not in _reads(one))
+
+    return replace(slot, candidates=kept(slot.candidates), omitted=kept(slot.omitted))
+
+
+def _reads(candidate: Candidate) -> frozenset[str]:
+    """The variables that an expression and its pure calls read."""
+    return reads_of(candidate.text).union(*(reads_of(text) for call in candidate.before for _, text in call.args))
+
+
+def _read(body: _Body, test: Slot | None) -> list[Carried]:
+    """The states of a loop that its body or its test reads."""
+    used = reads_in(body.part.steps).union(*(reads_of(one.text) for one in (test.candidates[:1] if test else ())))
+    return [state for state in body.states if state.state.name in used]
+
+
 def _tools(steps: Block) -> set[str]:
     """The tools that a block calls."""
     found: set[str] = set()
@@ -496,20 +661,25 @@ def _tools(steps: Block) -> set[str]:
     return found
 
 
-def _tries(steps: Block) -> bool:
+def _tries(body: _Body) -> bool:
     """Whether an argument is one constant in the first round and another one later: a further round would repeat it."""
-    texts = [slot.candidates[0].text for slot in slots(steps) if slot.candidates]
-    trees = [parsed(text) for text in texts if " if " in text]
-    return any(
-        isinstance(tree, ast.IfExp) and isinstance(tree.body, ast.Constant) and isinstance(tree.orelse, ast.Constant)
-        for tree in trees
-    )
+    texts = [slot.candidates[0].text for slot in slots(body.part.steps) if slot.candidates]
+    pairs = [(one.body, one.orelse) for text in texts if " if " in text and isinstance(one := parsed(text), ast.IfExp)]
+    states = [state.state for state in body.states]
+    pairs += [(parsed(one.start.candidates[0].text), parsed(one.update.candidates[0].text)) for one in states]
+    return any(isinstance(one, ast.Constant) and isinstance(other, ast.Constant) for one, other in pairs)
 
 
 def _varies(rounds: Rounds) -> bool:
     """Whether the number of rounds differs, or is so large that a call for each is no alternative."""
     counts = set(map(len, rounds))
     return max(counts) > (1 if len(counts) > 1 else 3)
+
+
+def _halved(rounds: Rounds) -> bool:
+    """Whether all last rounds are shorter than another one: they may be the calls before a loop that tests first."""
+    longest = max(turn.stop - turn.start for turns in rounds for turn in turns)
+    return all(turns[-1].stop - turns[-1].start < longest for turns in rounds if turns)
 
 
 def _unlikely(head: _Head) -> tuple[float, ...]:

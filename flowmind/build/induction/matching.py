@@ -69,24 +69,37 @@ def _same_lead(segments: Sequence[Sequence[Event]], hits: Sequence[dict[int, int
     return len(leads) == 1
 
 
-def over_repetition(events: Sequence[Sequence[Event]], cursors: Sequence[Cursor], tool: str) -> list[Rounds]:
-    """The ways to read the next events of cursors as rounds that begin with a call of a tool, which all make next."""
+def over_repetition(
+    events: Sequence[Sequence[Event]], cursors: Sequence[Cursor], tool: str, some: bool = False
+) -> list[Rounds]:
+    """The ways to read the next events of cursors as rounds that begin with a call of a tool.
+
+    Args:
+        events: Of each run.
+        cursors: Where the loop begins.
+        tool: The tool.
+        some: Whether cursors whose next call is another one have no round. Otherwise there is no such loop.
+    """
     segments = [events[cursor.trace][cursor.at : cursor.end] for cursor in cursors]
-    firsts = [[place for place, event in enumerate(segment) if event.tool == tool] for segment in segments]
+    begins = [bool(segment) and segment[0].tool == tool for segment in segments]
+    firsts = [
+        [place for place, event in enumerate(segment) if begin and event.tool == tool]
+        for begin, segment in zip(begins, segments, strict=True)
+    ]
     found: dict[Rounds, None] = {}
     runs = [next((at for at, event in enumerate(segment) if event.tool != tool), len(segment)) for segment in segments]
     for ends in ([runs] if max(runs) > 1 else []) + _regions(segments, firsts):
         rounds = tuple(
             tuple(
                 Round(cursor.at + start, cursor.at + stop)
-                for start, stop in zip(starts, [*starts[1:], end], strict=True)
+                for start, stop in zip(starts, [*starts, end][1:], strict=True)
             )
             for cursor, starts, end in (
                 (cursor, [at for at in first if at < end], end)
                 for cursor, first, end in zip(cursors, firsts, ends, strict=True)
             )
         )
-        if max(map(len, rounds)) > 1 and all(rounds):
+        if max(map(len, rounds)) > 1 and (some or all(rounds)):
             found[rounds] = None
     return list(found)
 

@@ -17,12 +17,13 @@ from flowmind.build.induction.features import (
     at_fixed_places,
     enclosed,
     features,
+    is_percentage,
     known_features,
     lengths,
     numeric,
     scope_key,
 )
-from flowmind.build.induction.scopes import Context, Feature, PureCall, Scope
+from flowmind.build.induction.scopes import Context, PureCall, Scope
 from flowmind.build.induction.spoken import integers
 
 MOST_TERMS = 28
@@ -248,15 +249,10 @@ def _terms(context: Context, scopes: Sequence[Scope], rich: bool, most: int) -> 
         found += numeric(aggregate_features(context, scopes))[: most // 2]
     for feature in found:
         yield Term(feature.bits, feature.text, tuple(map(float, feature.values)), feature.before)
-    for feature in filter(_is_percentage, found):
+    for feature in filter(is_percentage, found):
         for bits, pattern, function in _SHARES:
             text = pattern.replace("{}", enclosed(feature.text, PRODUCT))
             yield Term(feature.bits + bits, text, tuple(map(function, feature.values)), feature.before)
-
-
-def _is_percentage(feature: Feature) -> bool:
-    named = any(word in feature.text.lower() for word in ("percent", "pct", "rate", "discount", "tax", "vat"))
-    return named and all(1 < abs(value) <= 100 or value == 0 for value in feature.values)
 
 
 _SHARES: tuple[tuple[float, str, Callable[[float], float]], ...] = (

@@ -10,8 +10,9 @@ import itertools
 import math
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from flowmind.build.induction.bits import NODE, constant_bits, is_number, number_bits
 from flowmind.build.induction.features import features, lengths
@@ -41,7 +42,9 @@ NUMBER_SINGLED_OUT = 5.0
 """The bits of a test for one of many numbers, or for one that the text does not name."""
 EQUAL_NUMBERS = 3.0
 """The bits of a test whether two numbers are equal, which fractions seldom are."""
-FLAG = 2.0
+LENGTHS = 4.0
+"""A test of two lengths."""
+FLAG = 1.0
 """The most that a variable costs that tells whether something is so."""
 NAMED_FIELD = 3.0
 """The most that a field costs whose value the text names."""
@@ -51,8 +54,13 @@ COMPARABLE = ("str", "number", "date", "list")
 """The kinds of features that are compared with others."""
 COMPARED = 45
 """The number of features that are compared with each other."""
-UNNAMED_KEY = 3.0
-"""The bits of reading a field in a condition whose key the task's text does not name, beside those of the path."""
+UNNAMED_KEY = 6.0
+"""The bits of reading a field in a condition whose key the task's text does not name, beside those of the path; half of
+them if it names half of the words of the key."""
+HALF_OF_A_PAIR = 6.0
+"""The bits of a test for one value that the text joins to another one by "or"."""
+ROUNDS = 12.0
+"""The bits of a limit of the number of rounds that the text does not name: most likely it memorises the traces."""
 CERTAIN_ELEMENT = 4.0
 """The bits of reading the first or last element in a condition where the text has no ordinal."""
 _KEY = re.compile(r"(?:\[|\.get\()'(.+?)'[\])]")
@@ -63,6 +71,8 @@ _INCLUSIVE = re.compile(
 )
 """Phrases that put the limit itself on a side."""
 _INDEX = re.compile(r"\[-?\d+\]")
+_ROUND = re.compile(r"\bindex(?:_\d+)?\b")
+"""The number of a round of a loop."""
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d|$)")
 _Found = Iterator[tuple[Condition, int]]
 
@@ -118,11 +128,13 @@ def plain_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
 def subjects(context: Context, found: Sequence[Feature]) -> list[Subject]:
     """The features that guards make safe."""
     known = {feature.text: feature for feature in found}
+    fields = Counter(feature.text.rpartition("[")[0] for feature in found if feature.text.endswith("]"))
     made: list[Subject] = []
     for feature in found:
         guards = guards_of(feature, known)
         if guards is not None:
-            bits = feature.bits + _strangeness(context, feature.text)
+            alone = fields[feature.text.rpartition("[")[0]] == 1
+            bits = feature.bits + _strangeness(context, feature.text, alone)
             if feature.text.isidentifier() and all(isinstance(value, bool) for value in feature.values):
                 bits = min(bits, FLAG)
             feature = feature._replace(bits=bits)
@@ -135,12 +147,13 @@ def subjects(context: Context, found: Sequence[Feature]) -> list[Subject]:
     return made
 
 
-def _strangeness(context: Context, text: str) -> float:
-    """The bits that a feature costs in a condition beside those of its path."""
+def _strangeness(context: Context, text: str, alone: bool) -> float:
+    """The bits that a feature costs in a condition beside those of its path; `alone` if its object has no other."""
     if " for " in text or not context.reading.words:
         return 0.0
     keys = _KEY.findall(text)
-    unnamed = UNNAMED_KEY if keys and context.reading.names_key(keys[-1]) < 0.5 else 0.0
+    names = [*keys[-1:], *([text.partition("[")[0]] if alone and len(keys) == 1 else [])]
+    unnamed = UNNAMED_KEY * (1.0 - max(map(context.reading.names_key, names))) if keys else 0.0
     return unnamed + (CERTAIN_ELEMENT if has_index(text) and not context.reading.ordinal else 0.0)
 
 
@@ -212,16 +225,21 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope]) -> 
         if not names and (len(places) > _VALUES or isinstance(value, float)):
             continue
         unnamed = not names and isinstance(value, int) and value not in (0, 1)
+        rounds = ROUNDS if unnamed and _ROUND.search(feature.text) else 0.0
         bits = NODE + (
             number_bits(float(value)) if unnamed else constant_bits(context, value, [scopes[at] for at in own])
         )
-        bits += cheap if names and isinstance(value, str) else 0.0
+        bits += rounds + (cheap if names and isinstance(value, str) else 0.0)
         bits += NUMBER_SINGLED_OUT if is_number(value) and (len(places) > 3 or not names) else 0.0
+        if isinstance(value, int | float) and "at" not in context.reading.sides.get(value, ("at",)):
+            bits += OTHER_SIDE
         holds = sum(1 << place for place in own)
-        yield subject.condition(bits, f"{{}} == {_braced(value)}", f"{{}} != {_braced(value)}", null=True), holds
+        joined = context.reading.beside(value) if names and isinstance(value, str) else ()
+        alone = bits + (HALF_OF_A_PAIR if joined else 0.0)
+        yield subject.condition(alone, f"{{}} == {_braced(value)}", f"{{}} != {_braced(value)}", null=True), holds
         if names and isinstance(value, str):
             named.append((bits - NODE - cheap, value, holds))
-            if beside := [word for word in context.reading.beside(value) if word not in places]:
+            if beside := [word for word in joined if word not in places]:
                 listed = _braced([value, *beside])
                 yield subject.condition(bits - 0.5, f"{{}} in {listed}", f"{{}} not in {listed}", null=True), holds
     for size in (2, 3):
@@ -247,10 +265,16 @@ def _limits(context: Context, subject: Subject, named: Sequence[Any]) -> _Found:
     above = [0]
     for value in reversed(values):
         above.insert(0, above[0] | places[value])
-    for limit, own in _limits_between(context, values, named, bool(subject.safe)).items():
-        sides: frozenset[str] = frozenset(context.reading.sides.get(limit, ())) if limit else frozenset()
+    rounds = _ROUND.search(subject.feature.text) is not None
+    unnamed = UNNAMED_LIMIT + (ROUNDS if rounds else 0.0)
+    passed = any(subject.feature.text == one.text for one in context.totals)
+    for limit, own in _limits_between(context, values, named, bool(subject.safe), unnamed).items():
+        sides: frozenset[Side] = frozenset(context.reading.sides.get(limit, ()))
+        if passed and limit == 0:  # a call that passes a computed number on is made for more than nothing
+            sides = frozenset(["above"])
         for word, opposite, first, side in ((">", "<=", bisect_right, "above"), (">=", "<", bisect_left, "below")):
-            bits = ORDER + own + (0.0 if side in sides else OTHER_SIDE if sides else EITHER_SIDE)
+            bits = ORDER + own + (ROUNDS if limit == 1 and rounds and not sides else 0.0)
+            bits += 0.0 if side in sides else OTHER_SIDE if sides else EITHER_SIDE
             holds = above[first(values, limit)]
             less, more = f"{{}} {opposite} {limit!r}", f"{{}} {word} {limit!r}"
             yield subject.condition(bits, more, less), holds
@@ -258,16 +282,18 @@ def _limits(context: Context, subject: Subject, named: Sequence[Any]) -> _Found:
                 yield subject.condition(bits, less, more), subject.some & ~holds
 
 
-def _limits_between(context: Context, values: Sequence[Any], named: Sequence[Any], null: bool) -> dict[Any, float]:
-    """The constants in the gaps, with their bits."""
+def _limits_between(
+    context: Context, values: Sequence[Any], named: Sequence[Any], null: bool, unnamed: float
+) -> dict[Any, float]:
+    """The constants in the gaps, with their bits; `unnamed` are those of the choice of one that the text lacks."""
     limits: dict[Any, float] = {}
     for low, high in itertools.pairwise(values):
         inside = [limit for limit in named if low <= limit <= high]
         for limit in inside:
             limits[limit] = constant_bits(context, limit) + (0.0 if limit in context.reading.sides else NO_PHRASE)
         for limit in [] if inside else _simple(low, high):
-            limits[limit] = UNNAMED_LIMIT + _round_bits(context, limit)
-    if is_number(values[0]) and (values[0] == 0 or null):
+            limits[limit] = unnamed + _round_bits(context, limit)
+    if is_number(values[0]) and (values[0] <= 0 <= values[-1] or null):
         limits[0] = ZERO
     return limits
 
@@ -328,10 +354,10 @@ def add_comparisons(context: Context, table: Table, pairs: Iterable[tuple[Subjec
     """Adds the tests of two features, at least one of which has different values."""
     inclusive = _INCLUSIVE.search(context.reading.text.lower()) is not None
     for left, right in pairs:
-        if not left.varied and not right.varied:
+        if (not left.varied and not right.varied) or _has_term(left, right) or _has_term(right, left):
             continue
         kinds = {left.kind, right.kind}
-        if len(kinds) == 1 and left.kind in ("str", "number", "date"):
+        if len(kinds) == 1 and left.kind in ("str", "number", "date") and not _of_other_kinds(left, right):
             context.effort += table.size
             _compare(context, table, left, right, inclusive)
         elif kinds in ({"list", "str"}, {"list", "number"}, {"list", "date"}):
@@ -342,29 +368,67 @@ def add_comparisons(context: Context, table: Table, pairs: Iterable[tuple[Subjec
             _add_two(table, CONTAINS, part, whole, "in", "not in", holds)
 
 
+def _has_term(whole: Subject, part: Subject) -> bool:
+    """Whether one of two is computed from the other one."""
+    text, other = whole.feature.text, part.feature.text
+    return text.startswith((f"{other} - ", f"{other} + ", f"{other} * ")) or text.endswith(
+        (f" - {other}", f" + {other}", f" * {other}")
+    )
+
+
+def _of_other_kinds(left: Subject, right: Subject) -> bool:
+    """Whether one of two numbers is a length, and the other a total of fields or one with fractions."""
+    for one, other in ((left, right), (right, left)):
+        if one.feature.text.startswith("len("):
+            total = (
+                other.feature.text.startswith(("sum(", "max(", "min(", "round("))
+                and "(1 for " not in other.feature.text
+            )
+            if total or any(isinstance(value, float) and not value.is_integer() for value in other.values):
+                return True
+    return False
+
+
 _SAME, _MORE = str.maketrans("<=>-", "0100"), str.maketrans("<=>-", "0010")
 
 
-_SWAPPED: dict[Side, Side] = {"above": "below", "below": "above"}
+_TERM = re.compile(r"(^\+| [+-] )([^ ()*/]+)(?=$| [+-] )")
+_SWAPPED: dict[Side, Side] = {"above": "below", "below": "above", "at": "at"}
 
 
-def _side(context: Context, left: Subject, right: Subject) -> Side | None:
-    """The side on which the task's text puts the right one, of two that are compared."""
-    one, two = _side_of(context, left), _side_of(context, right)
-    other = None if one is None else _SWAPPED.get(one)
-    return None if other and two and other != two else two or other
+def _side(context: Context, left: Subject, right: Subject) -> Side | Literal["none"] | None:
+    """The side on which the task's text puts the right one, of two that are compared.
+
+    With the rounds of a loop that go on both sides are as likely; `none` if they count away from the limit.
+    """
+    sides = _sides_of(context, right)
+    sides.update(_SWAPPED[side] for side in _sides_of(context, left))
+    side = sides.pop() if len(sides) == 1 else None
+    rounds = {_UP[sign.strip() == "-"] for sign, _ in _rounds_of(right)}
+    rounds |= {_UP[sign.strip() == "+"] for sign, _ in _rounds_of(left)}
+    return side if not rounds else "none" if side in ("above", "below") and side not in rounds else None
 
 
-def _side_of(context: Context, subject: Subject) -> Side | None:
-    for name in _names_of(subject):
-        if side := context.reading.side_of(name):
-            return side
-    return None
+_UP: tuple[Side, Side] = ("below", "above")
 
 
-def _names_of(subject: Subject) -> list[str]:
+def _rounds_of(subject: Subject) -> list[tuple[str, str]]:
+    return [term for term in _TERM.findall("+" + subject.feature.text) if _ROUND.fullmatch(term[1])]
+
+
+def _sides_of(context: Context, subject: Subject) -> set[Side]:
+    """The sides on which the text puts the terms of a sum or difference."""
+    sides: set[Side] = set()
+    for sign, term in _TERM.findall("+" + subject.feature.text):
+        own: list[Side | None] = [context.reading.side_of(name) for name in _names_of(term)]
+        known: list[Side] = [side for side in own if side is not None]
+        for side in known[:1]:
+            sides.add(_SWAPPED[side] if sign.strip() == "-" else side)
+    return sides
+
+
+def _names_of(text: str) -> list[str]:
     """The key of a field and its variable; none for what is computed."""
-    text = subject.feature.text
     if "(" in text.replace(".get(", "") or " " in text:
         return []
     return [*_KEY.findall(text)[-1:], text.partition("[")[0].partition(".")[0]]
@@ -377,7 +441,8 @@ def _compare(context: Context, table: Table, left: Subject, right: Subject, incl
     ])[::-1]  # fmt: skip
     same, more = int("0" + signs.translate(_SAME), 2), int("0" + signs.translate(_MORE), 2)
     equal = EQUAL_NUMBERS if left.kind == "number" else 0.0
-    _add_two(table, NODE + equal, left, right, "==", "!=", same)
+    lengths = LENGTHS if left.feature.text.startswith("len(") and right.feature.text.startswith("len(") else 0.0
+    _add_two(table, NODE + equal + lengths, left, right, "==", "!=", same)
     if left.kind == "str":
         _affixes(context, table, left, right, same)
         _affixes(context, table, right, left, same)
@@ -385,7 +450,7 @@ def _compare(context: Context, table: Table, left: Subject, right: Subject, incl
     some = left.some & right.some
     side = _side(context, left, right)
     for word, opposite, holds, own in ((">", "<=", more, "above"), ("<", ">=", some & ~(more | same), "below")):
-        bits = ORDER + (0.0 if own == side else OTHER_SIDE if side else EITHER_SIDE)
+        bits = ORDER + lengths + (0.0 if own == side else OTHER_SIDE if side else EITHER_SIDE)
         _add_two(table, bits, left, right, word, opposite, holds)
         if inclusive or left.safe or right.safe:  # null is on neither side
             _add_two(table, bits + (0.0 if inclusive else OPPOSITE), left, right, opposite, word, some & ~holds)

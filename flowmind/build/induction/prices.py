@@ -5,11 +5,13 @@ BRANCH = 3.0
 LOOP = 4.0
 REPETITION = 1.0
 """A loop without a list, beside `LOOP`."""
+UNTESTED = 4.0
+"""A repetition whose first round is always made."""
 WHERE = 2.0
 """That elements are skipped."""
 STOP = 3.0
 """That a loop ends early."""
-UNREAD = 8.0
+UNREAD = 16.0
 """A loop over elements that nothing in it reads."""
 ALWAYS = 2.0
 """A condition that always holds."""

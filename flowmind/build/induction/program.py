@@ -5,7 +5,7 @@ Every variable is named as in the emitted workflow. A block is a sequence of ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from flowmind.build.induction.scopes import Candidate
 
@@ -47,6 +47,17 @@ class If:
 
 
 @dataclass(frozen=True)
+class State:
+    """A variable that a loop changes at the end of each round, after its calls and before its test."""
+
+    name: str
+    start: Slot
+    """The value before the first round, over the variables before the loop."""
+    update: Slot
+    """The next value, over the variables of the round and the value so far. It reads no other state."""
+
+
+@dataclass(frozen=True)
 class ForEach:
     """Runs a block for each element of a list.
 
@@ -69,6 +80,7 @@ class ForEach:
     """A condition at the end of a round: the loop ends. The round counts as finished."""
     stopped: str = ""
     """The variable that tells whether `stop` ended the loop."""
+    states: tuple[State, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,9 +96,10 @@ class DoWhile:
     rows: str
     index: str = ""
     """The variable with the number of the round, from 0; empty if nothing reads it."""
-    starts: dict[str, Slot] = field(default_factory=dict[str, Slot])
-    """The values before the first round of variables of the body, in place of None. If there are any, `again` is tested
-    before the first round too, and there may be no round."""
+    states: tuple[State, ...] = ()
+    first: bool = False
+    """Whether `again` is tested before each round, also the first, so that there may be none: a while loop. Then the
+    variables of the body are not set after it."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Reading:
 
     text: str = ""
     numbers: tuple[int | float, ...] = ()
-    """That it names in digits, words or percent, each once, in order; of a percentage also the share."""
+    """That it names in digits, words or percent, each once, in order; of a percentage also the share, of a half 2."""
     limits: tuple[int | float, ...] = ()
     """Those of the numbers that conditions may read: not how many digits results are rounded to."""
     quoted: tuple[str, ...] = ()
@@ -28,6 +28,8 @@ class Reading:
     """The stems of its words."""
     ordinal: bool = False
     """Whether it asks for the first or last of something."""
+    end: int | None = None
+    """0 if it says "the first" and not "the last", -1 if it is the other way round."""
     known: dict[str, float] = field(default_factory=dict[str, float], compare=False, repr=False)
     """Caches `names_key`."""
     fields: dict[str, Side | None] = field(default_factory=dict[str, Side | None], compare=False, repr=False)
@@ -54,7 +56,7 @@ class Reading:
     def names_key(self, key: str) -> float:
         """The share, 0 to 1, of the words of an identifier that occur in the text."""
         if key not in self.known:
-            parts = [_stem(word) for word in words_of(key) if len(word) > 2]
+            parts = [_stem(word) for word in words_of(key) if len(word) > 2 and word not in _FORMAL]
             self.known[key] = sum(_occurs(part, self.words) for part in parts) / len(parts) if parts else 0.0
         return self.known[key]
 
@@ -70,6 +72,10 @@ class Reading:
                 if not sides:
                     own: list[Side | None] = [_before(lower[max(0, one.start() - 40) : one.start()]) for one in found]
                     sides |= {side for side in own if side is not None}
+            if not sides:
+                sides |= {side for side, names in _BOUNDS.items() if names & set(words)}
+            if not sides and re.search(rf"{_HAVING} (?:the |a |this )?{names[-1]}\b", lower):
+                sides.add("below")
             self.fields[key] = sides.pop() if len(sides) == 1 else None
         return self.fields[key]
 
@@ -90,15 +96,18 @@ def read(text: str) -> Reading:
                     round(1 - constant.share, 12): None,
                     round(1 + constant.share, 12): None,
                 }
+    limits = tuple(number for number in numbers if number not in digits or number in others)
+    numbers |= {round(1 / number): None for number in numbers if 0 < number < 1 and (1 / number).is_integer()}
     quoted = tuple(dict.fromkeys(constant.value for constant in constants if isinstance(constant.value, str)))
     lower = text.lower()
     return Reading(
         text=text,
         numbers=tuple(numbers),
-        limits=tuple(number for number in numbers if number not in digits or number in others),
+        limits=limits,
         quoted=quoted,
         words=frozenset(_stem(word) for word in re.findall(r"[a-z]+", lower)),
         ordinal=_ORDINAL.search(lower) is not None,
+        end=_end("the first" in lower, "the last" in lower),
         sides=_sides(text),
     )
 
@@ -114,6 +123,12 @@ _LITTLE = frozenset({
     "any", "another", "else",
 })  # fmt: skip
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _end(first: bool, last: bool) -> int | None:
+    return None if first == last else 0 if first else -1
+
+
 _ORDINAL = re.compile(r"\b(first|last|latest|newest|oldest|top|most recent|earliest)\b")
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
 _BELOW = re.compile(
@@ -129,6 +144,15 @@ _OR_MORE = re.compile(
     r"\W*(?:\w+\W+)?(?:or (?:more|above|over|later|greater|higher|older|longer)|and (?:above|over|up))"
 )
 _OR_LESS = re.compile(r"\W*(?:\w+\W+)?(?:or (?:less|fewer|below|under|lower|earlier|shorter)|and (?:below|under))")
+_BOUNDS: dict[Side, frozenset[str]] = {
+    "above": frozenset({"max", "maximum", "limit", "most", "capacity"}),
+    "below": frozenset({"min", "minimum", "least", "fewest"}),
+}
+"""Words of a key that put the limit itself on a side: `max_seats` may be reached."""
+_HAVING = r"\b(?:has|have|enough for|covers?|fits?)"
+"""What has the quantity has at least the quantity."""
+_FORMAL = frozenset({"has", "was", "max", "min"})
+"""Words that keys have and texts do not: `has_more`, `max_seats`."""
 _DIGITS = re.compile(r"\W*(?:decimal|fractional|digits)")
 """What stands behind a number of digits to which results are rounded."""
 _EXACTLY = re.compile(r"(?:exactly|equals?(?: to)?|precisely)\W*$")

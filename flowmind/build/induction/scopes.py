@@ -98,6 +98,10 @@ class Context:
     """The variables with the elements of loops, each with its list."""
     rows: dict[str, bool] = field(default_factory=dict[str, bool])
     """The variables with the rows of loops, each with whether its last round is the deciding one."""
+    empty: set[str] = field(default_factory=set[str])
+    """Those of loops that may have no round."""
+    carried: set[str] = field(default_factory=set[str])
+    """The variables that have values of the round before, and none in the first round."""
 
     @property
     def exhausted(self) -> bool:

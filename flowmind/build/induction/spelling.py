@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
-from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, Step
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, State, Step
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
 from flowmind.workflow.expressions import FUNCTIONS, TYPES, names
 
 RESERVED = frozenset([*keyword.kwlist, *FUNCTIONS, *TYPES])
 _LONGEST = 40
 NO_CONSTANT: Any = object()
+_TOTALS = ("sum(", "max(", "min(", "round(")
 
 
 @lru_cache(maxsize=4096)
@@ -136,14 +137,36 @@ def _negated(node: ast.expr) -> ast.expr:
             return ast.UnaryOp(op=ast.Not(), operand=node)
 
 
-def swapped(text: str) -> Iterator[str]:
-    """An expression with the last element of a list in place of the first, or the other way round, one at a time."""
+def swapped(text: str, certain: int | None) -> Iterator[str]:
+    """An expression with the last element of a list in place of the first, or the other way round, one at a time.
+
+    Args:
+        text: The expression.
+        certain: An index that stays.
+    """
     tree = parsed(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and (index := constant_of(node.slice)) in (0, -1):
+        if isinstance(node, ast.Subscript) and (index := constant_of(node.slice)) in (0, -1) and index != certain:
             before, node.slice = node.slice, parsed("-1" if index == 0 else "0")
             yield ast.unparse(tree)
             node.slice = before
+
+
+def tests_in(text: str) -> frozenset[str]:
+    """The conditions in an expression: of choices between two values, and of comprehensions."""
+    nodes = list(ast.walk(parsed(text))) if " if " in text else []
+    tests = [node.test for node in nodes if isinstance(node, ast.IfExp)]
+    tests += [test for node in nodes if isinstance(node, ast.comprehension) for test in node.ifs]
+    return frozenset(map(ast.unparse, tests))
+
+
+def aggregates_in(text: str) -> list[str]:
+    """The aggregates in an expression that need nothing but variables of the workflow."""
+    if " for " not in text:
+        return []
+    tree = ast.parse(text, mode="eval")
+    parts = [ast.get_source_segment(text, node) or "" for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [part for part in parts if " for " in part and part.startswith(_TOTALS) and not part.endswith(", [])")]
 
 
 def telling(node: ast.expr, otherwise: str) -> str:
@@ -197,14 +220,17 @@ def slots(block: Block) -> Iterator[Slot]:
             case If(condition=condition, then=then, otherwise=otherwise):
                 yield condition
                 yield from slots((*then, *otherwise))
-            case ForEach(source=source, where=where, body=body, stop=stop):
+            case ForEach(source=source, where=where, body=body, stop=stop, states=states):
                 yield source
+                yield from (state.start for state in states)
                 yield from (where,) if where else ()
                 yield from slots(body)
+                yield from (state.update for state in states)
                 yield from (stop,) if stop else ()
-            case DoWhile(body=body, again=again, starts=starts):
-                yield from starts.values()
+            case DoWhile(body=body, again=again, states=states):
+                yield from (state.start for state in states)
                 yield from slots(body)
+                yield from (state.update for state in states)
                 yield again
             case Return(value=value):
                 yield value
@@ -212,6 +238,9 @@ def slots(block: Block) -> Iterator[Slot]:
 
 def changed(block: Block, change: Callable[[Slot], Slot]) -> Block:
     """A block with other slots."""
+
+    def carried(states: Sequence[State]) -> tuple[State, ...]:
+        return tuple(State(state.name, change(state.start), change(state.update)) for state in states)
 
     def one(step: Step) -> Step:
         match step:
@@ -221,10 +250,10 @@ def changed(block: Block, change: Callable[[Slot], Slot]) -> Block:
                 return If(change(condition), changed(then, change), changed(otherwise, change))
             case ForEach(source=source, body=body, where=where, stop=stop):
                 decisions = {"where": change(where) if where else None, "stop": change(stop) if stop else None}
-                return replace(step, source=change(source), body=changed(body, change), **decisions)
-            case DoWhile(body=body, again=again, starts=starts):
-                first = {name: change(slot) for name, slot in starts.items()}
-                return replace(step, body=changed(body, change), again=change(again), starts=first)
+                inside = {"body": changed(body, change), "states": carried(step.states)}
+                return replace(step, source=change(source), **inside, **decisions)
+            case DoWhile(body=body, again=again):
+                return replace(step, body=changed(body, change), again=change(again), states=carried(step.states))
             case Return(value=value):
                 return Return(change(value))
 
@@ -260,8 +289,9 @@ def assigned(block: Block) -> list[str]:
                 found += [*assigned(then), *assigned(otherwise)]
             case ForEach():
                 found += [step.item, step.index, *assigned(step.body), step.rows, step.stopped]
+                found += [state.name for state in step.states]
             case DoWhile():
-                found += [step.index, *assigned(step.body), step.rows]
+                found += [step.index, *assigned(step.body), step.rows, *(state.name for state in step.states)]
             case Return():
                 pass
     pure = [call.output for slot in slots(block) for made in slot.candidates[:1] for call in made.before]

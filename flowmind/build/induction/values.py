@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, cast
 
@@ -16,8 +18,8 @@ from flowmind.build.induction.features import (
     key_of,
     known_features,
     lengths,
+    made_of,
     scope_key,
-    text_functions,
 )
 from flowmind.build.induction.scopes import Candidate, Context, Scope
 from flowmind.build.induction.spoken import dates, integers, spoken
@@ -26,6 +28,12 @@ from flowmind.workflow.expressions import MAX_TEXT
 
 MOST = 40
 """Candidates that are kept."""
+ONCE = 2.0
+"""A number that one trace alone shows and the text does not name."""
+CARRIED = 8.0
+"""A result of the round before, if there is one: a state says the same."""
+MERGES = 4
+"""Values that are tried where an arm was not taken."""
 OBJECT = 4.0
 """An object or a list of given parts, beside these."""
 NEAR = 10.0
@@ -89,6 +97,8 @@ def _found(
         found += [condition._replace(bits=condition.bits + NODE) for condition in separate(context, scopes, values)]
     if context.exhausted:
         return found
+    if least() > 9 and not same:
+        found += _merged(context, scopes, values, keys, hint)
     if least() > 9 and texts:
         found += _functions(context, scopes, values, hint)
     if least() > 9 and numbers:
@@ -124,9 +134,36 @@ def _names(value: dict[str, Any]) -> frozenset[str]:
 def _constant(context: Context, scopes: Sequence[Scope], value: Any, least: float) -> Candidate:
     """The value as a constant. If three traces or more show it, it is never much less likely than a path to it."""
     bits = NODE + constant_bits(context, value, scopes)
-    if len({scope.trace for scope in scopes}) >= 3:
+    traces = len({scope.trace for scope in scopes})
+    if traces >= 3:
         bits = min(bits, least + 3.0)
+    if traces == 1 and is_number(value) and not context.reading.names(value):
+        bits += ONCE
     return Candidate(bits, repr(value))
+
+
+def _merged(
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: tuple[Hashable, ...], hint: str
+) -> Iterator[Candidate]:
+    """A result of one arm of a branch before, and another value where this arm was not taken."""
+    known = features(context, scopes, hint)
+    for feature in known:
+        root = re.match(r"\w+", feature.text)
+        unset = [place for place, scope in enumerate(scopes) if root and scope.get(root[0]) is None]
+        if not 0 < len(unset) < len(scopes):
+            continue
+        if any(
+            one != key for place, (one, key) in enumerate(zip(feature.keys, keys, strict=True)) if place not in unset
+        ):
+            continue
+        assert root is not None
+        others = [other for other in known if all(other.keys[place] == keys[place] for place in unset)][:MERGES]
+        sides = [(other.bits, other.text) for other in others]
+        if len({keys[place] for place in unset}) == 1:
+            sides.append(_constant(context, [scopes[place] for place in unset], values[unset[0]], math.inf)[:2])
+        for bits, text in sides:
+            own = feature.bits + (CARRIED if root[0] in context.carried else NODE)
+            yield Candidate(own + bits, f"{feature.text} if {root[0]} is not None else {text}")
 
 
 def _known(context: Context, scopes: Sequence[Scope], values: Sequence[Any]) -> Iterator[Candidate]:
@@ -146,8 +183,9 @@ def _functions(context: Context, scopes: Sequence[Scope], values: Sequence[Any],
     for feature in features(context, scopes, hint):
         if feature.values == tuple(values):
             continue  # functions that change nothing here are no rivals
-        if isinstance(feature.values[0], str) and all(isinstance(value, str) for value in feature.values):
-            for bits, pattern, function in text_functions():
+        if all(isinstance(value, str) for value in feature.values):
+            context.effort += 5
+            for bits, pattern, function in made_of(feature.values[0]).get(values[0], ()):
                 if all(function(own) == value for own, value in zip(feature.values, values, strict=True)):
                     yield Candidate(feature.bits + bits, applied(pattern, feature.text), feature.before)
 
@@ -193,7 +231,24 @@ def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str
 
 
 def _list(context: Context, scopes: Sequence[Scope], values: Sequence[list[Any]], depth: int) -> list[Candidate]:
-    """Lists of the same few elements, each explained on its own."""
+    """Lists of the same few elements, each explained on its own, and lists with one element more than another one."""
+    return [*_longer(context, scopes, values, depth), *_of_parts(context, scopes, values, depth)]
+
+
+def _longer(context: Context, scopes: Sequence[Scope], values: Sequence[list[Any]], depth: int) -> Iterator[Candidate]:
+    """`[first] + rest` and `rest + [last]`."""
+    for feature in features(context, scopes):
+        pairs = list(zip(feature.values, values, strict=True))
+        if not all(isinstance(own, list) and len(value) == len(cast(list[Any], own)) + 1 for own, value in pairs):
+            continue
+        for place, rest, text in ((0, slice(1, None), "[{0}] + {1}"), (-1, slice(-1), "{1} + [{0}]")):
+            if all(key_of(context, own) == key_of(context, value[rest]) for own, value in pairs):
+                for one in explain(context, scopes, [value[place] for value in values], "", depth + 1)[:MERGES]:
+                    made = text.format(one.text, feature.text)
+                    yield Candidate(OBJECT + feature.bits + one.bits, made, (*feature.before, *one.before))
+
+
+def _of_parts(context: Context, scopes: Sequence[Scope], values: Sequence[list[Any]], depth: int) -> list[Candidate]:
     if len({len(value) for value in values}) > 1 or not 0 < len(values[0]) <= 5:
         return []
     slots: list[tuple[Candidate, ...]] = []
