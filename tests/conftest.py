@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 LONG = """
-    dialogue_build benchmark experiments report report_page sessions_page random_workflows cli durability structure pdl
-    python_export robustness
-    serverless worfbench bench certify expressions search maps hostile_input determinism monty workers policy fuzzing
+    dialogue_build benchmark durability attack experiments report report_page sessions_page random_workflows cli
+    structure pdl python_export robustness bench dialogue_runs flags cross_case architecture
+    serverless worfbench certify expressions search maps hostile_input determinism monty workers policy fuzzing
     tool_functions serving langgraph_export
 """
 _RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}

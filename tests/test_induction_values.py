@@ -261,3 +261,30 @@ def test_lists_that_belong_together(case: str):
     given = values_of(context, hidden, found[0].text)
     right = [canonical(own) == canonical(function(scope)) for scope, own in zip(hidden, given, strict=True)]
     assert sum(right) >= 38, (found[0].text, sum(right))
+
+
+def test_a_value_after_a_branch_is_the_result_of_its_arm() -> None:
+    rows = [(None, 7), (12, 9), (None, 30), (5, 2)]
+    scopes = [
+        Scope({"largest": one, "total": other, "count": 3 * place}, place, place)
+        for place, (one, other) in enumerate(rows)
+    ]
+    values = [other if one is None else one for one, other in rows]
+    found = explain(Context(read("")), scopes, values, "second")
+    assert found[0].text == "largest if largest is not None else total"
+
+
+def test_a_list_may_have_one_element_more_than_another_one() -> None:
+    rows = [(3, [5, 8]), (10, [1]), (2, [7, 7, 9])]
+    scopes = [Scope({"winner": one, "others": rest}, place, place) for place, (one, rest) in enumerate(rows)]
+    ahead = explain(Context(read("")), scopes, [[one, *rest] for one, rest in rows])
+    behind = explain(Context(read("")), scopes, [[*rest, one] for one, rest in rows])
+    assert (ahead[0].text, behind[0].text) == ("[winner] + others", "others + [winner]")
+
+
+def test_the_length_of_lists_that_are_all_equally_long_is_no_count() -> None:
+    scopes = [
+        Scope({"span": [day, day + 3], "closing": day + 9}, place, place) for place, day in enumerate((1, 20, 44))
+    ]
+    found = explain(Context(read("It is taken down during the 2 days after it.")), scopes, [12, 31, 55])
+    assert found[0].text in ("closing + 2", "2 + closing")

@@ -30,6 +30,7 @@ from experiments.noise import (
 from flowmind.trace.events import Trace
 from flowmind.trace.task import Example, Task
 from flowmind.workflow.document import Workflow
+from tools_registry.sandbox.callables import tool
 from tools_registry.sandbox.environments import FunctionEnvironment
 
 
@@ -53,7 +54,7 @@ def largest(numbers: list[float]) -> float:
     return max(numbers)
 
 
-SHOP = FunctionEnvironment([total, with_tax, as_price, largest])
+SHOP = FunctionEnvironment([tool(effect="read")(one) for one in (total, with_tax, as_price, largest)])
 INPUTS: dict[str, Any] = {
     "type": "object",
     "properties": {"prices": {"type": "array", "items": {"type": "number"}}},

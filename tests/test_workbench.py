@@ -149,7 +149,7 @@ def test_rivals_doubt_wrong_changes_more_often_than_right_ones(bench: WorkBench,
     assert wrong > right, count
 
 
-def _learnable(bench: WorkBench) -> dict[str, list[Instance]]:
+def _learnable(bench: WorkBench) -> dict[str, tuple[Instance, ...]]:
     """The templates with two right runs or more."""
     return {
         template: instances

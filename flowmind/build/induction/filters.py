@@ -82,7 +82,7 @@ def _elements(context: Context, scopes: Sequence[Scope], source: str, item: str)
     ends = list(itertools.accumulate(map(len, values)))
     bounds = tuple(zip([0, *ends], ends, strict=False))
     owners = [place for place, own in enumerate(values) for _ in own]
-    table = Table(len(inner))
+    table = Table(len(inner), of_elements=True)
     tested = subjects(context, plain_features(context, inner))
     around = [
         subject for subject in subjects(context, plain_features(context, scopes))

@@ -17,7 +17,7 @@ from flowmind.build.induction.induction import Induction, Request
 from flowmind.build.induction.inductions import inductions_of
 from flowmind.build.induction.noise import readings
 from flowmind.build.induction.program import Block, DoWhile, ForEach, If, StructuredProgram
-from flowmind.build.induction.purposes import with_numbers, with_purposes
+from flowmind.build.induction.purposes import PURPOSE, idle, with_numbers, with_purposes
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.scopes import Candidate, Context
@@ -36,7 +36,7 @@ SHOWN = 2
 """An aggregate must explain so many values for that."""
 MARK = 12
 """Longer arguments are no texts that conditions look for."""
-WORTH = 0.25
+WORTH = 0.5
 """If the best program explains everything, calls are left out only at a price below this share of its bits."""
 
 
@@ -134,14 +134,20 @@ _OPERATION = re.compile(r" [-+*/] ")
 
 def _programs(request: Request, context: Context) -> list[StructuredProgram]:
     writing = {spec.name for spec in request.specs.values() if spec.effect != "read"}
+    only_read = {spec.name for spec in request.specs.values() if spec.effect == "read"}
     found: list[StructuredProgram] = []
     runs = [replace(run, inputs=variables_of(run.inputs)) for run in request.runs]
     for reading in readings(runs, writing):
         best = min((program.bits for program in found), default=math.inf)
-        if reading.bits >= best * WORTH and all(slot.candidates for slot in slots(found[0].body)):
+        explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
+        if reading.bits >= best * WORTH and explained and not idle(found[0], only_read):
             continue
         found += [
-            replace(program, bits=program.bits + reading.bits, left_out=reading.left_out)
+            replace(
+                program,
+                bits=program.bits + reading.bits + PURPOSE * len(idle(program, only_read)),
+                left_out=reading.left_out,
+            )
             for program in programs(context, reading.runs, request.specs)
         ]
         found.sort(key=lambda program: program.bits)

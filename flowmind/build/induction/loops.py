@@ -143,7 +143,7 @@ class Loops:
             for rounds in repeated if not shapes else ():
                 found, complete = self._do_while(cursors, rounds, taken, active, first_look)
                 starts += found
-                surely = surely or (complete and _varies(rounds) and not _halved(rounds))
+                surely = surely or (complete and _varies(rounds) and not _halved(self._search, cursors, rounds))
                 if complete:
                     break
             for rounds in tested:
@@ -676,10 +676,17 @@ def _varies(rounds: Rounds) -> bool:
     return max(counts) > (1 if len(counts) > 1 else 3)
 
 
-def _halved(rounds: Rounds) -> bool:
-    """Whether all last rounds are shorter than another one: they may be the calls before a loop that tests first."""
-    longest = max(turn.stop - turn.start for turns in rounds for turn in turns)
-    return all(turns[-1].stop - turns[-1].start < longest for turns in rounds if turns)
+def _halved(search: Search, cursors: Sequence[Cursor], rounds: Rounds) -> bool:
+    """Whether all last rounds are the beginning of the others: they may be the calls before a loop that tests first."""
+    ways = [
+        [tuple(event.tool for event in search.events[cursor.trace][turn.start : turn.stop]) for turn in turns]
+        for cursor, turns in zip(cursors, rounds, strict=True)
+    ]
+    whole = {way for of_cursor in ways for way in of_cursor[:-1]}
+    if len(whole) != 1:
+        return False
+    (calls,) = whole
+    return all(len(own[-1]) < len(calls) and own[-1] == calls[: len(own[-1])] for own in ways)
 
 
 def _unlikely(head: _Head) -> tuple[float, ...]:

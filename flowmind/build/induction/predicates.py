@@ -57,6 +57,8 @@ COMPARED = 45
 UNNAMED_KEY = 6.0
 """The bits of reading a field in a condition whose key the task's text does not name, beside those of the path; half of
 them if it names half of the words of the key."""
+NEGATION = 8.0
+"""The bits of skipping the elements with one value of a text, where the sentence that names it has no negation."""
 HALF_OF_A_PAIR = 6.0
 """The bits of a test for one value that the text joins to another one by "or"."""
 ROUNDS = 12.0
@@ -192,7 +194,7 @@ def _tests(context: Context, table: Table, subject: Subject, scopes: Sequence[Sc
     if not kind:
         yield from _types(subject)
     if kind in ("str", "number", "date"):
-        yield from _equalities(context, subject, scopes)
+        yield from _equalities(context, subject, scopes, table.of_elements)
     if kind == "number":
         yield from _limits(context, subject, context.reading.limits)
     if kind == "date":
@@ -211,7 +213,7 @@ def _types(subject: Subject) -> _Found:
         yield subject.condition(NODE + 1, text, f"not {text}", null=True), holds
 
 
-def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope]) -> _Found:
+def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_elements: bool) -> _Found:
     """Equality with one constant, or with one of a few that the text names."""
     feature = subject.feature
     places: dict[Any, list[int]] = {}
@@ -236,7 +238,9 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope]) -> 
         holds = sum(1 << place for place in own)
         joined = context.reading.beside(value) if names and isinstance(value, str) else ()
         alone = bits + (HALF_OF_A_PAIR if joined else 0.0)
-        yield subject.condition(alone, f"{{}} == {_braced(value)}", f"{{}} != {_braced(value)}", null=True), holds
+        only = of_elements and isinstance(value, str) and not context.reading.negates(value)
+        condition = subject.condition(alone, f"{{}} == {_braced(value)}", f"{{}} != {_braced(value)}", null=True)
+        yield condition._replace(negation=NEGATION if only else OPPOSITE), holds
         if names and isinstance(value, str):
             named.append((bits - NODE - cheap, value, holds))
             if beside := [word for word in joined if word not in places]:

@@ -57,6 +57,12 @@ def with_purposes(program: StructuredProgram, reading: Collection[str]) -> Struc
     return program
 
 
+def idle(program: StructuredProgram, reading: Collection[str]) -> list[str]:
+    """The results of tools that only read, which nothing reads."""
+    read = reads_in(program.body)
+    return [name for name in _results(program.body, reading) if name not in read]
+
+
 def with_numbers(program: StructuredProgram, limits: Collection[int | float]) -> StructuredProgram:
     """A program that has the numbers of the task's text, where an expression of at most `MENTION` more bits has one.
 

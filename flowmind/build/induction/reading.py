@@ -53,6 +53,11 @@ class Reading:
                 found[second if value.lower() == first else first] = None
         return tuple(word for word in found if word not in _LITTLE)
 
+    def negates(self, value: str) -> bool:
+        """Whether a sentence that contains a text, or any one if none does, has a word that negates or leaves out."""
+        sentences = [sentence for sentence in _SENTENCE.split(self.text) if _contains(sentence, value)] or [self.text]
+        return any(_NEGATION.search(sentence.lower()) for sentence in sentences)
+
     def names_key(self, key: str) -> float:
         """The share, 0 to 1, of the words of an identifier that occur in the text."""
         if key not in self.known:
@@ -130,6 +135,12 @@ def _end(first: bool, last: bool) -> int | None:
 
 
 _ORDINAL = re.compile(r"\b(first|last|latest|newest|oldest|top|most recent|earliest)\b")
+_SENTENCE = re.compile(r"[.;!?]\s")
+_NEGATION = re.compile(
+    r"\b(?:not|no|none|never|nor|neither|cannot|without|un\w+|non\w*|\w+n['’]t|except\w*|exclud\w+|other than|another"
+    r"|skip\w*|ignor\w+|omit\w*|leav\w+|left|pass\w*|but|drop\w*|still|already|yet|apart|beside\w*|remaining|rest|miss\w+"
+    r"|outstanding|discard\w*|remove\w*)\b"
+)
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|(?<!s)s|e)$")
 _BELOW = re.compile(
     r"(?:at least|no less than|minimum(?: of)?|from|less than|under|below|fewer than|lower than|cheaper than"

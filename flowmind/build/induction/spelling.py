@@ -152,12 +152,15 @@ def swapped(text: str, certain: int | None) -> Iterator[str]:
             node.slice = before
 
 
+_ABSENCE = re.compile(r"[\w\[\]']+ is (?:not )?None")
+
+
 def tests_in(text: str) -> frozenset[str]:
-    """The conditions in an expression: of choices between two values, and of comprehensions."""
+    """The conditions in an expression, of choices and of comprehensions, but those of absence alone."""
     nodes = list(ast.walk(parsed(text))) if " if " in text else []
     tests = [node.test for node in nodes if isinstance(node, ast.IfExp)]
     tests += [test for node in nodes if isinstance(node, ast.comprehension) for test in node.ifs]
-    return frozenset(map(ast.unparse, tests))
+    return frozenset(test for test in map(ast.unparse, tests) if not _ABSENCE.fullmatch(test))
 
 
 def aggregates_in(text: str) -> list[str]:

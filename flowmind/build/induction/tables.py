@@ -40,6 +40,8 @@ class Condition(NamedTuple):
     tests: tuple[Test, ...]
     word: str = "and"
     before: tuple[PureCall, ...] = ()
+    negation: float = OPPOSITE
+    """The bits of its opposite, beside its own."""
 
     @property
     def text(self) -> str:
@@ -50,7 +52,7 @@ class Condition(NamedTuple):
     def opposite(self) -> Condition:
         """The condition that holds exactly where this one does not."""
         tests = tuple(Test(test.opposite, test.text) for test in self.tests)
-        return Condition(self.bits + OPPOSITE, tests, "or" if self.word == "and" else "and", self.before)
+        return Condition(self.bits + self.negation, tests, "or" if self.word == "and" else "and", self.before)
 
     @property
     def candidate(self) -> Candidate:
@@ -79,6 +81,8 @@ class Table:
     """The number of scopes."""
     tests: dict[int, dict[_Tests, Condition]] = field(default_factory=dict[int, dict[_Tests, Condition]])
     """Conditions of tests joined by `and`, by these; without those that hold everywhere or nowhere."""
+    of_elements: bool = False
+    """Whether the scopes are those of the elements of a list, of which the tests choose some."""
     _sorted: list[tuple[float, int, Condition]] | None = None
     _exact: dict[int, list[Condition]] = field(default_factory=dict[int, "list[Condition]"])
 

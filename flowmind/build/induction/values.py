@@ -30,7 +30,9 @@ MOST = 40
 """Candidates that are kept."""
 ONCE = 2.0
 """A number that one trace alone shows and the text does not name."""
-CARRIED = 8.0
+ARM = 10.0
+"""A result of an arm, or another value: arms that end with answers of their own are plainer."""
+CARRIED = 12.0
 """A result of the round before, if there is one: a state says the same."""
 MERGES = 4
 """Values that are tried where an arm was not taken."""
@@ -147,6 +149,7 @@ def _merged(
 ) -> Iterator[Candidate]:
     """A result of one arm of a branch before, and another value where this arm was not taken."""
     known = features(context, scopes, hint)
+    seen: set[frozenset[str]] = set()
     for feature in known:
         root = re.match(r"\w+", feature.text)
         unset = [place for place, scope in enumerate(scopes) if root and scope.get(root[0]) is None]
@@ -162,7 +165,11 @@ def _merged(
         if len({keys[place] for place in unset}) == 1:
             sides.append(_constant(context, [scopes[place] for place in unset], values[unset[0]], math.inf)[:2])
         for bits, text in sides:
-            own = feature.bits + (CARRIED if root[0] in context.carried else NODE)
+            pair = frozenset({feature.text, text})
+            if pair in seen:
+                continue  # the same from the other arm
+            seen.add(pair)
+            own = feature.bits + (CARRIED if root[0] in context.carried else ARM)
             yield Candidate(own + bits, f"{feature.text} if {root[0]} is not None else {text}")
 
 
