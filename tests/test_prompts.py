@@ -218,6 +218,17 @@ def test_a_worked_question_about_a_way_reads_the_result_and_holds_in_no_record()
             assert evaluate(reply["answer"], env).keys() == parse_json(told).keys()
 
 
+def test_a_worked_expression_gives_the_values_of_its_records() -> None:
+    for parts in examples("ask_value"):
+        rows = re.findall(r"^- (\w+): (.*)$", parts[0].content, re.MULTILINE)
+        columns = {name: [parse_json(text) for text in values.split(" | ")] for name, values in rows}
+        values = re.search(r"^The values of [\w.]+: (.*)$", parts[0].content, re.MULTILINE)
+        assert values is not None
+        expr = read_object(parts[1].content, "expr")["expr"]
+        for record, value in enumerate(values[1].split(" | ")):
+            assert evaluate(expr, {name: own[record] for name, own in columns.items()}) == parse_json(value)
+
+
 def test_the_last_worked_example_of_each_conversation_is_a_line_with_a_constant() -> None:
     for name in ("summarize_react", "summarize_build", "single_react", "single_step"):
         calls = [read_action(part.content)[0].call for part in examples(name)[-1] if part.role == "assistant"]

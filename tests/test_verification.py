@@ -950,6 +950,42 @@ def test_induction_says_which_argument_of_a_writing_tool_is_missing() -> None:
     assert {GUESS, GUESS.replace("731", "212")} <= {*how(solution).open}
 
 
+# Values that a model writes an expression for
+
+
+def digit(order: str) -> int:
+    return sum(int(sign) for sign in order[1:]) * 2 % 12
+
+
+WRITTEN = "sum(int(sign) for sign in order[1:]) * 2 % 12"
+
+
+@pytest.mark.parametrize(
+    ("replies", "sound"),
+    [
+        ([f'{{"expr": "{WRITTEN}"}}'], True),
+        (['{"expr": "len(order)"}', f'{{"expr": "{WRITTEN}"}}'], True),  # it is told where the first one is wrong
+        (['{"expr": "len(order)"}', '{"expr": "len(order) + 1"}'], False),
+        (['{"expr": ""}'], False),
+        (['{"expr": "other + 1"}', '{"expr": "__import__(order)"}'], False),
+    ],
+)
+def test_a_model_writes_an_expression_for_a_value_that_nothing_explains(replies: list[str], sound: bool) -> None:
+    ISSUED.clear()
+    orders = ("A17", "B29", "C48", "D99")
+    traces = [refunding(order, digit(order)) for order in orders]
+    query = "Refund the order with its check digit."
+    assert summarize(traces, [refund], query=query).problem, "nothing explains the digit"
+    chat = ScriptedChat(replies)
+    summarized = summarize(traces, [refund], query=query, model=chat)
+    assert len(chat.requests) >= len(replies) and ISSUED == []
+    if sound:
+        assert summarized.workflow({"order": "E57"}) == "E57 is refunded" and ISSUED == [digit("E57")]
+        assert len(replies) < 2 or "gives 3 where 4 is right" in chat.requests[1].messages[-1].content
+    else:
+        assert GUESS.replace("731", "4") in summarized.problem.replace(str(digit("A17")), "4")
+
+
 # Settings that do not go together
 
 

@@ -22,7 +22,7 @@ from flowmind.build.verification.guesses import leaks, passed_guesses
 from flowmind.build.verification.predicting import evidence_needed, forecast
 from flowmind.build.verification.probes import probe
 from flowmind.build.verification.questions import Question, questions, recorded_runs
-from flowmind.build.verification.repair import ask, ask_arms, edit
+from flowmind.build.verification.repair import ask, ask_arms, edit, write_values
 from flowmind.build.verification.sources import with_workflow
 from flowmind.build.verification.trials import Best, choose, influence, settled
 from flowmind.build.verification.work import Work
@@ -163,6 +163,8 @@ async def _build_by_agent(work: Work, kind: str, traces: Sequence[Trace], draft:
 async def _verified(work: Work, strategy: Strategy, answers: Mapping[str, str]) -> tuple[Best | None, int]:
     """The best workflow after running it on the examples and mending it, and the rounds that this took."""
     best = await strategy.draft(work)
+    if strategy.asks and (best is None or (best.induction is not None and best.induction.holes)):
+        best = await write_values(work, best)
     first = best.first if best else 0
     rounds, used = rounds_of(work.settings), 0
     while strategy.mend is not None and used < rounds and (best is None or best.failures):
@@ -318,7 +320,7 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int, pred
         unsound=() if best is not None else work.unsound,
         answered=best.answered if best is not None else frozenset(),
         induction=best.induction if best is not None else None,
-        needed=() if best is not None else evidence_needed(work.refused, work.unexplained),
+        needed=() if best is not None else evidence_needed(work.refused, [hole.id for hole in work.holes]),
     )
 
 

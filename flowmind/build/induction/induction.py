@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from flowmind.build.induction.program import Record
 from flowmind.build.induction.runs import Run
 from flowmind.workflow.checking import Problem
 from flowmind.workflow.document import Workflow
@@ -54,6 +55,16 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Hole:
+    """A place whose values nothing explains."""
+
+    id: str
+    """As of `Place`: `refund.cents`."""
+    records: tuple[Record, ...] = ()
+    """Its visits. Empty for a condition."""
+
+
+@dataclass(frozen=True)
 class Induction:
     """A workflow that was induced."""
 
@@ -61,14 +72,19 @@ class Induction:
     """With the evidence for its parts, and its rivals."""
     bits: float
     places: tuple[Place, ...] = ()
-    unexplained: tuple[str, ...] = ()
-    """The places whose values nothing explains: `refund.cents`."""
+    holes: tuple[Hole, ...] = ()
+    """The places whose values nothing explains."""
     problems: tuple[Problem, ...] = ()
     """The problems that `check` finds."""
     refused: tuple[str, ...] = ()
     """The values without a source that tools would get which may change something."""
     left_out: tuple[str, ...] = ()
     """Tools whose calls were left out because nothing needs their results."""
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """The ids of the holes."""
+        return tuple(hole.id for hole in self.holes)
 
     @property
     def sound(self) -> bool:

@@ -14,7 +14,7 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, Call, Run
 from flowmind.build.induction.scopes import Candidate, Context, Scope, canonical
 from flowmind.build.induction.spelling import changed, free_name, normal, swapped, tests_in, variables_of
-from flowmind.build.induction.support import effects, evidence, memorised, outline, refused, unexplained
+from flowmind.build.induction.support import effects, evidence, holes, memorised, outline, refused
 from flowmind.build.induction.values import explain
 from flowmind.run.compiler import program_of
 from flowmind.trace.origins import short
@@ -206,7 +206,7 @@ class _Maker:
         problems = tuple(check(workflow, self.request.specs))
         contradiction = "" if problems else self.recording.contradicted(workflow, draft.program.left_out)
         wrong = contradiction or ("" if problems else "it was refuted")
-        open_ = unexplained(draft.emitted)
+        open_ = holes(draft.emitted)
         lines = refused(draft.program.body, self.request, self.reading)
         if wrong:
             lines = (*lines, f"the likeliest workflow does not fit: {wrong}")
@@ -243,7 +243,7 @@ class _Maker:
             workflow,
             draft.program.bits,
             tuple(Place(id, kinds[id], tuple(alternatives)) for id, alternatives in places.items()),
-            unexplained(draft.emitted),
+            holes(draft.emitted),
             tuple(check(workflow, self.request.specs)),
             refused(draft.program.body, self.request, self.reading),
             draft.program.left_out,

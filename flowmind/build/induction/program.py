@@ -5,9 +5,18 @@ Every variable is named as in the emitted workflow. A block is a sequence of ste
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from flowmind.build.induction.scopes import Candidate
+
+
+class Record(NamedTuple):
+    """A visit of a place: the variables before it, and the value that it had."""
+
+    variables: Mapping[str, Any]
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,8 @@ class Slot:
     omitted: tuple[Candidate, ...] = ()
     """Of an optional argument: the conditions under which it is left out, the likeliest first. Empty if it is always
     given."""
+    records: tuple[Record, ...] = ()
+    """If nothing explains it: what an expression would have to give."""
 
     @property
     def bits(self) -> float:

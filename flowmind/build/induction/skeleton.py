@@ -18,7 +18,7 @@ from flowmind.build.induction.bits import unexplained_bits
 from flowmind.build.induction.conditions import separate
 from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Names, Part, by_tool, events_of, set_by
 from flowmind.build.induction.loops import Loops
-from flowmind.build.induction.program import Block, CallStep, If, Return, Slot, StructuredProgram
+from flowmind.build.induction.program import Block, CallStep, If, Record, Return, Slot, StructuredProgram
 from flowmind.build.induction.runs import UNSET, Run
 from flowmind.build.induction.scopes import Candidate, Context, Scope
 from flowmind.build.induction.spelling import slots
@@ -221,7 +221,8 @@ class Search:
         if len(given) < len(values) and not is_answer:
             omitted, price = self.decision(scopes, [value is UNSET for value in values])
             cost += price
-        return Slot(candidates, steps, omitted), cost
+        records = () if candidates else tuple(Record(scopes[place], values[place]) for place in given)
+        return Slot(candidates, steps, omitted, records), cost
 
     def _explained(
         self, scopes: Sequence[Scope], values: Sequence[Any], hint: str, is_answer: bool

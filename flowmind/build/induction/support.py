@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 from flowmind.build.induction.emission import Emitted, Spot
-from flowmind.build.induction.induction import Request
+from flowmind.build.induction.induction import Hole, Request
 from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Slot
 from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.runs import Run
@@ -62,9 +62,9 @@ def _guess(spot: Spot, request: Request, reading: Reading, close: int) -> str:
     )
 
 
-def unexplained(emitted: Emitted) -> tuple[str, ...]:
-    """The ids of the places that nothing explains."""
-    return tuple(spot.id for spot in emitted.spots if not spot.candidates)
+def holes(emitted: Emitted) -> tuple[Hole, ...]:
+    """The places that nothing explains."""
+    return tuple(Hole(spot.id, spot.slot.records) for spot in emitted.spots if not spot.candidates)
 
 
 def refused(body: Block, request: Request, reading: Reading) -> tuple[str, ...]:

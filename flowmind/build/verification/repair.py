@@ -13,9 +13,10 @@ from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json, parse_json
 from flowmind.build.brief import summarize_brief
 from flowmind.build.executions import make_agent
+from flowmind.build.induction.induction import Hole
 from flowmind.build.verification.answers import with_answer
 from flowmind.build.verification.questions import Question, questions, recorded_runs, unread_calls
-from flowmind.build.verification.trials import Best
+from flowmind.build.verification.trials import Best, choose
 from flowmind.build.verification.visits import Row, rows_at
 from flowmind.build.verification.work import Work
 from flowmind.protocols import ChatRequest, Message, Reply
@@ -24,6 +25,7 @@ from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, Edge, End, Evidence, ToolNode, Var, Workflow
 from flowmind.workflow.expressions import ExpressionError, evaluate
 from flowmind.workflow.expressions import names as names_in
+from tools_registry.specs.schema import json_equal
 from tools_registry.specs.values import CaseError
 
 RECORDS = 3
@@ -31,6 +33,72 @@ RECORDS = 3
 REPLY_TOKENS = 120
 QUESTIONS = 6
 """Questions about one workflow at most."""
+SHORT = 160
+"""Characters of a value in a question."""
+HOLES = 4
+"""Values that a model writes expressions for at most."""
+VALUE = 600
+"""Characters of a value in a question about an expression, which depends on the fields of records."""
+VALUE_TOKENS = 400
+
+
+async def write_values(work: Work, best: Best | None) -> Best | None:
+    """Asks a model for an expression of each value that nothing in the traces explains.
+
+    An expression is taken if it gives the value at every visit that the traces show, and the workflow with it is sound.
+    The model sees where its first expression is wrong, and may write another one.
+
+    Args:
+        work: The task.
+        best: The workflow so far; None if no draft is sound.
+    """
+    holes = best.induction.holes if best is not None and best.induction is not None else work.holes
+    written = {hole.id: text for hole in holes[:HOLES] if hole.records and (text := await _written(work, hole))}
+    if not written:
+        return best
+    before, work.chosen = work.chosen, {**work.chosen, **written}
+    filled = await choose(work)
+    if filled is None or (best is not None and filled.rank > best.rank):
+        work.chosen = before
+        return best
+    work.mends.append("expression")
+    return filled
+
+
+async def _written(work: Work, hole: Hole) -> str:
+    """The expression that a model writes for the values of a place; empty if none of its two gives them all."""
+    records = [(dict(record.variables), record.value) for record in hole.records]
+    shown = [*{dump_json(pair): pair for pair in reversed(records)}.values()][::-1][:RECORDS]
+    lines = [
+        f"Task:\n{work.task.query.strip()}",
+        "",
+        "Variables and their values in the records:",
+        *listed([variables for variables, _ in shown], most=VALUE),
+        f"The values of {hole.id}: {' | '.join(_short(value, VALUE) for _, value in shown)}",
+        "Which expression gives them?",
+    ]
+    for _ in range(2):
+        reply = await reply_to(work, "ask_value", "\n".join(lines), ("expr",), VALUE_TOKENS)
+        text = reply["expr"] if reply is not None else None
+        if not isinstance(text, str) or not text.strip():
+            break
+        wrong = _first_wrong(text.strip(), records)
+        if not wrong:
+            return text.strip()
+        lines += ["", f"{text.strip()} is not right: {wrong}. Which expression gives all of them?"]
+    return ""
+
+
+def _first_wrong(text: str, records: Sequence[tuple[Row, Any]]) -> str:
+    """Where an expression does not give the value of a record; empty if it gives all."""
+    for variables, value in records:
+        try:
+            given = evaluate(text, variables)
+        except (ExpressionError, CaseError) as error:
+            return str(error)
+        if not json_equal(given, value):
+            return f"it gives {_short(given)} where {_short(value)} is right"
+    return ""
 
 
 async def ask(work: Work, best: Best) -> Best:
@@ -71,7 +139,9 @@ async def _choice(work: Work, question: Question) -> int | None:
     return choice - 1
 
 
-async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) -> dict[str, Any] | None:
+async def reply_to(
+    work: Work, prompt: str, text: str, keys: tuple[str, ...], tokens: int = REPLY_TOKENS
+) -> dict[str, Any] | None:
     """Asks a model one question.
 
     Args:
@@ -79,6 +149,7 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
         prompt: The name of the conversation that precedes the question.
         text: The question.
         keys: The keys of the reply's object.
+        tokens: The most tokens of the reply.
 
     Returns:
         The object; None if the reply has none, if no model may be asked, if a limit of the case is reached, or if the
@@ -89,7 +160,7 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     request = ChatRequest(
         messages=(*prompts.conversation(prompt), Message(role="user", content=text)),
         reply="text",
-        max_tokens=REPLY_TOKENS,
+        max_tokens=tokens,
         temperature=work.settings.temperature,
         seed=work.settings.seed,
     )
@@ -112,17 +183,18 @@ async def reply_to(work: Work, prompt: str, text: str, keys: tuple[str, ...]) ->
     return fields
 
 
-def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None = None) -> list[str]:
+def listed(rows: Sequence[Mapping[str, Any]], results: Mapping[str, str] | None = None, most: int = SHORT) -> list[str]:
     """The variables with their values in some rows, a line for each.
 
     Args:
         rows: Variables and their values.
         results: The tools that some of them are results of.
+        most: The most characters of a value.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     tools = {name: f" (result of {tool})" for name, tool in (results or {}).items()}
     return [
-        f"- {name}{tools.get(name, '')}: {' | '.join(_short(row[name]) if name in row else '-' for row in rows)}"
+        f"- {name}{tools.get(name, '')}: {' | '.join(_short(row[name], most) if name in row else '-' for row in rows)}"
         for name in names
     ]
 
@@ -141,9 +213,9 @@ def _read(reply: Reply, keys: tuple[str, ...]) -> tuple[dict[str, Any] | None, L
         return fields, "recovered"
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, most: int = SHORT) -> str:
     text = dump_json(value)
-    return text if len(text) <= 160 else f"{text[:160]}…"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 READ = "no trace goes this way: a model read it in the task"

@@ -57,7 +57,7 @@ async def choose(work: Work) -> Best | None:
     sound = [induction for induction in inductions if induction.sound]
     work.refused = () if sound else next((one.refused for one in inductions if one.refused), ())
     work.unsound = () if sound or work.refused or not inductions else inductions[0].problems
-    work.unexplained = () if sound or not inductions else inductions[0].unexplained
+    work.holes = () if sound or not inductions else inductions[0].holes
     mending = rounds_of(work.settings) > 0
     best = await _first(work, _candidates(sound, mending), None)
     if best is not None and best.failures and mending:

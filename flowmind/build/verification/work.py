@@ -12,7 +12,7 @@ from flowmind.base.files import dump_json
 from flowmind.build.draft import DraftEnvironment
 from flowmind.build.executions import Execution, Executions, budget_left, within_limits
 from flowmind.build.induction.induce import Inducer, induce_in_thread
-from flowmind.build.induction.induction import Induction, Request
+from flowmind.build.induction.induction import Hole, Induction, Request
 from flowmind.build.induction.runs import Run, run_of
 from flowmind.build.settings import Settings
 from flowmind.evaluation.executions import is_complete
@@ -93,7 +93,7 @@ class Work:
     """Why no draft is sound: the values that tools which may change something would be given by a guess."""
     unsound: tuple[Problem, ...] = ()
     """Why no draft is sound: the problems of the likeliest one."""
-    unexplained: tuple[str, ...] = ()
+    holes: tuple[Hole, ...] = ()
     """The places that nothing explains in the likeliest draft, if none is sound."""
     chosen: dict[str, str] = field(default_factory=dict[str, str])
     """For ids of places the expression that an answer or an example chose."""
