@@ -19,6 +19,7 @@ from flowmind.run.doubt import Guard
 from flowmind.run.lockstep import MOST_OWN_READS
 from flowmind.run.running import Prepared
 from flowmind.workflow.document import Node, ToolNode
+from flowmind.workflow.program import Clock
 from tools_registry.sandbox.local import LocalSandbox
 from tools_registry.sandbox.stateful import StatefulEnvironment
 
@@ -243,6 +244,22 @@ def test_mark_gives_a_disputed_answer_but_makes_no_disputed_write() -> None:
     assert totals.trace(order=7).ok
     assert totals.trace(order=7).doubt == answer.doubt.disagreement
     assert RunnableWorkflow(reading("total * 1"), shop.tools(), on_doubt="mark")(order=7) == (9000, None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [((60.0, -1.0), "unknown: it computes for too long"), ((-1.0, 60.0), "doubt: unknown: it computes for too long or refund")],
+)
+def test_a_program_that_computes_for_too_long_ends_the_run(
+    seconds: tuple[float, float], error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks = iter(seconds)  # that of the workflow, and that of its rivals
+    monkeypatch.setattr("flowmind.run.doubt.Clock", lambda _: Clock(next(clocks)))
+    shop = Shop()
+    workflow = RunnableWorkflow(with_rivals(refunds(PAID), ("if", refunds(SMALL))), shop.tools())
+    with pytest.raises(Doubt, match=error):
+        workflow(order=7)
+    assert shop.writes == []
 
 
 def test_an_unknown_on_doubt_is_refused() -> None:

@@ -980,7 +980,7 @@ def test_a_model_writes_an_expression_for_a_value_that_nothing_explains(replies:
     summarized = summarize(traces, [refund], query=query, model=chat)
     assert len(chat.requests) >= len(replies) and ISSUED == []
     if sound:
-        assert summarized.workflow({"order": "E57"}) == "E57 is refunded" and ISSUED == [digit("E57")]
+        assert summarized.workflow({"order": "E57"}) == "E57 is refunded" and [digit("E57")] == ISSUED
         assert len(replies) < 2 or "gives 3 where 4 is right" in chat.requests[1].messages[-1].content
     else:
         assert GUESS.replace("731", "4") in summarized.problem.replace(str(digit("A17")), "4")

@@ -14,12 +14,12 @@ from typing import Any, Literal, cast
 from flowmind.base.errors import Doubt, FlowMindError, InvalidWorkflow
 from flowmind.protocols import ChatModel
 from flowmind.run.compiler import compile_workflow
-from flowmind.run.lockstep import Contest, Loaded, Reply, Request, Running
+from flowmind.run.lockstep import SECONDS, Contest, Loaded, Reply, Request, Running
 from flowmind.run.running import NEEDS_ARUN, Prepared, Ran, asker, needs_waiting, node_of, trace_of
 from flowmind.run.worded import call_of
 from flowmind.trace.events import Disagreement, Trace
 from flowmind.workflow.document import Rival, ToolNode
-from flowmind.workflow.program import Outcome, Run, failed, load, replay, run_case
+from flowmind.workflow.program import Clock, Outcome, Run, failed, load, replay, run_case, timed
 from tools_registry import words
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.sandbox.stateful import begun
@@ -179,7 +179,9 @@ class Guard:
         return self._ended(contest, admitted, ending, refused_by)
 
     def _contest(self, inputs: dict[str, Any], budget: int) -> Contest:
-        main, *others = (loaded.start(inputs, budget) for loaded in self._loaded)
+        main = self._loaded[0].start(inputs, budget, Clock(SECONDS))
+        clock = Clock(SECONDS)
+        others = [loaded.start(inputs, budget, clock) for loaded in self._loaded[1:]]
         rivals: list[tuple[Rival, Running]] = list(zip(self._prepared.workflow.rivals, others, strict=True))
         return Contest(main, rivals, self._specs)
 
@@ -204,9 +206,12 @@ class Guard:
         calls: list[tuple[str, dict[str, Any], Any]] = [
             (nodes[number], args, value) for number, args, value in made if nodes[number]
         ]
+        clock = Clock(SECONDS)
+        clock.go()
         for names, rival in self._plain:
             tape = _InOrder(calls)
-            outcome = run_case(rival, ran.inputs, [partial(tape.answer, name) for name in names], budget)
+            tools = [partial(tape.answer, name) for name in names]
+            outcome = run_case(rival, ran.inputs, tools, timed(budget, clock))
             if outcome.error is not None or not json_equal(outcome.answer, ran.answer):
                 return False
         return True

@@ -14,7 +14,8 @@ their calls this is not true: then an environment should offer a copy of itself 
 
 A rival is dropped without a disagreement if it ends in an error, uses up its step budget, would make a write with
 invalid arguments, or repeats one read of its own without end. A rival that needs too many reads of its own, or one that
-could not be made (a timeout, a refusal), counts as a disagreement: what it would do is unknown.
+could not be made (a timeout, a refusal), or that computes for too long, counts as a disagreement: what it would do is
+unknown.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from flowmind.base.files import dump_json
 from flowmind.run.compiler import compile_workflow
 from flowmind.trace.events import Disagreement, Dissent
 from flowmind.workflow.document import Rival, Workflow
-from flowmind.workflow.program import StepError, load
+from flowmind.workflow.program import Clock, StepError, load, timed
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import ToolCall, ToolSpec, admitted
 from tools_registry.specs.values import CaseError
 
 MOST_OWN_READS = 50
 """The calls that a rival may make beyond those of the workflow in one run."""
+SECONDS = 5.0
+"""The seconds that the workflow may compute in one run, and as many for all rivals together, without their calls."""
 _REPEATED = 10
 """A rival whose last calls, so many, are one and the same repeats it without end."""
 _NOT_MADE = frozenset({"timeout", "memory", "crash", "refused", "unavailable"})
@@ -85,10 +88,10 @@ class Loaded:
         self._run.__globals__["llm"] = _prompt
         self._tools = [partial(_call, name) for name in self.program.tools]
 
-    def start(self, inputs: dict[str, Any], budget: int) -> Running:
+    def start(self, inputs: dict[str, Any], budget: int, clock: Clock) -> Running:
         """A run of the program, at its first call."""
         steps: list[Any] = []
-        return Running(self._run(inputs, self._tools, budget, steps.append), steps)
+        return Running(self._run(inputs, self._tools, timed(budget, clock), steps.append), steps, clock)
 
 
 def _call(tool: str, args: dict[str, Any]) -> Awaitable[Any]:
@@ -107,8 +110,9 @@ def _ask(wish: Wish) -> Generator[Wish, Any, Any]:
 class Running:
     """A run of a program that stops at each call."""
 
-    def __init__(self, program: Coroutine[Wish, Any, Any], steps: list[Any]) -> None:
+    def __init__(self, program: Coroutine[Wish, Any, Any], steps: list[Any], clock: Clock) -> None:
         self._program = program
+        self._clock = clock
         self.steps = steps
         """The steps that the program has reported."""
         self.wish: Wish | None = None
@@ -129,6 +133,7 @@ class Running:
 
     def _advance(self, reply: Reply | None) -> None:
         self.wish = None
+        self._clock.go()
         try:
             if reply is not None and reply.error is not None:
                 self.wish = self._program.throw(reply.error)
@@ -138,6 +143,9 @@ class Running:
             self.answer = end.value
         except StepError as stop:
             self.stop = stop
+        self._clock.halt()
+        if self.stop is not None and self._clock.left < 0:
+            self.lost = "it computes for too long"
 
     def may_read(self, key: str) -> bool:
         """Counts a call that only rivals make; false if there were too many."""
@@ -243,7 +251,7 @@ class Contest:
         return True
 
     def _refuted(self, running: Running) -> bool:
-        if running.stop is not None or running.repeats:
+        if running.repeats or (running.stop is not None and not running.lost):
             return True
         if running.lost or running.wish is None:
             return False

@@ -190,29 +190,67 @@ class _Recorded:
         raise CaseError(*(self._error or ("crash", "the run has no such call")))
 
 
-class _Timed:
-    """A step budget that also ends at a time. A worker may report results that take long to follow."""
+class Clock:
+    """The seconds that one program or several may compute. It runs between `go` and `halt`.
 
-    __slots__ = ("_seconds", "_steps", "_until")
+    Args:
+        seconds: How many.
+    """
 
-    def __init__(self, steps: int, seconds: float) -> None:
-        self._steps = steps
+    __slots__ = ("_seconds", "_until", "left")
+
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._until = time.monotonic() + seconds
+        self.left = seconds
+        """The seconds that are left."""
+        self._until = 0.0
+
+    def go(self) -> None:
+        """A program begins to compute."""
+        self._until = time.monotonic() + self.left
+
+    def halt(self) -> None:
+        """It stops, for example to call a tool."""
+        self.left = self._until - time.monotonic()
+
+    def check(self) -> None:
+        """Raises the error of a run that takes too long.
+
+        Raises:
+            CaseError: Of type `timeout`.
+        """
+        if time.monotonic() > self._until:
+            raise CaseError("timeout", f"the run computes for more than {self._seconds:g} s")
+
+
+class _Timed:
+    """A step budget that also ends with a clock."""
+
+    __slots__ = ("_clock", "_steps")
+
+    def __init__(self, steps: int, clock: Clock) -> None:
+        self._steps = steps
+        self._clock = clock
 
     def __isub__(self, steps: int) -> _Timed:
         self._steps -= steps
-        if time.monotonic() > self._until:
-            raise CaseError("timeout", f"the run takes more than {self._seconds:g} s to follow")
+        self._clock.check()
         return self
 
     def __lt__(self, steps: int) -> bool:
         return self._steps < steps
 
 
+def timed(steps: int, clock: Clock) -> Any:
+    """A budget of steps that a program takes as it takes a number, and that ends with a clock, too."""
+    return _Timed(steps, clock)
+
+
 def _timed(steps: int, seconds: float) -> Any:
-    """A budget that a program takes as it takes a number."""
-    return _Timed(steps, seconds)
+    """The same with a clock that runs from now on. A worker may report results that take long to follow."""
+    clock = Clock(seconds)
+    clock.go()
+    return _Timed(steps, clock)
 
 
 def failed(stop: StepError, steps: list[Any]) -> Outcome:
