@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,6 +21,7 @@ import tqdm
 
 from experiments.tables import markdown
 from flowmind.base.errors import InputError
+from flowmind.build import induction
 from flowmind.build.induction.induce import induce
 from flowmind.build.induction.induction import Request
 from flowmind.build.induction.runs import run_of
@@ -44,6 +47,14 @@ def _nothing(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
+def _no_functions(_: str) -> dict[str, Any]:
+    return {}
+
+
+def _same(program: Any, *_: Any) -> Any:
+    return program
+
+
 def _unread(_: str) -> Any:
     return importlib.import_module(f"{PACKAGE}.reading").Reading()
 
@@ -51,30 +62,39 @@ def _unread(_: str) -> Any:
 PRODUCTIONS = (
     Part("arithmetic", "values", "compute", _nothing),
     Part("aggregates in values", "values", "aggregates", _nothing),
-    Part("aggregates in conditions", "conditions", "aggregate_features", _nothing),
+    Part("aggregates in conditions", "conditions", "rival_features", _nothing),
     Part("templates", "values", "compose", _nothing),
     Part("tables of entries", "values", "look_up", _nothing),
     Part("values by conditions", "values", "choose", _nothing),
-    Part("functions of texts", "values", "text_functions", _nothing),
+    Part("functions of texts", "values", "made_of", _no_functions),
     Part("values in words", "values", "_said", _nothing),
     Part("the task's text", "induce", "read", _unread),
     Part("loops over lists", "loops", "over_elements", _nothing),
     Part("repetitions", "loops", "over_repetition", _nothing),
-)
-CONSTANTS = (
-    *(("bits", name) for name in ("LETTER", "TEXT", "NAMED", "COMMON", "LEAK", "NODE", "SIDE")),
-    *(("inductions", name) for name in ("MARGIN", "STRUCTURES")),
-    *(("prices", name) for name in ("BRANCH", "LOOP", "UNDECIDED", "LEFT_OUT")),
+    Part("states of loops", "loops", "carried_by", _nothing),
+    Part("purposes", "induce", "with_purposes", _same),
+    Part("numbers of the text", "induce", "with_numbers", _same),
+    Part("rivals", "inductions", "RIVALS", 0),
 )
 
 
-def parts(constants: bool) -> Iterator[Part | None]:
+def constants() -> list[tuple[str, str]]:
+    """The constants in bits, as module and name."""
+    found: list[tuple[str, str]] = []
+    for module in sorted(info.name for info in pkgutil.iter_modules(induction.__path__)):
+        own = importlib.import_module(f"{PACKAGE}.{module}")
+        text = Path(str(own.__file__)).read_text(encoding="utf-8")
+        found += [(module, name) for name in re.findall(r"^([A-Z][A-Z_]+) = \d+\.\d+$", text, re.MULTILINE)]
+    return found
+
+
+def parts(of_constants: bool) -> Iterator[Part | None]:
     """The parts; None stands for the unchanged induction."""
     yield None
-    if not constants:
+    if not of_constants:
         yield from PRODUCTIONS
         return
-    for module, name in CONSTANTS:
+    for module, name in constants():
         for factor in (0.5, 2.0):
             yield Part(f"{name} x {factor:g}", module, name, factor)
 

@@ -248,7 +248,10 @@ def test_mark_gives_a_disputed_answer_but_makes_no_disputed_write() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "error"),
-    [((60.0, -1.0), "unknown: it computes for too long"), ((-1.0, 60.0), "doubt: unknown: it computes for too long or refund")],
+    [
+        ((60.0, -1.0), "unknown: it computes for too long"),
+        ((-1.0, 60.0), "doubt: unknown: it computes for too long or refund"),
+    ],
 )
 def test_a_program_that_computes_for_too_long_ends_the_run(
     seconds: tuple[float, float], error: str, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import shutil
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from experiments import ablations
 from experiments.materials import read_materials
 from experiments.options import RunOptions
 from flowbench_synth import cli
@@ -280,3 +282,20 @@ def test_an_experiment_compares_answers_writes_and_states(folder: Path, tmp_path
         assert any(test["compared"] and test["compared"]["wrong_write"] for test in tests)
     if mode == "induction":
         assert records["tracking_link"]["scores"]["passed"]["value"] == 1.0
+
+
+# Ablations
+
+
+@pytest.mark.parametrize(
+    "part", [part for part in (*ablations.parts(False), *ablations.parts(True)) if part is not None]
+)
+def test_each_part_of_an_ablation_exists(part: ablations.Part) -> None:
+    module = importlib.import_module(f"{ablations.PACKAGE}.{part.module}")
+    assert hasattr(module, part.attribute)
+
+
+def test_an_ablation_takes_the_part_away_and_scores_the_tasks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ablations.main(["--bench", str(folder), "--only", "repetitions", "--traces", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("| (nothing) |") and lines[3].startswith("| repetitions |")
