@@ -63,7 +63,7 @@ def compose(
         for bits, text, texts in _forms(feature):
             pool.add(texts, values, bits, text, feature.before)
     path = _cheapest(context, pool, values)
-    if path is None or _constant_bits(context, path) > 40:
+    if path is None or sum(_written_bits(context, path, values[0])) > 40:
         for texts, candidates in _gaps(context, scopes, values, depth, explain):
             for candidate in candidates:
                 pool.add(texts, values, candidate.bits, candidate.text, candidate.before)
@@ -197,19 +197,30 @@ def _prices(context: Context, text: str) -> list[float]:
     return prices
 
 
-def _placeholders(context: Context, text: str) -> Iterator[tuple[int, int]]:
-    """Where a text has what a placeholder of a quoted text stands for: of `<n> files` in "3 files"."""
+def _placeholders(context: Context, text: str) -> list[tuple[int, int]]:
+    """Where a text has what a placeholder of a quoted text stands for: of `<n> files` in "3 files".
+
+    If several quoted texts may be meant, it is the one that has most of the text outside of its placeholders.
+    """
+    best: tuple[int, list[tuple[int, int]]] = (0, [])
     for quoted in context.reading.quoted:
         parts = _PLACEHOLDER.split(quoted)
-        if len(parts) > 1 and any(parts):
-            found = re.fullmatch("(.+?)".join(map(re.escape, parts)), text)
-            for group in range(1, len(parts) if found else 1):
-                assert found is not None
-                yield found.span(group)
+        size = sum(map(len, parts))
+        if len(parts) > 1 and size > best[0]:
+            found = re.fullmatch("(.+?)".join(map(re.escape, parts)), text, re.DOTALL)
+            if found is not None:
+                best = (size, [found.span(group) for group in range(1, len(parts))])
+    return best[1]
 
 
-def _constant_bits(context: Context, path: _Path) -> float:
-    return sum(sum(_prices(context, part)) for part in path if isinstance(part, str))
+def _written_bits(context: Context, path: _Path, text: str) -> Iterator[float]:
+    """The bits of the parts of a path for a text; 0 for those that are values."""
+    prices = _prices(context, text)
+    start = 0
+    for part in path:
+        end = start + len(part if isinstance(part, str) else part[0])
+        yield sum(prices[start:end]) if isinstance(part, str) else 0.0
+        start = end
 
 
 def _templates(
@@ -217,9 +228,8 @@ def _templates(
 ) -> list[Candidate]:
     """The template of a path, and those that differ from it in one part."""
     slots = [
-        [Candidate(PART + sum(_prices(context, part)), repr(part))] if isinstance(part, str)
-        else sorted(pool.parts[part])[:6]
-        for part in path
+        [Candidate(PART + bits, repr(part))] if isinstance(part, str) else sorted(pool.parts[part])[:6]
+        for part, bits in zip(path, _written_bits(context, path, values[0]), strict=True)
     ]  # fmt: skip
     found = [_joined([slot[0] for slot in slots])]
     for place, slot in enumerate(slots):
