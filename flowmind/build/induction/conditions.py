@@ -15,6 +15,7 @@ from flowmind.build.induction.predicates import (
     Subject,
     add_comparisons,
     add_tests,
+    counted_rounds,
     plain_features,
     subjects,
 )
@@ -93,7 +94,8 @@ def table_of(context: Context, scopes: Sequence[Scope]) -> Table:
     """The tests of paths and lengths."""
     memo = ("tests", scope_key(scopes))
     if memo not in context.memo:
-        found = subjects(context, plain_features(context, scopes))
+        plain = plain_features(context, scopes)
+        found = subjects(context, [*plain, *counted_rounds(plain)])
         table = Table(len(scopes))
         add_tests(context, table, found, scopes)
         simple = [subject for subject in found if subject.kind in COMPARABLE][:COMPARED]

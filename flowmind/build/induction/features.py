@@ -233,7 +233,8 @@ def _walk(
         records = any(isinstance(part, dict) for value in lists for part in value[:1])
         varied = records or len({len(value) for value in lists if value}) > 1
         more = indexes + (ORDINAL if context.reading.ordinal else VARIED if varied else INDEX)
-        for index in (0, -1) if max(map(len, lists)) > 1 or context.rows.get(text) else (0,):
+        ends = (0, -1) if max(map(len, lists)) > 1 or context.rows.get(text) else (0,)
+        for index in (0,) if text in context.repeated else ends:  # the variables have those of the last round
             inner = [value[index] if value else UNSET for value in lists]
             yield from _walk(context, (*path, index), f"{text}[{index}]", tuple(inner), size + 2, more)
 

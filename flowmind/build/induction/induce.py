@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +15,15 @@ from flowmind.base.processes import HelperEnded, Helpers, answer_questions
 from flowmind.build.induction.cursors import atoms
 from flowmind.build.induction.induction import Induction, Request
 from flowmind.build.induction.inductions import inductions_of
-from flowmind.build.induction.noise import readings
+from flowmind.build.induction.noise import readings, saved
 from flowmind.build.induction.program import Block, DoWhile, ForEach, If, StructuredProgram
 from flowmind.build.induction.purposes import PURPOSE, idle, with_numbers, with_purposes
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.scopes import Candidate, Context
 from flowmind.build.induction.skeleton import programs
-from flowmind.build.induction.spelling import aggregates_in, slots, variables_of
+from flowmind.build.induction.spelling import aggregates_in, parsed, slots, variables_of
+from flowmind.build.induction.support import constants_in
 from flowmind.trace.events import Trace
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import ToolSpec
@@ -36,8 +37,6 @@ SHOWN = 2
 """An aggregate must explain so many values for that."""
 MARK = 12
 """Longer arguments are no texts that conditions look for."""
-WORTH = 0.5
-"""If the best program explains everything, calls are left out only at a price below this share of its bits."""
 
 
 def induce(request: Request) -> list[Induction]:
@@ -95,10 +94,11 @@ def programs_of(request: Request, context: Context | None = None) -> list[Struct
     found = _programs(request, context)
     explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
     context.totals = _totals(found[0].body) if explained and _dear(found[0].body) else ()
-    if not context.totals:
+    if not context.totals or context.exhausted:
         return found
     context.memo.clear()
-    return _programs(request, context)
+    again = _programs(request, context)
+    return sorted([*again, *found], key=lambda program: program.bits) if context.exhausted else again
 
 
 def _dear(block: Block) -> bool:
@@ -119,7 +119,7 @@ def _totals(block: Block) -> tuple[Candidate, ...]:
         near = [one for one in slot.candidates if one.bits <= slot.candidates[0].bits + NEAR][:MOST_NEAR]
         for one in near if len(slot.steps) >= SHOWN else ():
             parts = aggregates_in(one.text)
-            if one.text.startswith("[") or (_OPERATION.search(one.text) and not parts):
+            if one.text.startswith("[") or (_OPERATION.search(one.text) and not parts and not _is_text(one)):
                 parts.append(one.text)
             for part in parts:
                 if f"round({part}, 2)" in parts:
@@ -132,15 +132,25 @@ def _totals(block: Block) -> tuple[Candidate, ...]:
 _OPERATION = re.compile(r" [-+*/] ")
 
 
+def _is_text(candidate: Candidate) -> bool:
+    """Whether an expression is a condition, or puts a text together."""
+    tree = parsed(candidate.text)
+    written = any(isinstance(node, ast.Call) and ast.unparse(node.func) == "str" for node in ast.walk(tree))
+    return written or isinstance(tree, _TESTS) or any(isinstance(value, str) for value in constants_in(candidate))
+
+
+_TESTS = (ast.BoolOp, ast.Compare)
+
+
 def _programs(request: Request, context: Context) -> list[StructuredProgram]:
     writing = {spec.name for spec in request.specs.values() if spec.effect != "read"}
     only_read = {spec.name for spec in request.specs.values() if spec.effect == "read"}
     found: list[StructuredProgram] = []
     runs = [replace(run, inputs=variables_of(run.inputs)) for run in request.runs]
     for reading in readings(runs, writing):
-        best = min((program.bits for program in found), default=math.inf)
         explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
-        if reading.bits >= best * WORTH and explained and not idle(found[0], only_read):
+        best = found[0] if found else None
+        if best and reading.bits >= saved(best.body, reading.tools) and explained and not idle(best, only_read):
             continue
         found += [
             replace(

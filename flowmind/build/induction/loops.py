@@ -15,9 +15,9 @@ from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, set_by
 from flowmind.build.induction.features import values_of
 from flowmind.build.induction.lists import lists
 from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
-from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, State
+from flowmind.build.induction.program import Block, DoWhile, ForEach, Slot, State
 from flowmind.build.induction.scopes import Candidate, Feature, Scope, canonical
-from flowmind.build.induction.spelling import changed, parsed, reads_in, reads_of, slots
+from flowmind.build.induction.spelling import calls_in, changed, parsed, reads_in, reads_of, slots
 from flowmind.build.induction.states import Carried, carried_by
 from flowmind.workflow.expressions import evaluate, names
 from tools_registry.specs.values import CaseError
@@ -191,7 +191,8 @@ class Loops:
         for feature in sorted(found, key=lambda feature: feature.bits)[:SOURCES]:
             for rounds, weakness in over_elements(self._search.events, cursors, feature.values).items():
                 counts = set(map(len, rounds))
-                rare = max(counts) < 2 and (weakness > 0 or bool(active))
+                repeated = feature.text in self._search.context.repeated
+                rare = max(counts) < 2 and (weakness > 0 or bool(active) or repeated)
                 if counts == {1} or rare is not seldom or (seldom and active):
                     continue
                 elements = tuple(
@@ -354,6 +355,7 @@ class Loops:
         options: list[_Start] = []
         index = search.names.of_loop("index", taken)
         inside = taken | {rows, index}
+        search.context.repeated.add(rows)
         if first:
             search.context.empty.add(rows)
         for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, brief, first):
@@ -368,7 +370,7 @@ class Loops:
                 not first
                 and again
                 and max(map(len, rounds)) == 2
-                and search.writing.intersection(_tools(body.part.steps))
+                and search.writing.intersection(call.tool for call in calls_in(body.part.steps))
             ):
                 named = _ONCE_MORE.search(search.context.reading.text.lower()) is not None
                 again = _limited(again, index, _tries(body) + named)
@@ -643,22 +645,6 @@ def _read(body: _Body, test: Slot | None) -> list[Carried]:
     """The states of a loop that its body or its test reads."""
     used = reads_in(body.part.steps).union(*(reads_of(one.text) for one in (test.candidates[:1] if test else ())))
     return [state for state in body.states if state.state.name in used]
-
-
-def _tools(steps: Block) -> set[str]:
-    """The tools that a block calls."""
-    found: set[str] = set()
-    for step in steps:
-        match step:
-            case CallStep(tool=tool):
-                found.add(tool)
-            case If(then=then, otherwise=otherwise):
-                found |= _tools((*then, *otherwise))
-            case ForEach(body=body) | DoWhile(body=body):
-                found |= _tools(body)
-            case Return():
-                pass
-    return found
 
 
 def _tries(body: _Body) -> bool:

@@ -9,8 +9,13 @@ from typing import Any, NamedTuple, cast
 
 from flowmind.base.files import dump_json
 from flowmind.build.induction import prices
+from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If
 from flowmind.build.induction.runs import UNSET, Call, Run
+from flowmind.build.induction.spelling import calls_in, reads_in_slot, slots
 from tools_registry.specs.schema import json_equal
+
+CALL = 8.0
+"""The bits of a call beside its arguments, at most."""
 
 
 class Fewer(NamedTuple):
@@ -18,9 +23,11 @@ class Fewer(NamedTuple):
 
     runs: tuple[Run, ...]
     left_out: tuple[str, ...]
-    """The tools whose calls are left out."""
+    """The tools whose calls are left out; not of repeated calls."""
     bits: float
     """The price."""
+    tools: tuple[str, ...] = ()
+    """The tools of which calls are left out."""
 
 
 def readings(runs: Sequence[Run], writing: Collection[str]) -> list[Fewer]:
@@ -35,12 +42,37 @@ def readings(runs: Sequence[Run], writing: Collection[str]) -> list[Fewer]:
         fewer = tuple(leave_out(runs, writing))
         if any(fewer == known.runs for known in found) or not any(run.calls for run in fewer):
             continue
-        repeats = leave_out is without_repeats
-        tools = () if repeats else _missing(runs, fewer)
+        tools = _missing(runs, fewer)
+        left_out = () if leave_out is without_repeats else tools
         fewer_calls = sum(len(run.calls) for run in runs) - sum(len(run.calls) for run in fewer)
-        price = prices.LEFT_OUT * max(len(tools), 1) + prices.LEFT_OUT_CALL * fewer_calls
-        found.append(Fewer(fewer, tools, price))
+        price = prices.LEFT_OUT * max(len(left_out), 1) + prices.LEFT_OUT_CALL * fewer_calls
+        found.append(Fewer(fewer, left_out, price, tools))
     return found
+
+
+def saved(block: Block, tools: Collection[str]) -> float:
+    """The most bits that a program may lose with calls of some tools: those of the calls, of the loops around them, and
+    of the conditions that read their results or decide about nothing else."""
+    results = {call.output for call in calls_in(block) if call.tool in tools}
+    bits = 0.0
+    for step in block:
+        match step:
+            case CallStep(tool=tool) if tool in tools:
+                bits += CALL + sum(slot.bits for slot in slots((step,)))
+            case If(condition=condition, then=then, otherwise=otherwise):
+                only = any(arm and _tools(arm) <= {*tools} for arm in (then, otherwise))
+                bits += prices.BRANCH + condition.bits if only or results & reads_in_slot(condition) else 0.0
+                bits += saved(then, tools) + saved(otherwise, tools)
+            case ForEach(body=body) | DoWhile(body=body) if not _tools(body).isdisjoint(tools):
+                own = sum(slot.bits for slot in slots((step,))) - sum(slot.bits for slot in slots(body))
+                bits += prices.LOOP + prices.REPETITION + prices.UNTESTED + own + saved(body, tools)
+            case _:
+                pass
+    return bits
+
+
+def _tools(block: Block) -> set[str]:
+    return {call.tool for call in calls_in(block)}
 
 
 def _missing(runs: Sequence[Run], fewer: Sequence[Run]) -> tuple[str, ...]:

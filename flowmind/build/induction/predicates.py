@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from flowmind.build.induction.bits import NODE, constant_bits, is_number, number_bits
-from flowmind.build.induction.features import features, lengths
+from flowmind.build.induction.features import computed, features, lengths
 from flowmind.build.induction.guards import Test, guards_of
 from flowmind.build.induction.reading import Side
 from flowmind.build.induction.runs import UNSET
@@ -75,6 +75,8 @@ _INCLUSIVE = re.compile(
 _INDEX = re.compile(r"\[-?\d+\]")
 _ROUND = re.compile(r"\bindex(?:_\d+)?\b")
 """The number of a round of a loop."""
+_COUNT = re.compile(r"index(?:_\d+)? \+ 1")
+"""The number of rounds with this one."""
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d|$)")
 _Found = Iterator[tuple[Condition, int]]
 
@@ -125,6 +127,15 @@ class Subject(NamedTuple):
 def plain_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
     """Paths and lengths, the cheapest first."""
     return sorted([*features(context, scopes), *lengths(context, scopes)], key=lambda feature: feature.bits)
+
+
+def counted_rounds(found: Sequence[Feature]) -> list[Feature]:
+    """The numbers of the rounds of loops, counted from 1."""
+    return [
+        computed(feature.bits + 1.0, f"{feature.text} + 1", [value + 1 for value in feature.values])
+        for feature in found
+        if _ROUND.fullmatch(feature.text) and all(map(is_number, feature.values))
+    ]
 
 
 def subjects(context: Context, found: Sequence[Feature]) -> list[Subject]:
@@ -221,10 +232,10 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_
         if value is not None:
             places.setdefault(value, []).append(place)
     named: list[tuple[float, str, int]] = []
-    cheap = min(feature.bits, NAMED_FIELD) - feature.bits
+    cheap = 0.0 if has_index(feature.text) else min(feature.bits, NAMED_FIELD) - feature.bits
     for value, own in places.items():
         names = context.reading.names(value) if isinstance(value, str) else value in context.reading.limits
-        if not names and (len(places) > _VALUES or isinstance(value, float)):
+        if not names and (len(places) > _VALUES or isinstance(value, float) or _COUNT.fullmatch(feature.text)):
             continue
         unnamed = not names and isinstance(value, int) and value not in (0, 1)
         rounds = ROUNDS if unnamed and _ROUND.search(feature.text) else 0.0
@@ -269,11 +280,18 @@ def _limits(context: Context, subject: Subject, named: Sequence[Any]) -> _Found:
     above = [0]
     for value in reversed(values):
         above.insert(0, above[0] | places[value])
-    rounds = _ROUND.search(subject.feature.text) is not None
+    text = subject.feature.text
+    rounds = _ROUND.search(text) is not None
+    counted = _ROUND.fullmatch(text) is not None or _COUNT.fullmatch(text) is not None
     unnamed = UNNAMED_LIMIT + (ROUNDS if rounds else 0.0)
-    passed = any(subject.feature.text == one.text for one in context.totals)
+    passed = any(text == one.text for one in context.totals)
     for limit, own in _limits_between(context, values, named, bool(subject.safe), unnamed).items():
         sides: frozenset[Side] = frozenset(context.reading.sides.get(limit, ()))
+        if counted and limit in named and limit > 1:  # rounds or repetitions: they end at the limit or behind it
+            own += min(subject.feature.bits, NAMED_FIELD) - subject.feature.bits
+            sides = frozenset()
+        elif _COUNT.fullmatch(text):
+            continue  # the same as a limit of the number of the round
         if passed and limit == 0:  # a call that passes a computed number on is made for more than nothing
             sides = frozenset(["above"])
         for word, opposite, first, side in ((">", "<=", bisect_right, "above"), (">=", "<", bisect_left, "below")):

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from flowmind.build.induction.bits import is_number
-from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Slot, StructuredProgram
+from flowmind.build.induction.program import Block, Slot, StructuredProgram
 from flowmind.build.induction.scopes import Candidate
-from flowmind.build.induction.spelling import changed, parsed, reads_in, reads_in_slot, reads_of, slots
+from flowmind.build.induction.spelling import calls_in, changed, parsed, reads_in, reads_in_slot, reads_of, slots
 
 PURPOSE = 6.0
 """The bits of a result that nothing reads."""
@@ -109,15 +109,4 @@ def _readers(block: Block, name: str) -> int:
 
 def _results(block: Block, reading: Collection[str]) -> list[str]:
     """The results of calls of tools that only read, each once."""
-    found: list[str] = []
-    for step in block:
-        match step:
-            case CallStep(tool=tool, output=output) if tool in reading:
-                found.append(output)
-            case If(then=then, otherwise=otherwise):
-                found += [*_results(then, reading), *_results(otherwise, reading)]
-            case ForEach(body=body) | DoWhile(body=body):
-                found += _results(body, reading)
-            case _:
-                pass
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(call.output for call in calls_in(block) if call.tool in reading))

@@ -98,6 +98,8 @@ class Context:
     """The variables with the elements of loops, each with its list."""
     rows: dict[str, bool] = field(default_factory=dict[str, bool])
     """The variables with the rows of loops, each with whether its last round is the deciding one."""
+    repeated: set[str] = field(default_factory=set[str])
+    """The variables with the rows of repetitions."""
     empty: set[str] = field(default_factory=set[str])
     """Those of loops that may have no round."""
     carried: set[str] = field(default_factory=set[str])

@@ -239,6 +239,20 @@ def slots(block: Block) -> Iterator[Slot]:
                 yield value
 
 
+def calls_in(block: Block) -> Iterator[CallStep]:
+    """The calls of a block, also in branches and loops."""
+    for step in block:
+        match step:
+            case CallStep():
+                yield step
+            case If(then=then, otherwise=otherwise):
+                yield from calls_in((*then, *otherwise))
+            case ForEach(body=body) | DoWhile(body=body):
+                yield from calls_in(body)
+            case Return():
+                pass
+
+
 def changed(block: Block, change: Callable[[Slot], Slot]) -> Block:
     """A block with other slots."""
 

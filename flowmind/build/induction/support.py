@@ -12,7 +12,7 @@ from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, 
 from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.runs import Run
 from flowmind.build.induction.scopes import Candidate, canonical
-from flowmind.build.induction.spelling import parsed, slots
+from flowmind.build.induction.spelling import calls_in, parsed, slots
 from flowmind.trace.origins import UNSOURCED, short
 from flowmind.workflow.document import Evidence
 from tools_registry.specs.spec import ToolSpec
@@ -94,33 +94,12 @@ def refused(body: Block, request: Request, reading: Reading) -> tuple[str, ...]:
 
 
 def _calls(step: Any, tools: Collection[str]) -> bool:
-    return any(tool in tools for tool in _tools((step,)))
-
-
-def _tools(block: Block) -> Iterator[str]:
-    for step in block:
-        match step:
-            case CallStep(tool=tool):
-                yield tool
-            case If(then=then, otherwise=otherwise):
-                yield from _tools((*then, *otherwise))
-            case ForEach(body=body) | DoWhile(body=body):
-                yield from _tools(body)
-            case _:
-                pass
+    return any(call.tool in tools for call in calls_in((step,)))
 
 
 def _arguments(block: Block) -> Iterator[tuple[str, str, Slot]]:
-    for step in block:
-        match step:
-            case CallStep(tool=tool, args=args):
-                yield from ((tool, name, slot) for name, slot in args.items())
-            case If(then=then, otherwise=otherwise):
-                yield from _arguments((*then, *otherwise))
-            case ForEach(body=body) | DoWhile(body=body):
-                yield from _arguments(body)
-            case _:
-                pass
+    for call in calls_in(block):
+        yield from ((call.tool, name, slot) for name, slot in call.args.items())
 
 
 def _guessed(slot: Slot, tool: str, name: str, request: Request, reading: Reading) -> Iterator[Any]:
