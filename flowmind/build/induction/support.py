@@ -72,8 +72,8 @@ def refused(body: Block, request: Request, reading: Reading) -> tuple[str, ...]:
     is taken from one trace.
 
     An argument of such a tool is refused if nothing explains it, or if it has a constant that only one trace shows and
-    the text does not name. A constant anywhere before the last such call is refused if the text does not name it and
-    it is an identifier of one trace: a text with a digit that only this trace has.
+    the text does not name. A constant anywhere before the last such call, or of a test anywhere, is refused if the text
+    does not name it and it is an identifier of one trace: a text with a digit that only this trace has.
     """
     writing = {name for name, spec in request.specs.items() if spec.effect != "read"}
     last = max((place for place, step in enumerate(body) if _calls(step, writing)), default=-1)
@@ -83,10 +83,12 @@ def refused(body: Block, request: Request, reading: Reading) -> tuple[str, ...]:
             for value in _guessed(slot, tool, name, request, reading):
                 lines[f"{tool}, {name}: {short(value)} {UNSOURCED}"] = None
     own = [_texts_of_run(run) for run in request.runs]
-    for slot in slots(body[: last + 1]):
+    before = set(map(id, slots(body[: last + 1])))
+    for slot in slots(body):
         for candidate in (*slot.candidates[:1], *slot.omitted[:1]):
+            kept = [] if id(slot) in before else constants_in(candidate)
             for value in constants_in(candidate, tests=True):
-                if isinstance(value, str) and is_identifier(value) and not reading.names(value):
+                if isinstance(value, str) and is_identifier(value) and value not in kept and not reading.names(value):
                     traces = [run.number + 1 for run, texts in zip(request.runs, own, strict=True) if value in texts]
                     if len(traces) == 1:
                         lines[f"{candidate.text}: {short(value)} occurs in trace {traces[0]} only"] = None
@@ -120,7 +122,7 @@ def _guessed(slot: Slot, tool: str, name: str, request: Request, reading: Readin
 
 
 def memorised(spot: Spot, request: Request, reading: Reading) -> Iterator[tuple[Any, str]]:
-    """The numbers and identifiers in a value that come from few traces and that the text does not name.
+    """The numbers, and the texts with digits, in a value that come from few traces and that the text does not name.
 
     A number up to 10 comes from one trace, others from one or two, but not from all. Each is given with an expression
     that has another value in its place.
@@ -142,7 +144,7 @@ def memorised(spot: Spot, request: Request, reading: Reading) -> Iterator[tuple[
 
 
 def _is_data(value: Any) -> bool:
-    return is_identifier(value) if isinstance(value, str) else isinstance(value, int | float)
+    return any(map(str.isdigit, value)) if isinstance(value, str) else isinstance(value, int | float)
 
 
 def _passed(slot: Slot, name: str, request: Request) -> dict[tuple[int, int], Any]:
