@@ -85,11 +85,11 @@ def choose(
     tried, most, inner_depth = 0, MOST_SPLITS[depth], depth + 1
     good = max(GOOD, GOOD_SHARE * unexplained_bits(values))
     if least < good:
-        most, inner_depth = MOST_SPLITS[-1], len(MOST_SPLITS) - 1
-    for mask in _masks(context, scopes, values, keys, hint):
+        most, inner_depth = MOST_SPLITS[-1], max(inner_depth, len(MOST_SPLITS) - 1)
+    for mask in _masks(context, scopes, values, keys, hint, least >= good):
         best = min([least, *(candidate.bits for candidate in found)])
         if best < good and inner_depth == depth + 1:
-            most, inner_depth = min(most, tried + MOST_SPLITS[-1]), len(MOST_SPLITS) - 1
+            most, inner_depth = min(most, tried + MOST_SPLITS[-1]), max(inner_depth, len(MOST_SPLITS) - 1)
         if tried >= most or context.exhausted:
             break
         conditions = separate(context, scopes, mask)
@@ -133,16 +133,19 @@ def _written(condition: Candidate, then: Candidate, otherwise: Candidate) -> Can
 
 
 def _masks(
-    context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: Sequence[Hashable], hint: str
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: Sequence[Hashable], hint: str, tests: bool
 ) -> list[list[bool]]:
-    """The likely sides: where one value stands, where a path gives it, where its form is the same."""
-    memo = ("masks", scope_key(scopes), tuple(keys), hint)
+    """The likely sides: where one value stands, where a path gives it, where its form is the same.
+
+    With `tests` also where a likely test holds, which tells nothing about the values: only if no explanation is good.
+    """
+    memo = ("masks", scope_key(scopes), tuple(keys), hint, tests)
     if memo not in context.memo:
         proposed: dict[tuple[bool, ...], float] = {}
         for bits, mask in (
             *_of_values(context, values, keys),
             *_of_paths(context, scopes, keys, hint),
-            *_of_tests(context, scopes),
+            *(_of_tests(context, scopes) if tests else ()),
         ):
             if any(mask) and not all(mask):
                 mask = tuple(mask)

@@ -94,7 +94,6 @@ class Loops:
 
     def __init__(self, search: Search) -> None:
         self._search = search
-        self._count = 0
         self._failures: dict[Any, int] = {}
 
     def options(
@@ -293,7 +292,7 @@ class Loops:
                 plans.append(((), 0.0, True))
         else:
             elements = [
-                self._search.extended(scope, ("element", source.text, index), {item: value[index]})
+                self._search.extended(scope, {item: value[index]})
                 for scope, value, end in zip(scopes, source.values, until, strict=True)
                 for index in range(end)
             ]
@@ -402,11 +401,10 @@ class Loops:
         stateful: bool = False,
     ) -> list[_Body]:
         """The likeliest bodies, with states and without; only with states if `stateful`."""
-        self._count += 1
         predicted = self._predicted(cursors, head.rounds, taken)
         ends = [
             [
-                self._search.extended(cursor.scope, ("end", self._count, number), {index: number, **known, **made})
+                self._search.extended(cursor.scope, {index: number, **known, **made})
                 for number, (made, known) in enumerate(zip(rows_of, self._items(head, place, item), strict=True))
             ]
             for place, (cursor, rows_of) in enumerate(zip(cursors, predicted, strict=True))
@@ -491,7 +489,6 @@ class Loops:
         states: Sequence[Carried],
     ) -> tuple[Cursor, ...]:
         """A cursor for each round of each cursor."""
-        self._count += 1
         held = {state.holds for state in states}
         inner: list[Cursor] = []
         for place, (cursor, turns) in enumerate(zip(cursors, head.rounds, strict=True)):
@@ -508,7 +505,7 @@ class Loops:
                     variables[rows] = list(before)
                 if head.source is not None:
                     variables[item] = head.source.values[place][turn.element]
-                scope = self._search.extended(cursor.scope, ("round", self._count, number), variables)
+                scope = self._search.extended(cursor.scope, variables)
                 inner.append(Cursor(cursor.trace, turn.start, turn.stop, scope))
                 if known:
                     before.append(known[number] if not item else {item: variables[item], **known[number]})
@@ -535,7 +532,7 @@ class Loops:
         made: list[Scope] = []
         for number, scope in enumerate(ends if states else ()):
             known = {state.state.name: state.values[place][number + 1] for state in states}
-            made.append(self._search.extended(scope, ("next", *known, *map(canonical, known.values())), known))
+            made.append(self._search.extended(scope, known))
         return made if states else list(ends)
 
     def _before(self, cursor: Cursor, body: _Body, place: int) -> list[Scope]:
@@ -544,7 +541,7 @@ class Loops:
         for values in zip(*(state.values[place] for state in body.states), strict=True):
             names = [state.state.name for state in body.states]
             known = dict(zip(names, values, strict=True))
-            made.append(self._search.extended(cursor.scope, ("before", *names, *map(canonical, values)), known))
+            made.append(self._search.extended(cursor.scope, known))
         return made
 
     def _shown(self, states: Sequence[Carried], cursors: Sequence[Cursor], rounds: Rounds) -> tuple[State, ...]:
@@ -569,7 +566,6 @@ class Loops:
         taken: frozenset[str],
     ) -> _Start:
         """A loop with the variables after it."""
-        self._count += 1
         block: Block = (step,)
         states = _read(body, step.stop if isinstance(step, ForEach) else step.again)
         held = {state.holds for state in states}
@@ -589,7 +585,7 @@ class Loops:
                 variables = {name: value for name, value in last.items() if name not in held}
                 variables[step.rows] = list(made)
             variables |= {state.state.name: state.values[place][-1] for state in states}
-            scope = self._search.extended(cursor.scope, ("after", self._count), variables, gone)
+            scope = self._search.extended(cursor.scope, variables, gone)
             after.append(cursor._replace(at=turns[-1].stop if turns else cursor.at, scope=scope))
         missing = body.part.open + (isinstance(step, DoWhile) and not step.again.candidates)
         return _Start(cost, step, tuple(after), taken.union(set_by(block)), missing)

@@ -105,10 +105,39 @@ class Context:
     carried: set[str] = field(default_factory=set[str])
     """The variables that have values of the round before, and none in the first round."""
 
+    _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    _known: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
+
     @property
     def exhausted(self) -> bool:
         """Whether the search should only finish what it has begun."""
         return self.effort >= self.limit
+
+    def scope(self, variables: Mapping[str, Any], trace: int) -> Scope:
+        """A scope whose key is shared by all scopes of the trace with equal variables.
+
+        So what is found at some visits is known wherever the same visits stand again: in another way to read the runs,
+        or in another loop around them.
+        """
+        parts = frozenset((name, self._number(value)) for name, value in variables.items())
+        return Scope(variables, trace, self._numbers.setdefault((trace, parts), len(self._numbers)))
+
+    def _number(self, value: Any) -> int:
+        """A number that values share exactly if they are equal as JSON."""
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        key: Hashable
+        if isinstance(value, dict):
+            fields = cast(dict[str, Any], value)
+            key = ("object", frozenset((name, self._number(part)) for name, part in fields.items()))
+        elif isinstance(value, list):
+            key = ("list", tuple(self._number(part) for part in cast(list[Any], value)))
+        else:
+            return self._numbers.setdefault(("atom", canonical(value)), len(self._numbers))
+        number = self._numbers.setdefault(key, len(self._numbers))
+        self._known[id(cast(Any, value))] = cast(Any, value), number  # so that no other value gets its id
+        return number
 
 
 def canonical(value: Any) -> Hashable:

@@ -55,8 +55,7 @@ def programs(context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec
     """
     search = Search(context, runs, specs)
     cursors = tuple(
-        Cursor(place, 0, len(search.events[place]), Scope(run.inputs, place, (search.number, place)))
-        for place, run in enumerate(runs)
+        Cursor(place, 0, len(search.events[place]), context.scope(run.inputs, place)) for place, run in enumerate(runs)
     )
     taken = frozenset(name for run in runs for name in run.inputs)
     longest = max((len(events) for events in search.events), default=0)
@@ -87,10 +86,6 @@ class Search:
         self.call_bits = math.log2(len({*specs, *tools}) + 1)
         self._loops = Loops(self)
         self._known: dict[Any, tuple[Part, ...]] = {}
-        self.number: int = context.memo.get("searches", 0)
-        """Of the search: several searches share a context."""
-        context.memo["searches"] = self.number + 1
-        self._keys: dict[Any, int] = context.memo.setdefault("keys", {})
         self.strict = False
         """Whether only parts that explain everything are wanted."""
         self._costly = 0
@@ -104,13 +99,10 @@ class Search:
     def _exhausted(self) -> bool:
         return len(self._known) >= PLACES or self.context.exhausted
 
-    def extended(
-        self, scope: Scope, how: tuple[Any, ...], variables: Mapping[str, Any], without: Collection[str] = ()
-    ) -> Scope:
-        """A scope with other variables; `how` identifies them, given the scope."""
-        key = self._keys.setdefault((scope.key, *how), len(self._keys))
+    def extended(self, scope: Scope, variables: Mapping[str, Any], without: Collection[str] = ()) -> Scope:
+        """A scope with other variables."""
         kept = {name: value for name, value in scope.items() if name not in without} if without else scope
-        return Scope({**kept, **variables}, scope.trace, key)
+        return self.context.scope({**kept, **variables}, scope.trace)
 
     def event(self, cursor: Cursor) -> Event:
         """The next event of a cursor."""
@@ -196,9 +188,7 @@ class Search:
         output = self.names.of_tool(tool, taken)
         step = CallStep(tool, output, slots)
         after = tuple(
-            cursor._replace(
-                at=cursor.at + 1, scope=self.extended(cursor.scope, (output, cursor.at), {output: event.value})
-            )
+            cursor._replace(at=cursor.at + 1, scope=self.extended(cursor.scope, {output: event.value}))
             for cursor, event in zip(cursors, events, strict=True)
         )
         return [
@@ -338,7 +328,7 @@ class Search:
             for place, scope in zip(places, part.scopes, strict=True):
                 if scope is not None and absent:
                     nothing: dict[str, Any] = dict.fromkeys(absent)
-                    scope = self.extended(scope, ("none", *absent), nothing)
+                    scope = self.extended(scope, nothing)
                 merged[place] = scope
         return tuple(merged[place] for place in sorted(merged))
 

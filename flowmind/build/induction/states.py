@@ -160,7 +160,7 @@ def _updates(
 ) -> list[Candidate]:
     """The expressions that may be the next value, the likeliest first."""
     pairs = [
-        (search.extended(scopes[number], ("state", name, number, canonical(own[number])), {name: own[number]}), after)
+        (search.extended(scopes[number], {name: own[number]}), after)
         for scopes, own in zip(ends, shown, strict=True)
         for number, after in enumerate(own[1:])
         if after is not UNSET and own[number] is not UNSET
