@@ -16,6 +16,7 @@ from flowmind.build.induction.predicates import (
     add_comparisons,
     add_tests,
     counted_rounds,
+    has_index,
     plain_features,
     subjects,
 )
@@ -78,7 +79,8 @@ def filters(
         found = look_up(context, elements.table, holds)
         rich = elements.table.size <= MOST_RICH and all(isinstance(element, dict) for element in elements.values)
         if rich and not context.brief and (not found or found[0].bits > UNLIKELY):
-            found = nearest([*found, *look_up(context, _rich_table(context, elements.inside(scopes), 0), holds)])
+            others = look_up(context, _rich_table(context, elements.inside(scopes), 0), holds)
+            found = nearest([*found, *(one for one in others if not has_index(one.text, item))])
         context.memo[memo] = tuple(condition.candidate for condition in found)
     return context.memo[memo]
 

@@ -13,6 +13,8 @@ from flowmind.build.induction.scopes import Scope, canonical
 
 ANSWER = ""
 """The tool of the event that ends a run with its answer."""
+MARGIN = 16.0
+"""Bits above the likeliest part up to which others are kept."""
 
 
 class Event(NamedTuple):
@@ -58,6 +60,11 @@ class Part(NamedTuple):
     """The variables after it for each cursor; None where it has returned."""
     open: int = 0
     """The number of slots that nothing explains."""
+
+
+def bound(options: Sequence[Part], most: float) -> float:
+    """The bits up to which a further part may be among the likeliest, which have at most `most`."""
+    return min([most, *(option.bits + MARGIN for option in options)])
 
 
 class Round(NamedTuple):

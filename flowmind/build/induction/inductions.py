@@ -13,6 +13,7 @@ from flowmind.build.induction.program import CallStep, Return, Slot, Step, Struc
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import UNSET, Call, Run
 from flowmind.build.induction.scopes import Candidate, Context, Scope, canonical
+from flowmind.build.induction.sharing import stronger
 from flowmind.build.induction.spelling import changed, free_name, normal, swapped, tests_in, variables_of
 from flowmind.build.induction.support import effects, evidence, holes, memorised, outline, refused
 from flowmind.build.induction.values import explain
@@ -40,6 +41,8 @@ wider by what it has more."""
 WIDEST = 16.0
 SWAPPED = 3.0
 """The bits of the first element above the last, and the other way round, if the traces do not tell them apart."""
+SHARED = 3.0
+"""The bits of a test in a filter that another filter of the same list has, if all elements that it keeps pass it."""
 STRUCTURES = 6.0
 """The margin of whole programs."""
 RIVALS = 24
@@ -271,6 +274,8 @@ class _Maker:
                 forms = {normal(one.text): one for one in reversed(spot.candidates)}
                 for text in swapped(spot.candidates[0].text, self.reading.end):
                     forms.setdefault(normal(text), spot.candidates[0]._replace(text=text, bits=least + SWAPPED))
+                for text in stronger(spot.slot, draft.program.body):
+                    forms.setdefault(normal(text), spot.slot.candidates[0]._replace(text=text, bits=least + SHARED))
                 near = [one for one in forms.values() if one is not spot.candidates[0] and one.bits <= least + margin]
                 found += [(one.bits - least, len(found) + number, spot, one) for number, one in enumerate(near)]
         for other in others if STRUCTURE not in self.request.chosen else ():

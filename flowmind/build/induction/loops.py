@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowmind.build.induction import prices
 from flowmind.build.induction.conditions import filters, separate
-from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, set_by
+from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, bound, set_by
 from flowmind.build.induction.features import values_of
 from flowmind.build.induction.lists import lists
 from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
@@ -102,6 +102,7 @@ class Loops:
         groups: Mapping[str | None, Sequence[int]],
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
         seldom: bool = False,
     ) -> tuple[list[Part], bool]:
         """The parts that begin with a loop, and whether one of them explains everything, so that no other is needed.
@@ -111,6 +112,7 @@ class Loops:
             groups: They by the tool of their next event.
             taken: The names of variables that are set before.
             active: The lists of the loops around.
+            most: As of `Search.parts`.
             seldom: Whether only loops count that have one round at most in all runs, if no texts identify the
                 elements; otherwise only the others do.
         """
@@ -134,40 +136,44 @@ class Loops:
             shapes: set[Any] = set()
             for head in heads:
                 if not surely or head.shape in shapes:
-                    found, complete = self._for_each(cursors, head, taken, active, first_look)
+                    found, complete = self._for_each(cursors, head, taken, active, most, first_look)
                     starts += found
                     if complete:
                         shapes.add(head.shape)
                         surely = surely or _varies(head.rounds)
+            whole: list[Rounds] = []
             for rounds in repeated if not shapes else ():
-                found, complete = self._do_while(cursors, rounds, taken, active, first_look)
+                if any(_cuts(rounds, other) for other in whole):
+                    continue
+                found, complete = self._do_while(cursors, rounds, taken, active, most, first_look)
                 starts += found
                 surely = surely or (complete and _varies(rounds) and not _halved(self._search, cursors, rounds))
-                if complete:
-                    break
+                whole += [rounds] if complete else []
             for rounds in tested:
-                starts += self._do_while(cursors, rounds, taken, active, first_look, first=True)[0]
-            options = self._continued(starts, active)
+                starts += self._do_while(cursors, rounds, taken, active, most, first_look, first=True)[0]
+            options = self._continued(starts, active, most)
             if any(start.open == 0 for start in starts):
                 break
-        else:
+        else:  # nothing is known of those that were not looked for
+            if most < math.inf:
+                return options, surely
             self._failures[kind] = self._failures.get(kind, 0) + bool(repeated)
             self._failures[(*kind, "tested")] = self._failures.get((*kind, "tested"), 0) + bool(tested)
         return options, surely
 
-    def _continued(self, starts: Sequence[_Start], active: frozenset[str]) -> list[Part]:
-        """The loops with what follows, the likeliest first.
+    def _continued(self, starts: Sequence[_Start], active: frozenset[str], most: float) -> list[Part]:
+        """The loops with what follows. Those that leave the fewest tools to what follows come first.
 
         What follows depends little on the loop. If the likeliest loop is much likelier than another one that ends at
         the same places, and everything behind it is explained, the other one is dropped.
         """
         options: list[Part] = []
         known: dict[tuple[int, ...], float] = {}
-        for start in sorted(starts, key=lambda start: start.bits):
+        for start in sorted(starts, key=lambda start: (self._search.least(start.after), start.bits)):
             ends = tuple(cursor.at for cursor in start.after)
             if start.bits > known.get(ends, math.inf):
                 continue
-            rests = self._search.parts(start.after, start.taken, active)
+            rests = self._search.parts(start.after, start.taken, active, bound(options, most) - start.bits)
             if start.open == 0 and any(rest.open == 0 for rest in rests):
                 known.setdefault(ends, start.bits + SLACK)
             options += [
@@ -215,6 +221,7 @@ class Loops:
         head: _Head,
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
         brief: bool,
     ) -> tuple[list[_Start], bool]:
         """The loops over a list, and whether one of the loops explains everything in it."""
@@ -227,12 +234,13 @@ class Loops:
         plans = self._plans(cursors, head, source, item)
         if not plans:
             return [], False
+        most -= prices.LOOP + source.bits + min(price for _, price, _ in plans)
         options: list[_Start] = []
         complete = False
         index = search.names.of_loop("index", taken)
         inside = taken | {item, rows, index}
         looping = active | {rows, *(feature.text for feature in head.sources)}
-        for body in self._bodies(cursors, head, inside, looping, item, rows, index, brief):
+        for body in self._bodies(cursors, head, inside, looping, item, rows, index, most, brief):
             for where, price, early in plans:
                 stop: Slot | None = None
                 if early:
@@ -335,6 +343,7 @@ class Loops:
         rounds: Rounds,
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
         brief: bool,
         first: bool = False,
     ) -> tuple[list[_Start], bool]:
@@ -345,6 +354,7 @@ class Loops:
             rounds: Of each cursor.
             taken: The names of variables that are set before.
             active: The lists of the loops around.
+            most: As of `Search.parts`.
             brief: Whether it is the first look.
             first: Whether the condition is tested before each round, over the states.
         """
@@ -357,7 +367,7 @@ class Loops:
         search.context.repeated.add(rows)
         if first:
             search.context.empty.add(rows)
-        for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, brief, first):
+        for body in self._bodies(cursors, _Head(rounds), inside, active | {rows}, "", rows, index, most, brief, first):
             if first:
                 scopes = [scope for place, cursor in enumerate(cursors) for scope in self._before(cursor, body, place)]
                 labels = [number < len(turns) for turns in rounds for number in range(len(turns) + 1)]
@@ -397,6 +407,7 @@ class Loops:
         item: str,
         rows: str,
         index: str,
+        most: float,
         brief: bool,
         stateful: bool = False,
     ) -> list[_Body]:
@@ -414,7 +425,9 @@ class Loops:
         for carried in (states, []) if states and not stateful else (states,):
             if carried or not stateful:
                 names = {state.state.name for state in carried}
-                bodies += self._with_states(cursors, head, taken | names, active, item, rows, index, brief, carried)
+                bodies += self._with_states(
+                    cursors, head, taken | names, active, item, rows, index, most, brief, carried
+                )
         return bodies
 
     def _items(self, head: _Head, place: int, item: str) -> list[dict[str, Any]]:
@@ -432,6 +445,7 @@ class Loops:
         item: str,
         rows: str,
         index: str,
+        most: float,
         brief: bool,
         states: Sequence[Carried],
     ) -> list[_Body]:
@@ -452,7 +466,7 @@ class Loops:
             search = self._search
             around = context.brief, search.strict
             context.brief, search.strict = brief, search.strict or brief
-            parts = search.parts(inner, taken, active)[:BODIES]
+            parts = search.parts(inner, taken, active, most)[:BODIES]
             context.brief, search.strict = around
             bodies = [body for part in parts if (body := self._body(part, head, states)) is not None]
             if sound := [body for body in bodies if _agrees(carried, body.rows, not brief)]:
@@ -656,6 +670,13 @@ def _varies(rounds: Rounds) -> bool:
     """Whether the number of rounds differs, or is so large that a call for each is no alternative."""
     counts = set(map(len, rounds))
     return max(counts) > (1 if len(counts) > 1 else 3)
+
+
+def _cuts(rounds: Rounds, whole: Rounds) -> bool:
+    """Whether rounds are others whose last ones end earlier."""
+    return all(
+        [turn.start for turn in own] == [turn.start for turn in other] for own, other in zip(rounds, whole, strict=True)
+    )
 
 
 def _halved(search: Search, cursors: Sequence[Cursor], rounds: Rounds) -> bool:

@@ -88,7 +88,7 @@ def over_repetition(
     ]
     found: dict[Rounds, None] = {}
     runs = [next((at for at, event in enumerate(segment) if event.tool != tool), len(segment)) for segment in segments]
-    for ends in ([runs] if max(runs) > 1 else []) + _regions(segments, firsts):
+    for ends in _regions(segments, firsts) + ([runs] if max(runs) > 1 else []):
         rounds = tuple(
             tuple(
                 Round(cursor.at + start, cursor.at + stop)

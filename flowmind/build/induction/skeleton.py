@@ -16,7 +16,18 @@ from typing import Any
 from flowmind.build.induction import prices
 from flowmind.build.induction.bits import unexplained_bits
 from flowmind.build.induction.conditions import separate
-from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Names, Part, by_tool, events_of, set_by
+from flowmind.build.induction.cursors import (
+    ANSWER,
+    MARGIN,
+    Cursor,
+    Event,
+    Names,
+    Part,
+    bound,
+    by_tool,
+    events_of,
+    set_by,
+)
 from flowmind.build.induction.loops import Loops
 from flowmind.build.induction.program import Block, CallStep, If, Record, Return, Slot, StructuredProgram
 from flowmind.build.induction.runs import UNSET, Run
@@ -27,12 +38,12 @@ from tools_registry.specs.spec import ToolSpec
 
 KEPT = 3
 """Parts of programs that are kept for each set of cursors."""
-MARGIN = 16.0
-"""Bits above the likeliest part up to which others are kept."""
 SIMPLE = 20.0
 """Bits above which the search for an expression is costly: case distinctions and aggregates were tried."""
 COSTLY = 40
 """Values for which costly expressions are searched; for as many answers again."""
+VALUES = 8
+"""One of so many parts of all work may be spent on one value."""
 MANY = 25
 """So many visits of a place count as one more value."""
 PLACES = 1_200
@@ -45,13 +56,16 @@ ARMS = 4
 """Groups up to which each is tried as the first arm of a branch."""
 
 
-def programs(context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec]) -> list[StructuredProgram]:
+def programs(
+    context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec], most: float = math.inf
+) -> list[StructuredProgram]:
     """The likeliest programs that explain runs, best first.
 
     Args:
         context: That of the search.
         runs: The runs of a task.
         specs: The tools.
+        most: Bits above which no programs are looked for.
     """
     search = Search(context, runs, specs)
     cursors = tuple(
@@ -62,7 +76,7 @@ def programs(context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec
     around = sys.getrecursionlimit()
     sys.setrecursionlimit(max(around, 2_000 + FRAMES * longest))
     try:
-        found = search.parts(cursors, taken)
+        found = search.parts(cursors, taken, most=most)
     finally:
         sys.setrecursionlimit(around)
     return [StructuredProgram(part.steps, part.bits) for part in found]
@@ -85,7 +99,7 @@ class Search:
         self.writing = frozenset(spec.name for spec in specs.values() if spec.effect != "read")
         self.call_bits = math.log2(len({*specs, *tools}) + 1)
         self._loops = Loops(self)
-        self._known: dict[Any, tuple[Part, ...]] = {}
+        self._known: dict[Any, tuple[float, tuple[Part, ...]]] = {}
         self.strict = False
         """Whether only parts that explain everything are wanted."""
         self._costly = 0
@@ -109,7 +123,11 @@ class Search:
         return self.events[cursor.trace][cursor.at]
 
     def parts(
-        self, cursors: tuple[Cursor, ...], taken: frozenset[str], active: frozenset[str] = frozenset()
+        self,
+        cursors: tuple[Cursor, ...],
+        taken: frozenset[str],
+        active: frozenset[str] = frozenset(),
+        most: float = math.inf,
     ) -> tuple[Part, ...]:
         """The likeliest parts that explain the events of cursors, best first.
 
@@ -117,38 +135,48 @@ class Search:
             cursors: At least one.
             taken: The names of variables that are set before.
             active: The lists of the loops around.
+            most: Bits above which parts are not looked for: others are known that are likelier.
         """
         if all(cursor.ended for cursor in cursors):
             return (Part(0.0, (), tuple(cursor.scope for cursor in cursors)),)
         places = tuple((cursor.at, cursor.end, cursor.scope.key) for cursor in cursors)
         key = (places, taken, active, self.context.brief, self.strict)
-        if key not in self._known:
-            self._known[key] = ()
-            self._known[key] = best(self._options(cursors, taken, active))
-        return self._known[key]
+        if self.least(cursors) > most:
+            return ()
+        if key not in self._known or self._known[key][0] < most:
+            self._known[key] = most, ()
+            self._known[key] = most, best(self._options(cursors, taken, active, most))
+        return self._known[key][1]
 
-    def _options(self, cursors: tuple[Cursor, ...], taken: frozenset[str], active: frozenset[str]) -> list[Part]:
+    def least(self, cursors: Sequence[Cursor]) -> float:
+        """The fewest bits that the events of cursors may take: a call of each tool."""
+        rests = (self.events[cursor.trace][cursor.at : cursor.end] for cursor in cursors)
+        return self.call_bits * len({event.tool for rest in rests for event in rest})
+
+    def _options(
+        self, cursors: tuple[Cursor, ...], taken: frozenset[str], active: frozenset[str], most: float
+    ) -> list[Part]:
         groups = by_tool(self.events, cursors)
         if self._exhausted:
-            return (self._call if len(groups) == 1 else self._arms)(cursors, groups, taken, active)
+            return (self._call if len(groups) == 1 else self._arms)(cursors, groups, taken, active, most)
         straight: list[Part] = []
         if len(groups) == 1 and self._alike(cursors):
-            straight = self._call(cursors, groups, taken, active)
+            straight = self._call(cursors, groups, taken, active, most)
             if any(part.open == 0 and not _picks(part.steps) for part in straight):
                 return straight
-        options, surely = self._loops.options(cursors, groups, taken, active)
+        options, surely = self._loops.options(cursors, groups, taken, active, bound(straight, most))
         if straight:
             return [*options, *straight]
         if surely and not self._straight(cursors):
             return options
         around, self.strict = self.strict, self.strict or any(part.open == 0 for part in options)
         if len(groups) == 1:
-            options += self._call(cursors, groups, taken, active)
+            options += self._call(cursors, groups, taken, active, bound(options, most))
         else:
-            options += self._branch(cursors, groups, taken, active)
+            options += self._branch(cursors, groups, taken, active, bound(options, most))
         self.strict = around
         if not any(part.open == 0 for part in options):
-            options += self._loops.options(cursors, groups, taken, active, seldom=True)[0]
+            options += self._loops.options(cursors, groups, taken, active, bound(options, most), seldom=True)[0]
         return options
 
     def _straight(self, cursors: Sequence[Cursor]) -> bool:
@@ -169,6 +197,7 @@ class Search:
         groups: Mapping[str | None, Sequence[int]],
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
     ) -> list[Part]:
         """A call of the tool that is next for all cursors, or the answer, and what follows."""
         events = [self.event(cursor) for cursor in cursors]
@@ -179,6 +208,8 @@ class Search:
         for name in names:
             args[name] = self.slot(scopes, events, name)
             if self.strict and not args[name][0].candidates:
+                return []
+            if self.call_bits + sum(length for _, length in args.values()) > most:
                 return []
         cost = self.call_bits + sum(length for _, length in args.values())
         missing = sum(not slot.candidates for slot, _ in args.values())
@@ -193,7 +224,7 @@ class Search:
         )
         return [
             Part(cost + rest.bits, (step, *rest.steps), rest.scopes, missing + rest.open)
-            for rest in self.parts(after, taken | {output}, active)
+            for rest in self.parts(after, taken | {output}, active, most - cost)
         ]
 
     def slot(self, scopes: Sequence[Scope], events: Sequence[Event], name: str) -> tuple[Slot, float]:
@@ -218,9 +249,11 @@ class Search:
         self, scopes: Sequence[Scope], values: Sequence[Any], hint: str, is_answer: bool
     ) -> tuple[Candidate, ...]:
         """The expressions for a value; only simple ones if too much work was spent on costly ones."""
-        around = self.context.brief
+        around, limit = self.context.brief, self.context.limit
         self.context.brief = around or (self.tired and not (is_answer and self._costly < 2 * COSTLY))
+        self.context.limit = min(limit, self.context.effort + limit // VALUES)
         candidates = explain(self.context, scopes, values, hint)
+        self.context.limit = limit
         if not self.context.brief and (not candidates or candidates[0].bits > SIMPLE):
             self._costly += 1 + len(scopes) // MANY
         self.context.brief = around
@@ -239,9 +272,10 @@ class Search:
         groups: Mapping[str | None, Sequence[int]],
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
     ) -> list[Part]:
         """Branches whose arms run to the end, or join at a call or an answer that all have."""
-        options = self._arms(cursors, groups, taken, active)
+        options = self._arms(cursors, groups, taken, active, most)
         if None in groups:
             return options
         for ends in self._joins(cursors):
@@ -249,13 +283,13 @@ class Search:
             arms = by_tool(self.events, inner)
             if len(arms) < 2:
                 continue
-            for part in best(self._arms(inner, arms, taken, active)):
+            for part in best(self._arms(inner, arms, taken, active, bound(options, most))):
                 after = tuple(
                     cursor._replace(at=end, scope=scope)
                     for cursor, end, scope in zip(cursors, ends, part.scopes, strict=True)
                     if scope is not None
                 )
-                rests = self.parts(after, taken.union(set_by(part.steps)), active)
+                rests = self.parts(after, taken.union(set_by(part.steps)), active, bound(options, most) - part.bits)
                 options += [then(part, rest) for rest in rests]
                 if part.open == 0 and any(rest.open == 0 for rest in rests):
                     break  # what follows depends little on the other parts
@@ -282,6 +316,7 @@ class Search:
         groups: Mapping[str | None, Sequence[int]],
         taken: frozenset[str],
         active: frozenset[str],
+        most: float,
     ) -> list[Part]:
         """Branches with one group of the cursors in the first arm and the others in the second."""
         scopes = [cursor.scope for cursor in cursors]
@@ -298,12 +333,14 @@ class Search:
         options: list[Part] = []
         for price, inside, condition in heads[: 1 if self._exhausted else ARMS]:
             outside = [place for place in range(len(cursors)) if place not in set(inside)]
-            thens = self.parts(tuple(cursors[place] for place in inside), taken, active)
-            others = self.parts(tuple(cursors[place] for place in outside), taken, active)
+            left = bound(options, most) - prices.BRANCH - price
+            arms = [tuple(cursors[place] for place in places) for places in (inside, outside)]
+            thens = self.parts(arms[0], taken, active, left - self.least(arms[1]))
+            others = self.parts(arms[1], taken, active, left - thens[0].bits) if thens else ()
             for one in thens:
                 for other in others:
                     cost = prices.BRANCH + price + one.bits + other.bits
-                    if options and cost > min(option.bits for option in options) + MARGIN:
+                    if cost > bound(options, most):
                         continue
                     scopes_after = self._merged(one, inside, other, outside)
                     step = If(condition, one.steps, other.steps)
