@@ -16,7 +16,7 @@ from flowmind.build.induction.predicates import (
     add_comparisons,
     add_tests,
     counted_rounds,
-    has_index,
+    has_index_beside,
     plain_features,
     subjects,
 )
@@ -80,7 +80,7 @@ def filters(
         rich = elements.table.size <= MOST_RICH and all(isinstance(element, dict) for element in elements.values)
         if rich and not context.brief and (not found or found[0].bits > UNLIKELY):
             others = look_up(context, _rich_table(context, elements.inside(scopes), 0), holds)
-            found = nearest([*found, *(one for one in others if not has_index(one.text, item))])
+            found = nearest([*found, *(one for one in others if not has_index_beside(one.text, item))])
         context.memo[memo] = tuple(condition.candidate for condition in found)
     return context.memo[memo]
 

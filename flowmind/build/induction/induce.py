@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
-from flowmind.build.induction.cursors import MARGIN, atoms
+from flowmind.build.induction.cursors import atoms
 from flowmind.build.induction.induction import Induction, Request
 from flowmind.build.induction.inductions import inductions_of
 from flowmind.build.induction.noise import readings, saved
@@ -158,7 +158,7 @@ def _programs(request: Request, context: Context) -> list[StructuredProgram]:
                 bits=program.bits + reading.bits + PURPOSE * len(idle(program, only_read)),
                 left_out=reading.left_out,
             )
-            for program in programs(context, reading.runs, request.specs, best + MARGIN - reading.bits)
+            for program in programs(context, reading.runs, request.specs)
         ]
         found.sort(key=lambda program: program.bits)
     return found

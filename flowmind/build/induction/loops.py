@@ -131,6 +131,7 @@ class Loops:
                 if tool not in (None, ANSWER):
                     tested += over_repetition(self._search.events, cursors, str(tool), some=True)
         brief = self._search.context.brief or self._search.tired
+        cuts = self._search.cuts
         for first_look in (True,) if brief else (True, False):
             starts: list[_Start] = []
             shapes: set[Any] = set()
@@ -152,11 +153,9 @@ class Loops:
             for rounds in tested:
                 starts += self._do_while(cursors, rounds, taken, active, most, first_look, first=True)[0]
             options = self._continued(starts, active, most)
-            if any(start.open == 0 for start in starts):
+            if any(start.open == 0 for start in starts) or self._search.cuts > cuts:
                 break
-        else:  # nothing is known of those that were not looked for
-            if most < math.inf:
-                return options, surely
+        else:
             self._failures[kind] = self._failures.get(kind, 0) + bool(repeated)
             self._failures[(*kind, "tested")] = self._failures.get((*kind, "tested"), 0) + bool(tested)
         return options, surely

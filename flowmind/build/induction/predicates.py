@@ -72,8 +72,8 @@ _INCLUSIVE = re.compile(
     r"|or (?:more|less|fewer|later|earlier|higher|lower|above|below|equal))\b"
 )
 """Phrases that put the limit itself on a side."""
-_INDEX = re.compile(r"(?:(?<![\w.'\"])([A-Za-z_]\w*)(?:\[[^\[\]]*\])*?)?\[-?\d+\]")
-"""A certain element of a list, and the variable that holds the list."""
+_INDEX = re.compile(r"\[-?\d+\]")
+_INDEX_OF = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)(?:\[[^\[\]]*\])*?\[-?\d+\]")
 _ROUND = re.compile(r"\bindex(?:_\d+)?\b")
 """The number of a round of a loop."""
 _COUNT = re.compile(r"index(?:_\d+)? \+ 1")
@@ -171,9 +171,14 @@ def _strangeness(context: Context, text: str, alone: bool) -> float:
     return unnamed + (CERTAIN_ELEMENT if has_index(text) and not context.reading.ordinal else 0.0)
 
 
-def has_index(text: str, item: str = "") -> bool:
-    """Whether an expression reads a certain element of a list; of one in another variable than `item`."""
-    return any(found[1] != item for found in _INDEX.finditer(text))
+def has_index(text: str) -> bool:
+    """Whether an expression reads a certain element of a list."""
+    return _INDEX.search(text) is not None
+
+
+def has_index_beside(text: str, item: str) -> bool:
+    """Whether an expression reads a certain element of a list in another variable than one."""
+    return any(found[1] != item for found in _INDEX_OF.finditer(text))
 
 
 def _kind(values: Sequence[Any]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowmind.build.induction import prices
 from flowmind.build.induction.bits import unexplained_bits
@@ -42,7 +42,7 @@ SIMPLE = 20.0
 """Bits above which the search for an expression is costly: case distinctions and aggregates were tried."""
 COSTLY = 40
 """Values for which costly expressions are searched; for as many answers again."""
-VALUES = 8
+VALUES = 4
 """One of so many parts of all work may be spent on one value."""
 MANY = 25
 """So many visits of a place count as one more value."""
@@ -56,16 +56,13 @@ ARMS = 4
 """Groups up to which each is tried as the first arm of a branch."""
 
 
-def programs(
-    context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec], most: float = math.inf
-) -> list[StructuredProgram]:
+def programs(context: Context, runs: Sequence[Run], specs: Mapping[str, ToolSpec]) -> list[StructuredProgram]:
     """The likeliest programs that explain runs, best first.
 
     Args:
         context: That of the search.
         runs: The runs of a task.
         specs: The tools.
-        most: Bits above which no programs are looked for.
     """
     search = Search(context, runs, specs)
     cursors = tuple(
@@ -76,10 +73,24 @@ def programs(
     around = sys.getrecursionlimit()
     sys.setrecursionlimit(max(around, 2_000 + FRAMES * longest))
     try:
-        found = search.parts(cursors, taken, most=most)
+        found = search.parts(cursors, taken)
     finally:
         sys.setrecursionlimit(around)
     return [StructuredProgram(part.steps, part.bits) for part in found]
+
+
+class _Known(NamedTuple):
+    """The parts that were found at a place."""
+
+    most: float
+    """As of `Search.parts`."""
+    parts: tuple[Part, ...]
+    cut: bool
+    """Whether there may be others of more bits."""
+
+    def holds(self, most: float) -> bool:
+        """Whether a search with other bits would find the same."""
+        return not self.cut or min(most, bound(self.parts, math.inf)) <= self.most
 
 
 class Search:
@@ -99,7 +110,9 @@ class Search:
         self.writing = frozenset(spec.name for spec in specs.values() if spec.effect != "read")
         self.call_bits = math.log2(len({*specs, *tools}) + 1)
         self._loops = Loops(self)
-        self._known: dict[Any, tuple[float, tuple[Part, ...]]] = {}
+        self._known: dict[Any, _Known] = {}
+        self.cuts = 0
+        """How often something was not looked for because others are likelier."""
         self.strict = False
         """Whether only parts that explain everything are wanted."""
         self._costly = 0
@@ -142,11 +155,16 @@ class Search:
         places = tuple((cursor.at, cursor.end, cursor.scope.key) for cursor in cursors)
         key = (places, taken, active, self.context.brief, self.strict)
         if self.least(cursors) > most:
+            self.cuts += 1
             return ()
-        if key not in self._known or self._known[key][0] < most:
-            self._known[key] = most, ()
-            self._known[key] = most, best(self._options(cursors, taken, active, most))
-        return self._known[key][1]
+        known = self._known.get(key)
+        if known is None or not known.holds(most):
+            before = self.cuts
+            self._known[key] = _Known(most, (), False)
+            found = best(self._options(cursors, taken, active, most))
+            known = self._known[key] = _Known(most, found, self.cuts > before)
+        self.cuts += known.cut
+        return known.parts
 
     def least(self, cursors: Sequence[Cursor]) -> float:
         """The fewest bits that the events of cursors may take: a call of each tool."""
@@ -210,6 +228,7 @@ class Search:
             if self.strict and not args[name][0].candidates:
                 return []
             if self.call_bits + sum(length for _, length in args.values()) > most:
+                self.cuts += 1
                 return []
         cost = self.call_bits + sum(length for _, length in args.values())
         missing = sum(not slot.candidates for slot, _ in args.values())
@@ -341,6 +360,7 @@ class Search:
                 for other in others:
                     cost = prices.BRANCH + price + one.bits + other.bits
                     if cost > bound(options, most):
+                        self.cuts += 1
                         continue
                     scopes_after = self._merged(one, inside, other, outside)
                     step = If(condition, one.steps, other.steps)
