@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, cast
 
 from flowmind.build.induction.bits import MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
+from flowmind.build.induction.chains import in_chain, test_of
 from flowmind.build.induction.conditions import separate, table_of
 from flowmind.build.induction.features import enclosed, features, key_of, scope_key
 from flowmind.build.induction.scopes import Candidate, Context, Explain, Scope
@@ -111,27 +112,28 @@ def choose(
             if not sides[-1]:
                 break
         if len(sides) == 2 and all(sides) and sides[0][0].text != sides[1][0].text:
-            found += _chosen(conditions, sides[0], sides[1])
+            found += _chosen(context, conditions, sides[0], sides[1])
     return found
 
 
 def _chosen(
-    conditions: Sequence[Candidate], then: Sequence[Candidate], otherwise: Sequence[Candidate]
+    context: Context, conditions: Sequence[Candidate], then: Sequence[Candidate], otherwise: Sequence[Candidate]
 ) -> Iterator[Candidate]:
     """The likeliest expression, and those that differ from it in one part."""
     groups = (conditions, then, otherwise)
     main = [group[0] for group in groups]
-    yield _written(*main)
+    yield _written(context, *main)
     for place, group in enumerate(groups):
         for other in group[1:8]:
             if other.bits - group[0].bits < 10:
-                yield _written(*(other if place == at else own for at, own in enumerate(main)))
+                yield _written(context, *(other if place == at else own for at, own in enumerate(main)))
 
 
-def _written(condition: Candidate, then: Candidate, otherwise: Candidate) -> Candidate:
+def _written(context: Context, condition: Candidate, then: Candidate, otherwise: Candidate) -> Candidate:
+    more = in_chain(context.reading, condition.text, test_of(otherwise.text), (then.text, otherwise.text))
     before = tuple(dict.fromkeys((*condition.before, *then.before, *otherwise.before)))
     text = f"{enclosed(then.text, 1)} if {enclosed(condition.text, 1)} else {otherwise.text}"
-    return Candidate(SIDE + condition.bits + then.bits + otherwise.bits, text, before)
+    return Candidate(SIDE + condition.bits + more + then.bits + otherwise.bits, text, before)
 
 
 def _masks(
@@ -170,6 +172,8 @@ def _likeliest_masks(
     proposed = {*alike, *equal.values(), *(same for _, same in paths)}
     costs: dict[int, float] = {}
     for mask in (*proposed, *list(tests)[-MOST_TESTS:]):
+        if tests.get(mask, UNTESTED) > tests.get(full ^ mask, UNTESTED):
+            mask = full ^ mask
         if mask not in (0, full) and full ^ mask not in costs:
             costs[mask] = tests.get(mask, UNTESTED) + side(mask) + side(full ^ mask)
     context.effort += len(costs) * 4

@@ -257,8 +257,10 @@ def _weight(context: Context, place: _Located, hint: str) -> float:
     weight = 2.0 ** (-0.5 * (len(path) - 1))
     if len(names) > 1 and isinstance(path[-1], str):
         named = reading.names_key(names[-1])
-        owner = reading.names_key(names[-2]) / place.fields if place.fields and len(names) + (place.fields == 1) > 2 else 0
-        weight *= 1 + NAMED_KEY * max(named, owner)
+        inner = len(names) - (path[0] in context.rows) > 2  # below an object that a result has
+        if place.fields == 1 or inner:
+            named = max(named, reading.names_key(names[-2]) / max(place.fields, 1))
+        weight *= 1 + NAMED_KEY * named
     return weight * _likeness(hint, names[-1], tuple(names[:-1])) if hint else weight
 
 

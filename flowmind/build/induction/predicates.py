@@ -178,7 +178,8 @@ def _strangeness(context: Context, text: str, fields: int) -> float:
         return 0.0
     keys, unnamed = _KEY.findall(text), 0.0
     if keys:
-        owner = keys[-2] if len(keys) > 1 else text.partition("[")[0] if fields == 1 else ""
+        root = text.partition("[")[0]
+        owner = keys[-2] if len(keys) - (root in context.rows) > 1 else root if fields == 1 else ""
         unnamed = UNNAMED_KEY * (1.0 - context.reading.names_key(keys[-1]))
         if owner:
             unnamed = min(unnamed, UNNAMED_KEY * (1.0 - context.reading.names_key(owner)) + math.log2(max(fields, 1)))
@@ -261,6 +262,8 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_
         bits += NUMBER_SINGLED_OUT if is_number(value) and (len(places) > 3 or not names) else 0.0
         if isinstance(value, int | float) and "at" not in context.reading.sides.get(value, ("at",)):
             bits += OTHER_SIDE
+        elif names and is_number(value) and value not in context.reading.sides:
+            bits += NO_PHRASE
         holds = sum(1 << place for place in own)
         joined = context.reading.beside(value) if names and isinstance(value, str) else ()
         alone = bits + (HALF_OF_A_PAIR if joined else 0.0)
