@@ -225,7 +225,7 @@ def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str
     around = context.siblings
     context.siblings = tuple(
         found[0]._replace(bits=0.0) for key, found in slots.items()
-        if found and " for " in found[0].text and is_number(values[0][key])
+        if found and found[0].bits <= DEAR and " for " in found[0].text and is_number(values[0][key])
     )  # fmt: skip
     for key, found in slots.items() if context.siblings else ():
         if not found or found[0].bits > DEAR:
