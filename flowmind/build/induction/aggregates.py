@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from flowmind.build.induction.bits import COMMON, SIDE, is_number
+from flowmind.build.induction.bits import COMMON, SIDE, UNROUNDED, is_number
 from flowmind.build.induction.comprehensions import Body, Kept, Loop, arithmetic_of, body_of, candidate, loops
 from flowmind.build.induction.features import computed, key_of, scope_key, values_of
 from flowmind.build.induction.filters import elements_of
@@ -24,8 +24,6 @@ KIND = 4.0
 """The bits of the choice of an aggregate."""
 ROUNDED = 4.0
 """The bits of rounding to two digits."""
-UNROUNDED = 9.0
-"""The bits of not rounding to two digits where the task's text asks for it."""
 AGAIN = 1.0
 """The bits of a value that another field of the same object has."""
 TIED = 2.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
-from flowmind.build.induction.bits import number_bits
+from flowmind.build.induction.bits import UNROUNDED, number_bits
 from flowmind.build.induction.features import ATOM, enclosed
 from flowmind.build.induction.number_terms import (
     EXACT,
@@ -55,13 +55,14 @@ def compute(
     budget = min(least + 8.0, sum(map(number_bits, distinct.values())) + 4.0)
     table = table_of(context, scopes, rich, MOST_TERMS if deep else FEWER_TERMS)
     found = [*_single(table, target, values), *_offsets(context, table, target)]
-    for rounding in (EXACT, *_likely_roundings(values, table)):
+    digits = context.reading.digits
+    for rounding in (EXACT, *_likely_roundings(values, digits)):
         if rounding is EXACT:
             found += _exact_two(table, target)
         elif not found:
             found += _rounded(context, table, target, rounding, len(distinct) > 1)
     if rich and not found and len(distinct) > 2 and context.siblings:
-        for rounding in _likely_roundings(values, table):
+        for rounding in _likely_roundings(values, digits):
             found += found or _rounded_four(context, table, target, rounding)
     if len(distinct) > 1 and (not found or min(found)[0] > 30):
         found += _exact_three(context, table, target)
@@ -69,7 +70,7 @@ def compute(
         found += _capped(context, table, target)
         if not found and len(distinct) > 2 and deep and not rich:
             found += _exact_four(context, table, target)
-    return _best(table, _tidy(found, values), budget)
+    return _best(table, _tidy(found, values, digits), budget)
 
 
 def _best(table: Table, found: Sequence[Candidate], budget: float) -> list[Candidate]:
@@ -89,13 +90,20 @@ def _best(table: Table, found: Sequence[Candidate], budget: float) -> list[Candi
     return sorted(best.values())[: 2 * MOST_FOUND]
 
 
-def _tidy(found: Sequence[tuple[float, Term]], values: Sequence[float]) -> list[Candidate]:
-    """Candidates of the terms; the noise of floats in a result that the traces show in cents is rounded off."""
-    clean = all(round(value, 2) == value for value in values) and any(isinstance(value, float) for value in values)
+def _tidy(found: Sequence[tuple[float, Term]], values: Sequence[float], digits: int | None) -> list[Candidate]:
+    """Candidates of the terms. A result is rounded to the digits that the task's text asks for; and the noise of floats
+    in one that the traces show in cents is rounded off."""
+    fractions = any(isinstance(value, float) for value in values)
+    clean = fractions and all(round(value, 2) == value for value in values)
+    asked = fractions and digits is not None and all(round(value, digits) == value for value in values)
     result: list[Candidate] = []
     for bits, term in found:
         noisy = clean and any(own != value for own, value in zip(term.values, values, strict=True))
-        text = f"round({term.text}, 2)" if noisy and not term.text.startswith("round(") else term.text
+        exact = not term.text.startswith("round(")
+        if exact and asked and " " in term.text:
+            result.append(Candidate(bits, f"round({term.text}, {digits})" if digits else f"round({term.text})", term.before))
+            bits += UNROUNDED
+        text = f"round({term.text}, 2)" if noisy and exact else term.text
         result.append(Candidate(bits, text, term.before))
     return result
 
@@ -112,15 +120,14 @@ def _matches(term: Term | None, target: Vector, rounding: Rounding = EXACT) -> b
         return False
 
 
-def _likely_roundings(values: Sequence[float], table: Table) -> Iterator[Rounding]:
+def _likely_roundings(values: Sequence[float], digits: int | None) -> Iterator[Rounding]:
     if all(isinstance(value, int) for value in values):
         yield ROUNDINGS["whole"]
         yield ROUNDINGS["floor"]
         yield ROUNDINGS["ceiling"]
-    elif all(round(value, 1) == value for value in values):
-        yield ROUNDINGS["tenths"]
-        yield ROUNDINGS["cents"]
     elif all(round(value, 2) == value for value in values):
+        tenths = all(round(value, 1) == value for value in values)
+        yield from [ROUNDINGS["tenths"]] if tenths and digits in (None, 1) else []
         yield ROUNDINGS["cents"]
 
 

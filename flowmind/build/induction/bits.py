@@ -25,6 +25,8 @@ LEAK = 30.0
 """A constant that equals a text in the inputs of all traces that show it, and that the task's text does not name."""
 NODE = 2.0
 """An operation: the choice among the productions."""
+UNROUNDED = 9.0
+"""A result that is not rounded, where the task's text asks for it."""
 SIDE = 3.0
 """A condition between two sides, beside its own bits."""
 

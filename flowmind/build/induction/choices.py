@@ -7,17 +7,25 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, cast
 
 from flowmind.build.induction.bits import MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
-from flowmind.build.induction.conditions import separate
+from flowmind.build.induction.chains import in_chain, test_of
+from flowmind.build.induction.conditions import separate, table_of
 from flowmind.build.induction.features import enclosed, features, key_of, scope_key
 from flowmind.build.induction.scopes import Candidate, Context, Explain, Scope
+from flowmind.build.induction.tables import bit_set
 
 KEY_ONCE = 12.0
 """That of an entry that one visit shows, if the task's text does not name the key."""
 MOST_ENTRIES = 8
-CHEAP = 10.0
-"""The bits of a constant that may stand for one visit."""
 KEY = 5.0
 """The key of an entry: one of the values that a variable has in the traces."""
+UNKNOWN = 25.0
+"""A guess at the bits of a side that no path and no constant gives."""
+UNLIKE = 15.0
+"""The same in addition, if its values differ in their form."""
+UNTESTED = 20.0
+"""A guess at the bits of a condition that is no single test."""
+MOST_TESTS = 120
+"""The number of tests that are tried as conditions."""
 GOOD = 40.0
 """If an explanation has fewer bits, or this share of those of the values, a few splits with simple sides are tried."""
 GOOD_SHARE = 0.1
@@ -80,7 +88,7 @@ def choose(
         explain: Explains the sides.
     """
     found: list[Candidate] = []
-    if depth >= len(MOST_SPLITS) or (len(values) < depth + 3 and not _cheap(context, values)):
+    if depth >= len(MOST_SPLITS):
         return found
     tried, most, inner_depth = 0, MOST_SPLITS[depth], depth + 1
     good = max(GOOD, GOOD_SHARE * unexplained_bits(values))
@@ -103,73 +111,77 @@ def choose(
             sides.append(explain(context, inner, [values[place] for place in chosen], hint, inner_depth))
             if not sides[-1]:
                 break
-        if len(sides) == 2 and all(sides):
-            found += _chosen(conditions, sides[0], sides[1])
+        if len(sides) == 2 and all(sides) and sides[0][0].text != sides[1][0].text:
+            found += _chosen(context, conditions, sides[0], sides[1])
     return found
 
 
-def _cheap(context: Context, values: Sequence[Any]) -> bool:
-    """Whether all values are cheap as constants. A choice between few visits is found for such values only."""
-    return all(constant_bits(context, value) <= CHEAP for value in values)
-
-
 def _chosen(
-    conditions: Sequence[Candidate], then: Sequence[Candidate], otherwise: Sequence[Candidate]
+    context: Context, conditions: Sequence[Candidate], then: Sequence[Candidate], otherwise: Sequence[Candidate]
 ) -> Iterator[Candidate]:
     """The likeliest expression, and those that differ from it in one part."""
     groups = (conditions, then, otherwise)
     main = [group[0] for group in groups]
-    yield _written(*main)
+    yield _written(context, *main)
     for place, group in enumerate(groups):
         for other in group[1:8]:
             if other.bits - group[0].bits < 10:
-                yield _written(*(other if place == at else own for at, own in enumerate(main)))
+                yield _written(context, *(other if place == at else own for at, own in enumerate(main)))
 
 
-def _written(condition: Candidate, then: Candidate, otherwise: Candidate) -> Candidate:
+def _written(context: Context, condition: Candidate, then: Candidate, otherwise: Candidate) -> Candidate:
+    more = in_chain(context.reading, condition.text, test_of(otherwise.text), (then.text, otherwise.text))
     before = tuple(dict.fromkeys((*condition.before, *then.before, *otherwise.before)))
     text = f"{enclosed(then.text, 1)} if {enclosed(condition.text, 1)} else {otherwise.text}"
-    return Candidate(SIDE + condition.bits + then.bits + otherwise.bits, text, before)
+    return Candidate(SIDE + condition.bits + more + then.bits + otherwise.bits, text, before)
 
 
 def _masks(
     context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: Sequence[Hashable], hint: str, tests: bool
 ) -> list[list[bool]]:
-    """The likely sides: where one value stands, where a path gives it, where its form is the same.
+    """The likely sides, the likeliest first: by the bits of a test that tells them apart, and a guess at their own.
 
     With `tests` also where a likely test holds, which tells nothing about the values: only if no explanation is good.
     """
     memo = ("masks", scope_key(scopes), tuple(keys), hint, tests)
     if memo not in context.memo:
-        proposed: dict[tuple[bool, ...], float] = {}
-        for bits, mask in (
-            *_of_values(context, values, keys),
-            *_of_paths(context, scopes, keys, hint),
-            *(_of_tests(context, scopes) if tests else ()),
-        ):
-            if any(mask) and not all(mask):
-                mask = tuple(mask)
-                proposed[mask] = min(bits, proposed.get(mask, 1e9))
-        ordered = sorted(proposed.items(), key=lambda item: (item[1], item[0]))
-        result: dict[tuple[bool, ...], None] = {}
-        for mask, _ in ordered:
-            if tuple(not label for label in mask) not in result:
-                result[mask] = None
-        context.memo[memo] = [list(mask) for mask in result]
+        context.memo[memo] = _likeliest_masks(context, scopes, values, keys, hint, tests)
     return context.memo[memo]
 
 
-def _of_values(context: Context, values: Sequence[Any], keys: Sequence[Hashable]) -> Iterator[tuple[float, list[bool]]]:
-    groups = dict(zip(keys, values, strict=True))
-    if len(groups) <= MOST_ENTRIES:
-        for key, value in groups.items():
-            times = keys.count(key) if isinstance(keys, list | tuple) else 1
-            bits = constant_bits(context, value)
-            yield bits - 4 * min(times, 4), [own == key for own in keys]
-    for last in (False, True):
-        shapes = [_shape(value, last) for value in values]
-        for shape in dict.fromkeys(shapes):
-            yield 6.0, [own == shape for own in shapes]
+def _likeliest_masks(
+    context: Context, scopes: Sequence[Scope], values: Sequence[Any], keys: Sequence[Hashable], hint: str, tests: bool
+) -> list[list[bool]]:
+    full = (1 << len(values)) - 1
+    paths = [
+        (1 + feature.bits, same)
+        for feature in features(context, scopes, hint)
+        if (same := bit_set(own == key for own, key in zip(feature.keys, keys, strict=True)))
+    ]
+    shapes = [[_shape(value, last) for value in values] for last in (False, True)]
+    alike = {bit_set(own == shape for own in row) for row in shapes for shape in row}
+    equal = {key: bit_set(own == key for own in keys) for key in keys}
+    equal = equal if len(equal) <= MOST_ENTRIES else {}
+    constants = {same: NODE + constant_bits(context, values[keys.index(key)]) for key, same in equal.items()}
+
+    def side(mask: int) -> float:
+        """The bits of the plainest expression for a side; a guess if there is no plain one."""
+        path = next((bits for bits, same in paths if same & mask == mask), UNKNOWN)
+        constant = min((bits for same, bits in constants.items() if same & mask == mask), default=UNKNOWN)
+        unlike = 0.0 if any(shape & mask == mask for shape in alike) else UNLIKE
+        return min(path, constant, UNKNOWN + unlike)
+
+    known = {holds: bits for bits, holds, _ in reversed(table_of(context, scopes).likeliest())}
+    proposed = {*alike, *equal.values(), *(same for _, same in paths)}
+    costs: dict[int, float] = {}
+    for mask in (*proposed, *(list(known)[-MOST_TESTS:] if tests else ())):
+        if known.get(mask, UNTESTED) > known.get(full ^ mask, UNTESTED):
+            mask = full ^ mask
+        if mask not in (0, full) and full ^ mask not in costs:
+            costs[mask] = known.get(mask, UNTESTED) + side(mask) + side(full ^ mask)
+    context.effort += len(costs) * 4
+    ordered = sorted(costs, key=lambda mask: (costs[mask], mask))
+    return [[bool(mask >> place & 1) for place in range(len(values))] for mask in ordered]
 
 
 def _shape(value: Any, last: bool) -> Hashable:
@@ -181,26 +193,3 @@ def _shape(value: Any, last: bool) -> Hashable:
     if isinstance(value, list):
         return "list", value != []
     return ("number",) if is_number(value) else ("other", repr(value))
-
-
-def _of_paths(
-    context: Context, scopes: Sequence[Scope], keys: Sequence[Hashable], hint: str
-) -> Iterator[tuple[float, list[bool]]]:
-    for feature in features(context, scopes, hint):
-        mask = [own == key for own, key in zip(feature.keys, keys, strict=True)]
-        if any(mask):
-            yield feature.bits - 4 * min(sum(mask), 4), mask
-
-
-def _of_tests(context: Context, scopes: Sequence[Scope]) -> Iterator[tuple[float, list[bool]]]:
-    """Tests of a few values, of absence, and with the numbers that the task's text names."""
-    for feature in features(context, scopes):
-        distinct = dict(zip(feature.keys, feature.values, strict=True))
-        if 2 <= len(distinct) <= 4:
-            for key, value in distinct.items():
-                if value is None or isinstance(value, bool | str):
-                    yield feature.bits + 2, [own == key for own in feature.keys]
-        if all(map(is_number, feature.values)):
-            for number in context.reading.numbers:
-                yield feature.bits + 4, [value > number for value in feature.values]
-                yield feature.bits + 4, [value >= number for value in feature.values]

@@ -40,7 +40,8 @@ KNOWN = 3.0
 SAME_LENGTH = 6.0
 """The length of lists that are all equally long."""
 NAMED_KEY = 24.0
-"""How many times likelier a key is that the task's text names. An only key is named with its object."""
+"""How many times likelier a key is that the task's text names. A named object
+names each of its keys with an equal share."""
 Path = tuple[str | int, ...]
 
 
@@ -51,8 +52,8 @@ class _Located(NamedTuple):
     keys: tuple[Hashable, ...]
     indexes: float = 0.0
     """The bits of its indexes."""
-    alone: bool = False
-    """Whether it is the only key of its objects."""
+    fields: int = 0
+    """How many keys its objects have."""
 
 
 def scope_key(scopes: Sequence[Scope]) -> tuple[Hashable, ...]:
@@ -215,9 +216,9 @@ def _walk(
     values: tuple[Any, ...],
     size: int,
     indexes: float = 0.0,
-    alone: bool = False,
+    fields: int = 0,
 ) -> Iterator[_Located]:
-    yield _Located(path, text, values, tuple(key_of(context, value) for value in values), indexes, alone)
+    yield _Located(path, text, values, tuple(key_of(context, value) for value in values), indexes, fields)
     if size >= MAX_KEYS:
         return
     objects = [cast(dict[str, Any], value) for value in values if isinstance(value, dict)]
@@ -227,7 +228,7 @@ def _walk(
         inner = [cast(dict[str, Any], value).get(key) if isinstance(value, dict) else UNSET for value in values]
         part = f"{text}[{key!r}]" if everywhere else f"{text}.get({key!r})"
         dear = indexes + (DATA_KEY if key[:1].isdigit() else 0.0)
-        yield from _walk(context, (*path, key), part, tuple(inner), size + 1, dear, len(keys) == 1)
+        yield from _walk(context, (*path, key), part, tuple(inner), size + 1, dear, len(keys))
     lists = [cast(list[Any], value) if isinstance(value, list) else [] for value in values]
     if any(lists) and size < MAX_KEYS - 1 and text not in context.empty:
         records = any(isinstance(part, dict) for value in lists for part in value[:1])
@@ -256,7 +257,10 @@ def _weight(context: Context, place: _Located, hint: str) -> float:
     weight = 2.0 ** (-0.5 * (len(path) - 1))
     if len(names) > 1 and isinstance(path[-1], str):
         named = reading.names_key(names[-1])
-        weight *= 1 + NAMED_KEY * (max(named, reading.names_key(names[-2])) if place.alone else named)
+        inner = len(names) - (path[0] in context.rows) > 2  # below an object that a result has
+        if place.fields == 1 or inner:
+            named = max(named, reading.names_key(names[-2]) / max(place.fields, 1))
+        weight *= 1 + NAMED_KEY * named
     return weight * _likeness(hint, names[-1], tuple(names[:-1])) if hint else weight
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from flowmind.base.processes import HelperEnded, Helpers, answer_questions
 from flowmind.build.induction.cursors import atoms
@@ -17,7 +17,7 @@ from flowmind.build.induction.induction import Induction, Request
 from flowmind.build.induction.inductions import inductions_of
 from flowmind.build.induction.noise import readings, saved
 from flowmind.build.induction.program import Block, DoWhile, ForEach, If, StructuredProgram
-from flowmind.build.induction.purposes import PURPOSE, idle, with_numbers, with_purposes
+from flowmind.build.induction.purposes import PURPOSE, idle, with_mentions, with_purposes
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.scopes import Candidate, Context
@@ -47,12 +47,24 @@ def induce(request: Request) -> list[Induction]:
     """
     context = context_of(request)
     reading = {spec.name for spec in request.specs.values() if spec.effect == "read"}
+    shown = [[run.inputs, run.answer, *((call.args, call.value) for call in run.calls)] for run in request.runs]
+    names = {name for value in shown for name in _names(value)}
     likely = [
-        with_purposes(with_numbers(program, context.reading.limits), reading)
+        with_purposes(with_mentions(program, context.reading.mentions, names), reading)
         for program in programs_of(request, context)
     ]
     found = inductions_of(likely, request, context)
     return sorted(found, key=lambda induction: (not induction.sound, induction.bits))
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names of fields in a value."""
+    if isinstance(value, dict):
+        yield from cast(dict[str, Any], value)
+    if isinstance(value, dict | list | tuple):
+        parts = cast(dict[str, Any], value).values() if isinstance(value, dict) else cast(Sequence[Any], value)
+        for part in parts:
+            yield from _names(part)
 
 
 def request_of(

@@ -24,6 +24,11 @@ from flowmind.build.induction.tables import OPPOSITE, Condition, Table, bit_set
 
 CONTAINS = 3.0
 """The bits of the choice to look into a text or a list."""
+SAID_AFFIX = -1.0
+"""The bits of a test of the beginning or the end of a text, beside those of a test of any part of it, where the task's
+text has a word for that."""
+OTHER_AFFIX = 2.0
+"""The same where it has no such word."""
 MARKED = 3.5
 """The bits of a text that calls have as an argument."""
 ORDER = 2.0
@@ -72,6 +77,11 @@ _INCLUSIVE = re.compile(
     r"|or (?:more|less|fewer|later|earlier|higher|lower|above|below|equal))\b"
 )
 """Phrases that put the limit itself on a side."""
+_AFFIXES = {
+    "startswith": re.compile(r"\b(?:begin|start|prefix|lead)"),
+    "endswith": re.compile(r"\b(?:end|suffix|finish|extension)"),
+}
+"""Tests of an affix, with the words that speak of it."""
 _INDEX = re.compile(r"\[-?\d+\]")
 _INDEX_OF = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)(?:\[[^\[\]]*\])*?\[-?\d+\]")
 _ROUND = re.compile(r"\bindex(?:_\d+)?\b")
@@ -147,8 +157,7 @@ def subjects(context: Context, found: Sequence[Feature]) -> list[Subject]:
     for feature in found:
         guards = guards_of(feature, known)
         if guards is not None:
-            alone = fields[feature.text.rpartition("[")[0]] == 1
-            bits = feature.bits + _strangeness(context, feature.text, alone)
+            bits = feature.bits + _strangeness(context, feature.text, fields[feature.text.rpartition("[")[0]])
             if feature.text.isidentifier() and all(isinstance(value, bool) for value in feature.values):
                 bits = min(bits, FLAG)
             feature = feature._replace(bits=bits)
@@ -161,13 +170,20 @@ def subjects(context: Context, found: Sequence[Feature]) -> list[Subject]:
     return made
 
 
-def _strangeness(context: Context, text: str, alone: bool) -> float:
-    """The bits that a feature costs in a condition beside those of its path; `alone` if its object has no other."""
+def _strangeness(context: Context, text: str, fields: int) -> float:
+    """The bits that a feature costs in a condition beside those of its path.
+
+    A text that names an object may mean any of its `fields`; that of a result names what is looked at in any case.
+    """
     if " for " in text or not context.reading.words:
         return 0.0
-    keys = _KEY.findall(text)
-    names = [*keys[-1:], *([text.partition("[")[0]] if alone and len(keys) == 1 else [])]
-    unnamed = UNNAMED_KEY * (1.0 - max(map(context.reading.names_key, names))) if keys else 0.0
+    keys, unnamed = _KEY.findall(text), 0.0
+    if keys:
+        root = text.partition("[")[0]
+        owner = keys[-2] if len(keys) - (root in context.rows) > 1 else root if fields == 1 else ""
+        unnamed = UNNAMED_KEY * (1.0 - context.reading.names_key(keys[-1]))
+        if owner:
+            unnamed = min(unnamed, UNNAMED_KEY * (1.0 - context.reading.names_key(owner)) + math.log2(max(fields, 1)))
     return unnamed + (CERTAIN_ELEMENT if has_index(text) and not context.reading.ordinal else 0.0)
 
 
@@ -252,6 +268,8 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_
         bits += NUMBER_SINGLED_OUT if is_number(value) and (len(places) > 3 or not names) else 0.0
         if isinstance(value, int | float) and "at" not in context.reading.sides.get(value, ("at",)):
             bits += OTHER_SIDE
+        elif names and is_number(value) and value not in context.reading.sides:
+            bits += NO_PHRASE
         holds = sum(1 << place for place in own)
         joined = context.reading.beside(value) if names and isinstance(value, str) else ()
         alone = bits + (HALF_OF_A_PAIR if joined else 0.0)
@@ -348,19 +366,28 @@ def _round_bits(context: Context, limit: Any) -> float:
 
 
 def _words(context: Context, subject: Subject) -> _Found:
-    """Whether a text contains one that the task's text quotes, or a word of it."""
+    """Whether a text contains one that the task's text quotes, or a word of it, also at its beginning or its end."""
     texts = [value or "" for value in subject.values]
     spoken = any(" " in text or "@" in text for text in texts)
     words = dict.fromkeys(word for text in texts for word in re.findall(r"[A-Za-z]{3,}", text)) if spoken else ()
     named = [word for word in words if context.reading.names(word)][:40]
-    quoted = context.reading.quoted if spoken else ()
-    for part in dict.fromkeys([*quoted, *named, *context.marks]):
+    said = [method for method, words_of_it in _AFFIXES.items() if words_of_it.search(context.reading.text.lower())]
+    for part in dict.fromkeys([*filter(None, context.reading.quoted), *named, *context.marks]):
+        if not spoken and not any(part in text != part for text in texts):
+            continue  # nothing but equality
         bits = CONTAINS + min(constant_bits(context, part), MARKED if part in context.marks else math.inf)
         exact, lower = _braced(part), _braced(part.lower())
         yield (
             subject.condition(bits, f"{exact} in {{}}", f"{exact} not in {{}}"),
             bit_set(part in text for text in texts),
         )
+        for method in _AFFIXES if part in context.reading.quoted else ():
+            more = SAID_AFFIX if method in said else OTHER_AFFIX
+            test = f"{{}}.{method}({exact})"
+            yield (
+                subject.condition(bits + more, test, f"not {test}"),
+                bit_set(getattr(text, method)(part) for text in texts),
+            )
         if not re.search(r"[A-Za-z]", part):
             continue
         condition = subject.condition(bits + 1, f"{lower} in {{}}.lower()", f"{lower} not in {{}}.lower()")

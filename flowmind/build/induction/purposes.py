@@ -1,12 +1,13 @@
-"""Purposes: an expression is likelier than a slightly shorter one if it alone reads a result, or alone has a number
-that the task's text names."""
+"""Purposes: an expression is likelier than a slightly shorter one if it alone reads a result, or alone has a
+constant that the task's text names."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from flowmind.build.induction.bits import is_number
 from flowmind.build.induction.program import Block, Slot, StructuredProgram
@@ -18,7 +19,7 @@ PURPOSE = 6.0
 SMALL = 2
 """Texts name smaller numbers for other reasons: "the first one"."""
 MENTION = 8.0
-"""The bits of a number that the task's text names and the program does not have."""
+"""The bits of a constant that the task's text names and the program does not have."""
 
 
 def with_purposes(program: StructuredProgram, reading: Collection[str]) -> StructuredProgram:
@@ -63,44 +64,105 @@ def idle(program: StructuredProgram, reading: Collection[str]) -> list[str]:
     return [name for name in _results(program.body, reading) if name not in read]
 
 
-def with_numbers(program: StructuredProgram, limits: Collection[int | float]) -> StructuredProgram:
-    """A program that has the numbers of the task's text, where an expression of at most `MENTION` more bits has one.
+def with_mentions(
+    program: StructuredProgram, mentions: Sequence[frozenset[Any]], names: Collection[str] = ()
+) -> StructuredProgram:
+    """A program that has the constants of the task's text, where an expression of at most `MENTION` more bits has one.
+
+    Each constant that it has nowhere costs as much, and so does each expression without one that stands nowhere else.
 
     Args:
         program: The program.
-        limits: The numbers.
+        mentions: The constants, each in all its forms.
+        names: Names of fields and inputs: nothing is looked for that has one.
     """
-    for number in (each for each in limits if abs(each) > SMALL):
-        tops = [_numbers(slot.candidates[0]) if slot.candidates else frozenset[Any]() for slot in slots(program.body)]
-        if any(number in own for own in tops):
+    wanted = [forms for forms in mentions if any(not is_number(form) or abs(form) > SMALL for form in forms)]
+    bits = program.bits
+    for forms in [forms for forms in wanted if not forms & frozenset(names)]:
+        tops = [_constants_at(slot) for slot in slots(program.body)]
+        if any(_has(own, forms) for own in tops):
             continue
-        found: list[tuple[float, int]] = []
+        found: list[tuple[float, int, int]] = []
         for place, slot in enumerate(slots(program.body)):
-            kept = tops[place].intersection(limits)
-            for made in slot.candidates[1:]:
+            kept = [other for other in wanted if _has(tops[place], other)]
+            for number, made in enumerate(slot.candidates[1:], 1):
                 more = made.bits - slot.candidates[0].bits
-                if more <= MENTION and kept | {number} <= _numbers(made):
-                    found.append((more, place))
-        if found:
-            chosen = list(slots(program.body))[min(found)[1]]
-
-            def ordered(slot: Slot, chosen: Slot = chosen, number: float = number) -> Slot:
-                if slot is not chosen:
-                    return slot
-                made = [
-                    one if number in _numbers(one) else one._replace(bits=one.bits + MENTION) for one in slot.candidates
-                ]
-                return replace(slot, candidates=tuple(sorted(made, key=lambda one: one.bits)))
-
-            program = replace(program, body=changed(program.body, ordered))
-    return program
+                if more <= MENTION and all(_has(_constants_of(made), other) for other in (forms, *kept)):
+                    found.append((more, place, number))
+        if not found:
+            bits += MENTION
+            continue
+        more, place, number = min(found)
+        chosen = list(slots(program.body))[place]
+        first = chosen.candidates[number]
+        better = replace(chosen, candidates=(first, *(one for one in chosen.candidates if one is not first)))
+        program = replace(program, body=_with(program.body, chosen, better))
+        bits += more
+    return replace(program, body=_weighed(program.body, wanted), bits=bits)
 
 
-def _numbers(candidate: Candidate) -> frozenset[Any]:
-    """The numbers in an expression."""
-    nodes = ast.walk(parsed(candidate.text))
-    found = {node.value for node in nodes if isinstance(node, ast.Constant) and is_number(node.value)}
-    return frozenset(found)
+def _with(block: Block, slot: Slot, other: Slot) -> Block:
+    return changed(block, lambda own: other if own is slot else own)
+
+
+def _weighed(block: Block, wanted: Sequence[frozenset[Any]]) -> Block:
+    """A program whose expressions cost more if a constant is missing that only the likeliest one there has."""
+    every = list(slots(block))
+    having = [[slot for slot in every if _has(_constants_at(slot), forms)] for forms in wanted]
+    for slot in every:
+        own = [forms for forms, found in zip(wanted, having, strict=True) if len(found) == 1 and found[0] is slot]
+        if own and len(slot.candidates) > 1:
+            absent = [forms for forms, found in zip(wanted, having, strict=True) if not found]
+            first, *others = slot.candidates
+            weighed: list[Candidate] = []
+            for one in others:
+                constants = _constants_of(one)
+                lost = sum(not _has(constants, forms) for forms in own) - sum(_has(constants, forms) for forms in absent)
+                weighed.append(one._replace(bits=max(one.bits, first.bits) + MENTION * max(lost, 0)))
+            better = replace(slot, candidates=(first, *sorted(weighed, key=lambda one: one.bits)))
+            block = _with(block, slot, better)
+    return block
+
+
+def _has(parts: Collection[Any], forms: Collection[Any]) -> bool:
+    return any(
+        form in parts or (isinstance(form, str) and any(form in one.text for one in parts if isinstance(one, _Text)))
+        for form in forms
+    )
+
+
+class _Text(NamedTuple):
+    """A text constant, in which other texts may stand."""
+
+    text: str
+
+
+def _constants_at(slot: Slot) -> frozenset[Any]:
+    """The constants of the likeliest expressions of a slot."""
+    return frozenset[Any]().union(*(_constants_of(group[0]) for group in (slot.candidates, slot.omitted) if group))
+
+
+@lru_cache(maxsize=20_000)
+def _constants_of(candidate: Candidate) -> frozenset[Any]:
+    """The constants in an expression and in the pure calls before it, also the names of fields and variables."""
+    texts = [candidate.text, *(text for call in candidate.before for _, text in call.args)]
+    return frozenset(value for text in texts for value in _constants(parsed(text)))
+
+
+def _constants(node: ast.AST) -> Iterator[Any]:
+    match node:
+        case ast.Constant(value=str() as text):
+            yield _Text(text)
+        case ast.Constant(value=value):
+            yield value
+        case ast.Name(id=name):
+            yield name
+        case ast.Subscript(value=owner, slice=ast.Constant(value=key)) if not isinstance(owner, ast.Dict):
+            yield key if isinstance(key, str) else None
+            yield from _constants(owner)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _constants(child)
 
 
 def _readers(block: Block, name: str) -> int:

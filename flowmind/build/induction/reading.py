@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from flowmind.trace.constants import read_text
+from flowmind.trace.constants import Constant, Text, read_text
 
 Side = Literal["above", "at", "below"]
 """A limit of n cuts numbers above n (`> n`, `<= n`), below n (`>= n`, `< n`), or singles n out (`== n`)."""
@@ -22,6 +23,8 @@ class Reading:
     """That it names in digits, words or percent, each once, in order; of a percentage also the share, of a half 2."""
     limits: tuple[int | float, ...] = ()
     """Those of the numbers that conditions may read: not how many digits results are rounded to."""
+    digits: int | None = None
+    """To how many decimals it rounds results, if it says one number."""
     quoted: tuple[str, ...] = ()
     """The texts in quotation marks."""
     words: frozenset[str] = frozenset()
@@ -36,6 +39,12 @@ class Reading:
     """Caches `side_of`."""
     sides: dict[int | float, frozenset[Side]] = field(default_factory=dict[int | float, frozenset[Side]])
     """For each number with comparing words around it the sides on which they put the number itself."""
+    mentions: tuple[frozenset[Any], ...] = ()
+    """The constants that the program should have: those of `limits`, and quoted texts, each in all its forms."""
+    places: dict[Any, int] = field(default_factory=dict[Any, int])
+    """Where it first has each of its constants, and the stem of each of its words, in characters."""
+    ordered: bool = False
+    """Whether it says that cases are looked at in turn: "otherwise"."""
 
     def names(self, value: Any) -> bool:
         """Whether it names a number, or contains a text as whole words or in quotation marks."""
@@ -52,6 +61,14 @@ class Reading:
             if value.lower() in (first, second) and first != second:
                 found[second if value.lower() == first else first] = None
         return tuple(word for word in found if word not in _LITTLE)
+
+    def place_of(self, value: Any) -> int | None:
+        """Where it first has a constant, a text, or all words of an identifier."""
+        if value in self.places:
+            return self.places[value]
+        parts = [part for part in map(_stem, words_of(value)) if len(part) > 2] if isinstance(value, str) else []
+        found = [min((at for word, at in self.places.items() if _like(part, word)), default=-1) for part in parts]
+        return max(found) if found and min(found) >= 0 else None
 
     def negates(self, value: str) -> bool:
         """Whether a sentence that contains a text, or any one if none does, has a word that negates or leaves out."""
@@ -109,11 +126,15 @@ def read(text: str) -> Reading:
         text=text,
         numbers=tuple(numbers),
         limits=limits,
+        digits=_digits(digits, text.lower()),
         quoted=quoted,
         words=frozenset(_stem(word) for word in re.findall(r"[a-z]+", lower)),
         ordinal=_ORDINAL.search(lower) is not None,
         end=_end("the first" in lower, "the last" in lower),
         sides=_sides(text),
+        mentions=tuple(_forms(constant) for constant in constants if _is_whole(constant, limits)),
+        places=_places(found),
+        ordered=_IN_TURN.search(lower) is not None,
     )
 
 
@@ -135,6 +156,7 @@ def _end(first: bool, last: bool) -> int | None:
 
 
 _ORDINAL = re.compile(r"\b(first|last|latest|newest|oldest|top|most recent|earliest)\b")
+_IN_TURN = re.compile(r"\b(?:otherwise|else|failing that|if not|what is left|the rest|all others?)\b")
 _SENTENCE = re.compile(r"[.;!?]\s")
 _NEGATION = re.compile(
     r"\b(?:not|no|none|never|nor|neither|cannot|without|un\w+|non\w*|\w+n['’]t|except\w*|exclud\w+|other than|another"
@@ -164,9 +186,35 @@ _HAVING = r"\b(?:has|have|enough for|covers?|fits?)"
 """What has the quantity has at least the quantity."""
 _FORMAL = frozenset({"has", "was", "max", "min"})
 """Words that keys have and texts do not: `has_more`, `max_seats`."""
+_PLACEHOLDER = re.compile(r"<\w[^<>]*>|\{\w[^{}]*\}")
+_CENTS = re.compile(r"\bround\w*(?:\W+\w+){0,3}\W+cents?\b")
 _DIGITS = re.compile(r"\W*(?:decimal|fractional|digits)")
 """What stands behind a number of digits to which results are rounded."""
 _EXACTLY = re.compile(r"(?:exactly|equals?(?: to)?|precisely)\W*$")
+
+
+def _digits(found: Collection[Any], lower: str) -> int | None:
+    wanted = {*found, *([2] if _CENTS.search(lower) else ())}
+    return next(iter(wanted)) if len(wanted) == 1 else None
+
+
+def _is_whole(constant: Constant, limits: Collection[Any]) -> bool:
+    if isinstance(constant.value, str):
+        return constant.value != "" and not _PLACEHOLDER.search(constant.value)
+    return constant.value in limits
+
+
+def _forms(constant: Constant) -> frozenset[Any]:
+    """The ways to write a constant: of 20 percent 20, 0.2, 0.8 and 1.2."""
+    share = constant.share
+    return frozenset([constant.value, *([] if share is None else [share, round(1 - share, 12), round(1 + share, 12)])])
+
+
+def _places(found: Text) -> dict[Any, int]:
+    places = {_stem(word[0]): word.start() for word in reversed(list(re.finditer("[a-z]+", found.text.lower())))}
+    for constant in reversed(found.constants):
+        places |= dict.fromkeys(_forms(constant), constant.start)
+    return places
 
 
 def _sides(text: str) -> dict[int | float, frozenset[Side]]:
@@ -201,9 +249,14 @@ def _stem(word: str) -> str:
 
 
 def _occurs(part: str, words: frozenset[str]) -> bool:
-    if part in words:
-        return True
-    return len(part) > 3 and any(len(word) > 3 and (word.startswith(part) or part.startswith(word)) for word in words)
+    return part in words or any(_like(part, word) for word in words)
+
+
+def _like(part: str, word: Any) -> bool:
+    """Whether a word is a form of another one."""
+    if part == word or not isinstance(word, str):
+        return part == word
+    return min(len(part), len(word)) > 3 and (word.startswith(part) or part.startswith(word))
 
 
 @lru_cache(maxsize=50_000)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowmind.build.induction import prices
 from flowmind.build.induction.bits import unexplained_bits
+from flowmind.build.induction.chains import in_chain
 from flowmind.build.induction.conditions import separate
 from flowmind.build.induction.cursors import (
     ANSWER,
@@ -358,15 +360,26 @@ class Search:
             others = self.parts(arms[1], taken, active, left - thens[0].bits) if thens else ()
             for one in thens:
                 for other in others:
-                    cost = prices.BRANCH + price + one.bits + other.bits
+                    tested = self._in_chain(condition, other)
+                    own = price if tested is condition else tested.bits
+                    cost = prices.BRANCH + own + one.bits + other.bits
                     if cost > bound(options, most):
                         self.cuts += 1
                         continue
                     scopes_after = self._merged(one, inside, other, outside)
-                    step = If(condition, one.steps, other.steps)
+                    step = If(tested, one.steps, other.steps)
                     missing = one.open + other.open + (not condition.candidates)
                     options.append(Part(cost, (step,), scopes_after, missing))
         return options
+
+    def _in_chain(self, condition: Slot, other: Part) -> Slot:
+        """A decision, given the one that follows where it is false."""
+        after = other.steps[0].condition.candidates[:1] if other.steps and isinstance(other.steps[0], If) else ()
+        if not condition.candidates or not after:
+            return condition
+        reading = self.context.reading
+        made = [one._replace(bits=one.bits + in_chain(reading, one.text, after[0].text)) for one in condition.candidates]
+        return replace(condition, candidates=tuple(sorted(made, key=lambda one: one.bits)))
 
     def _step(self, cursor: Cursor) -> tuple[int, int]:
         """The step that shows which way a cursor goes: the next one."""

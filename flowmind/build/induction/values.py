@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from flowmind.build.induction.aggregates import aggregates
 from flowmind.build.induction.arithmetic import compute
-from flowmind.build.induction.bits import MOST_SPLITS, NODE, constant_bits, is_number
+from flowmind.build.induction.bits import LEAK, MOST_SPLITS, NODE, constant_bits, is_number
 from flowmind.build.induction.choices import choose, look_up
 from flowmind.build.induction.conditions import separate
 from flowmind.build.induction.features import (
@@ -29,7 +29,10 @@ from flowmind.workflow.expressions import MAX_TEXT
 MOST = 40
 """Candidates that are kept."""
 ONCE = 2.0
-"""A number that one trace alone shows and the text does not name."""
+"""A small whole number that one trace alone shows and the text does not name; others are most likely data of it."""
+SMALL = 10
+DEAR = 40.0
+"""A field that costs more is explained again, by other fields of its object."""
 ARM = 10.0
 """A result of an arm, or another value: arms that end with answers of their own are plainer."""
 CARRIED = 12.0
@@ -140,7 +143,7 @@ def _constant(context: Context, scopes: Sequence[Scope], value: Any, least: floa
     if traces >= 3:
         bits = min(bits, least + 3.0)
     if traces == 1 and is_number(value) and not context.reading.names(value):
-        bits += ONCE
+        bits += ONCE if isinstance(value, int) and abs(value) <= SMALL else LEAK
     return Candidate(bits, repr(value))
 
 
@@ -222,10 +225,12 @@ def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str
     around = context.siblings
     context.siblings = tuple(
         found[0]._replace(bits=0.0) for key, found in slots.items()
-        if found and " for " in found[0].text and is_number(values[0][key])
+        if found and found[0].bits <= DEAR and " for " in found[0].text and is_number(values[0][key])
     )  # fmt: skip
     for key, found in slots.items() if context.siblings else ():
-        slots[key] = found or explain(context, scopes, [value[key] for value in values], key, depth)
+        if not found or found[0].bits > DEAR:
+            again = explain(context, scopes, [value[key] for value in values], key, depth)
+            slots[key] = tuple(sorted({one.text: one for one in (*found, *again)}.values()))
     context.siblings = around
     if not all(slots.values()):
         return []
