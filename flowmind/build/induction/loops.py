@@ -292,11 +292,11 @@ class Loops:
         found = filters(self._search.context, scopes, text, masks, item)
         if found:
             plans.append((found, found[0].bits + prices.WHERE, False))
-        until = [max((turn.element for turn in turns), default=-1) + 1 for turns in head.rounds]
+        # without a round no round has ended the loop: all elements were skipped
+        until = [turns[-1].element + 1 if turns else len(mask) for turns, mask in zip(head.rounds, masks, strict=True)]
         cut = [mask[:end] for mask, end in zip(masks, until, strict=True)]
         if all(map(all, cut)):
-            if all(cut_mask or not mask for cut_mask, mask in zip(cut, masks, strict=True)):
-                plans.append(((), 0.0, True))
+            plans.append(((), 0.0, True))
         else:
             elements = [
                 self._search.extended(scope, {item: value[index]})
