@@ -196,7 +196,7 @@ class Loops:
             for rounds, weakness in over_elements(self._search.events, cursors, feature.values).items():
                 counts = set(map(len, rounds))
                 repeated = feature.text in self._search.context.repeated
-                rare = max(counts) < 2 and (weakness > 0 or bool(active) or repeated)
+                rare = max(counts) < 2 and (weakness > 0 or repeated)
                 if counts == {1} or rare is not seldom or (seldom and active):
                     continue
                 elements = tuple(
