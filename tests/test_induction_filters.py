@@ -107,10 +107,11 @@ def sort_parcels(call: World, depot: str, day: str) -> Any:
 
 
 QUERIES = {
-    withdraw: "Withdraw the books of a shelf that are of the genre `travel`, of which the shelf has a stock of at least 3,"
-    " and which were edited before the given day. The note is `last edited <at> by <who>`. Answer the list of the slips.",
-    sort_parcels: "Go through all parcels of a depot, page by page. If a parcel has the status `waiting` and a weight of"
-    " more than 400 grams, look at its sender: with the plan `plus` upgrade it, otherwise return it for the cause"
+    withdraw: "Withdraw the books of a shelf that are of the genre `travel`, of which the shelf has a stock of at least"
+    " 3, and which were edited before the given day. The note is `last edited <at> by <who>`. Answer the list of the"
+    " slips.",
+    sort_parcels: "Go through all parcels of a depot, page by page. If a parcel has the status `waiting` and a weight"
+    " of more than 400 grams, look at its sender: with the plan `plus` upgrade it, otherwise return it for the cause"
     " `too heavy`. Answer an object of `returned`, the list of the returned parcels, and `upgraded`, their number.",
 }
 
@@ -129,7 +130,8 @@ def run_of(task: Callable[..., Any], inputs: dict[str, Any], number: int) -> Run
 
 def induced(task: Callable[..., Any], cases: list[dict[str, Any]]) -> Induction:
     runs = [run_of(task, case, number) for number, case in enumerate(cases)]
-    schema = {"type": "object", "properties": dict.fromkeys(cases[0], {"type": "string"}), "required": list(cases[0])}
+    properties = {name: {"type": "string"} for name in cases[0]}
+    schema = {"type": "object", "properties": properties, "required": list(cases[0])}
     found = induce(Request(runs, SPECS, schema, QUERIES[task], task.__name__))
     assert found[0].sound, (found[0].problems, found[0].refused)
     return found[0]

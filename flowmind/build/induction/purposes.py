@@ -117,7 +117,9 @@ def _weighed(block: Block, wanted: Sequence[frozenset[Any]]) -> Block:
             weighed: list[Candidate] = []
             for one in others:
                 constants = _constants_of(one)
-                lost = sum(not _has(constants, forms) for forms in own) - sum(_has(constants, forms) for forms in absent)
+                lost = sum(not _has(constants, forms) for forms in own) - sum(
+                    _has(constants, forms) for forms in absent
+                )
                 weighed.append(one._replace(bits=max(one.bits, first.bits) + MENTION * max(lost, 0)))
             better = replace(slot, candidates=(first, *sorted(weighed, key=lambda one: one.bits)))
             block = _with(block, slot, better)
