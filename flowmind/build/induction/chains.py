@@ -15,7 +15,8 @@ AGAINST_TEXT = 3.0
 AGAINST_TURNS = 8.0
 """The same, where the text says that cases are looked at in turn."""
 AGAIN = 3.0
-"""What a condition costs less that reads nothing but what follows it reads, too: it is one of few, not one of all."""
+"""What two conditions cost less of which one reads nothing but what the other reads, or what the values on its sides
+read: that is one of few things, not one of all."""
 
 
 def in_chain(reading: Reading, condition: str, after: str, sides: tuple[str, ...] = ()) -> float:
@@ -27,9 +28,11 @@ def in_chain(reading: Reading, condition: str, after: str, sides: tuple[str, ...
         after: The next condition, which is tested where it does not hold; empty if there is none.
         sides: Values on its sides.
     """
-    read = frozenset[str]().union(*(_paths_in(other) for other in (*sides, after) if other))
-    bits = -AGAIN if _paths_in(condition) <= read else 0.0
-    place, later = _place(reading, condition), _place(reading, after) if after else None
+    own, next_ = _paths_in(condition), _paths_in(after) if after else frozenset[str]()
+    again = own <= next_.union(*map(_paths_in, sides)) or (after != "" and next_ <= own)
+    bits = -AGAIN if again else 0.0
+    place = _place(reading, condition, after) if after else None
+    later = _place(reading, after, condition) if after else None
     if place is not None and later is not None and later < place:
         bits += AGAINST_TURNS if reading.ordered else AGAINST_TEXT
     return bits
@@ -41,13 +44,22 @@ def test_of(text: str) -> str:
     return ast.unparse(tree.test) if isinstance(tree, ast.IfExp) else ""
 
 
-def _place(reading: Reading, text: str) -> int | None:
-    """Where the task's text speaks of a condition: of its constants, or else of the fields that it reads."""
-    for found in (_constants(parsed(text)), _last_keys(text)):
-        places = [place for one in found if (place := reading.place_of(one)) is not None]
-        if places:
-            return min(places)
+def _place(reading: Reading, text: str, other: str) -> int | None:
+    """Where the task's text speaks of a condition: of its constants, or else of the fields that it reads.
+
+    What another condition has, too, does not count.
+    """
+    for parts in (_constants_in, _last_keys):
+        places = [reading.place_of(one) for one in parts(text) if one not in parts(other)]
+        known = [place for place in places if place is not None]
+        if known:
+            return min(known)
     return None
+
+
+@lru_cache(maxsize=50_000)
+def _constants_in(text: str) -> tuple[Any, ...]:
+    return tuple(_constants(parsed(text)))
 
 
 @lru_cache(maxsize=50_000)

@@ -50,7 +50,7 @@ def induce(request: Request) -> list[Induction]:
     shown = [[run.inputs, run.answer, *((call.args, call.value) for call in run.calls)] for run in request.runs]
     names = {name for value in shown for name in _names(value)}
     likely = [
-        with_purposes(with_mentions(program, context.reading.mentions, names), reading)
+        with_purposes(with_mentions(program, context.reading, names), reading)
         for program in programs_of(request, context)
     ]
     found = inductions_of(likely, request, context)

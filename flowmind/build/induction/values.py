@@ -31,6 +31,8 @@ MOST = 40
 ONCE = 2.0
 """A small whole number that one trace alone shows and the text does not name; others are most likely data of it."""
 SMALL = 10
+NULL = 4.0
+"""A path that is null wherever it is read, where the task's text speaks of null."""
 DEAR = 40.0
 """A field that costs more is explained again, by other fields of its object."""
 ARM = 10.0
@@ -83,8 +85,9 @@ def _found(
     hint: str,
     depth: int,
 ) -> list[Candidate]:
+    null = NULL if all(value is None for value in values) and context.reading.names_key("null") else 0.0
     found = [
-        Candidate(1 + feature.bits, feature.text, feature.before)
+        Candidate(1 + null + feature.bits, feature.text, feature.before)
         for feature in (*features(context, scopes, hint), *lengths(context, scopes, hint))
         if feature.keys == keys
     ]
