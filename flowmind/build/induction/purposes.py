@@ -66,9 +66,7 @@ def idle(program: StructuredProgram, reading: Collection[str]) -> list[str]:
     return [name for name in _results(program.body, reading) if name not in read]
 
 
-def with_mentions(
-    program: StructuredProgram, reading: Reading, names: Collection[str] = ()
-) -> StructuredProgram:
+def with_mentions(program: StructuredProgram, reading: Reading, names: Collection[str] = ()) -> StructuredProgram:
     """A program that has the constants of the task's text, where an expression of at most `MENTION` more bits has one.
 
     Each constant that it has nowhere costs as much, and so does each expression without one that stands nowhere else.
