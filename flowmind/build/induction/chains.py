@@ -15,8 +15,7 @@ AGAINST_TEXT = 3.0
 AGAINST_TURNS = 8.0
 """The same, where the text says that cases are looked at in turn."""
 AGAIN = 3.0
-"""What two conditions cost less of which one reads nothing but what the other reads, or what the values on its sides
-read: that is one of few things, not one of all."""
+"""What a condition costs less that reads nothing but what follows it reads, too: it is one of few, not one of all."""
 
 
 def in_chain(reading: Reading, condition: str, after: str, sides: tuple[str, ...] = ()) -> float:
@@ -28,8 +27,8 @@ def in_chain(reading: Reading, condition: str, after: str, sides: tuple[str, ...
         after: The next condition, which is tested where it does not hold; empty if there is none.
         sides: Values on its sides.
     """
-    own, next_ = _paths_in(condition), _paths_in(after) if after else frozenset[str]()
-    again = own <= next_.union(*map(_paths_in, sides)) or (after != "" and next_ <= own)
+    follows = frozenset[str]().union(*(_paths_in(other) for other in (*sides, after) if other))
+    again = _paths_in(condition) <= follows
     bits = -AGAIN if again else 0.0
     place = _place(reading, condition, after) if after else None
     later = _place(reading, after, condition) if after else None
