@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flowmind.build.induction.conditions import separate
 from flowmind.build.induction.induce import induce
 from flowmind.build.induction.induction import Request
 from flowmind.build.induction.noise import saved
 from flowmind.build.induction.program import CallStep, DoWhile, If, Return, Slot
+from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import Call, Run
-from flowmind.build.induction.scopes import Candidate
+from flowmind.build.induction.scopes import Candidate, Context, Scope
 from flowmind.run.running import run_batch
 from tools_registry.sandbox.callables import tool
 from tools_registry.sandbox.functions import FunctionEnvironment
@@ -244,6 +246,18 @@ def test_a_repetition_in_each_round_of_a_loop() -> None:
         ({"folder": "F6"}, {"n": ["waiting"], "o": ["waiting", "waiting", "waiting", "printed"]}),
     ]
     right(Prints, printed, query, shown, held)
+
+
+def test_what_has_ended_a_repetition_is_likely_to_decide_again() -> None:
+    values = [{"seen": {"lamp": lamp, "level": level}} for lamp, level in (("green", 9), ("red", 2), ("yellow", 3))]
+    context = Context(read("Wait for it, and sound the horn."))
+    without = [Scope(value, place, place) for place, value in enumerate(values)]
+    text = "seen['lamp'] not in ['green', 'red']"
+    after = [Scope(value, place, ("after", place), (text,)) for place, value in enumerate(values)]
+    first = separate(context, after, [True, False, False])[0]
+    assert first.text == "seen['lamp'] == 'green'"
+    assert separate(context, after, [False, False, True])[0].text == text
+    assert first.bits < separate(context, without, [True, False, False])[0].bits
 
 
 def of(text: str, bits: float) -> Slot:

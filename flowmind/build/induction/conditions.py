@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from flowmind.build.induction.aggregates import rival_features
 from flowmind.build.induction.comprehensions import arithmetic_of
-from flowmind.build.induction.features import known_features, scope_key
+from flowmind.build.induction.features import known_features, scope_key, values_of
 from flowmind.build.induction.filters import elements_of
+from flowmind.build.induction.guards import Test
 from flowmind.build.induction.predicates import (
     COMPARABLE,
     COMPARED,
@@ -20,8 +21,10 @@ from flowmind.build.induction.predicates import (
     plain_features,
     subjects,
 )
+from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.scopes import Candidate, Context, Feature, Scope
-from flowmind.build.induction.tables import Table, bit_set, look_up, nearest
+from flowmind.build.induction.spelling import listed_in, opposite_of
+from flowmind.build.induction.tables import Condition, Table, bit_set, look_up, nearest
 
 OPERANDS = 8
 """The number of numbers of which differences, products and sums are tested."""
@@ -29,6 +32,9 @@ AGGREGATED = 120
 """The number of aggregates that are tested."""
 MOST_RICH = 40
 """Aggregates and computed numbers are tested for decisions with at most so many visits."""
+REASON = 2.0
+"""The bits of a test that has ended a repetition before, and of the choice of one of its values."""
+ONE_OF = 1.0
 UNLIKELY = 18.0
 """The bits of a filter above which it is searched over all variables."""
 PLAIN = 12.0
@@ -102,8 +108,19 @@ def table_of(context: Context, scopes: Sequence[Scope]) -> Table:
         add_tests(context, table, found, scopes)
         simple = [subject for subject in found if subject.kind in COMPARABLE][:COMPARED]
         add_comparisons(context, table, itertools.combinations(simple, 2))
+        _add_reasons(context, table, scopes)
         context.memo[memo] = table
     return context.memo[memo]
+
+
+def _add_reasons(context: Context, table: Table, scopes: Sequence[Scope]) -> None:
+    """Adds the tests that have ended a repetition before, and those for one of several values."""
+    reasons = scopes[0].reasons if len({scope.reasons for scope in scopes}) == 1 else ()
+    for reason in reasons:
+        for bits, text in ((REASON, reason), *((REASON + ONE_OF, text) for text in listed_in(reason))):
+            values = values_of(context, scopes, text)
+            if UNSET not in values:
+                table.add(Condition(bits, (Test(text, opposite_of(text)),)), bit_set(map(bool, values)))
 
 
 def _rich_table(context: Context, scopes: Sequence[Scope], most: int = AGGREGATED) -> Table:

@@ -44,7 +44,7 @@ SWAPPED = 3.0
 SHARED = 3.0
 """The bits of a test in a filter that another filter of the same list has, if all elements that it keeps pass it."""
 STRUCTURES = 6.0
-"""The margin of whole programs."""
+"""The margin of whole programs; that of expressions if only these differ."""
 RIVALS = 24
 """The most rivals of a workflow."""
 TRIED = 64
@@ -280,7 +280,8 @@ class _Maker:
                 found += [(one.bits - least, len(found) + number, spot, one) for number, one in enumerate(near)]
         for other in others if STRUCTURE not in self.request.chosen else ():
             bits = other.program.bits - draft.program.bits
-            if other is not draft and abs(bits) <= STRUCTURES:
+            alike = outline(other.program.body) == outline(draft.program.body)
+            if other is not draft and abs(bits) <= (MARGIN if alike else STRUCTURES):
                 found.append((max(0.0, bits), len(found), other, None))
         for bits, _, where, candidate in sorted(found, key=lambda entry: entry[:2])[:TRIED]:
             if isinstance(where, _Draft):

@@ -17,7 +17,19 @@ from flowmind.build.induction.lists import lists
 from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
 from flowmind.build.induction.program import Block, DoWhile, ForEach, Slot, State
 from flowmind.build.induction.scopes import Candidate, Feature, Scope, canonical
-from flowmind.build.induction.spelling import calls_in, changed, parsed, reads_in, reads_of, slots
+from flowmind.build.induction.spelling import (
+    calls_in,
+    changed,
+    compared_in,
+    listed_in,
+    opposite_of,
+    parsed,
+    parts_of,
+    reads_in,
+    reads_of,
+    slots,
+    texts_of,
+)
 from flowmind.build.induction.states import Carried, carried_by
 from flowmind.workflow.expressions import evaluate, names
 from tools_registry.specs.values import CaseError
@@ -38,6 +50,12 @@ ONCE = 2.0
 _ONCE_MORE = re.compile(
     r"\bonce (?:more|again)\b|\b(?:try|retry|repeat)(?: it| this)? once\b|\b(?:a second|one more) time\b"
 )
+ENDINGS = 3
+"""Conditions of a repetition with other reasons to end it that are tried with what follows, and the bits above the
+likeliest one up to which they are."""
+REASONS = 6.0
+FRESH = 4.0
+"""What a test costs more that has not ended the repetition before."""
 BODIES = 2
 """Bodies that are tried for each of them."""
 
@@ -176,7 +194,12 @@ class Loops:
             if start.open == 0 and any(rest.open == 0 for rest in rests):
                 known.setdefault(ends, start.bits + SLACK)
             options += [
-                Part(start.bits + rest.bits, (start.step, *rest.steps), rest.scopes, start.open + rest.open)
+                Part(
+                    start.bits + rest.bits,
+                    (_agreeing(start.step, rest), *rest.steps),
+                    rest.scopes,
+                    start.open + rest.open,
+                )
                 for rest in rests
             ]
         return options
@@ -382,18 +405,27 @@ class Loops:
             ):
                 named = _ONCE_MORE.search(search.context.reading.text.lower()) is not None
                 again = _limited(again, index, _tries(body) + named)
-            decided = Slot(again, _last_steps(search, cursors, rounds))
-            states = _read(body, decided)
-            if body.states and not states:
-                continue
-            step = DoWhile(body.part.steps, decided, rows, index, self._shown(states, cursors, rounds), first)
-            cost = prices.LOOP + prices.REPETITION + price + body.part.bits + sum(state.bits for state in states)
-            cost += 0.0 if first else prices.UNTESTED
-            explained = body.part.open == 0 and bool(again)
-            complete = complete or explained
-            if explained or not brief:
-                options.append(self._start(cursors, rounds, body, step, cost, taken))
+            for ending in _endings(again, index, 1 if first or self._alike(cursors, rounds) else ENDINGS):
+                decided = Slot(ending, _last_steps(search, cursors, rounds))
+                states = _read(body, decided)
+                if body.states and not states:
+                    continue
+                step = DoWhile(body.part.steps, decided, rows, index, self._shown(states, cursors, rounds), first)
+                cost = prices.LOOP + prices.REPETITION + body.part.bits + sum(state.bits for state in states)
+                cost += (ending[0].bits if ending else price) + (0.0 if first else prices.UNTESTED)
+                explained = body.part.open == 0 and bool(ending)
+                complete = complete or explained
+                if explained or not brief:
+                    options.append(self._start(cursors, rounds, body, step, cost, taken))
         return options, complete
+
+    def _alike(self, cursors: Sequence[Cursor], rounds: Rounds) -> bool:
+        """Whether the same calls follow a loop for all cursors."""
+        ways = {
+            tuple(event.tool for event in self._search.events[cursor.trace][turns[-1].stop : cursor.end])
+            for cursor, turns in zip(cursors, rounds, strict=True)
+        }
+        return len(ways) == 1
 
     # Bodies
 
@@ -580,6 +612,7 @@ class Loops:
     ) -> _Start:
         """A loop with the variables after it."""
         block: Block = (step,)
+        tested = step.again.candidates if isinstance(step, DoWhile) else ()
         states = _read(body, step.stop if isinstance(step, ForEach) else step.again)
         held = {state.holds for state in states}
         set_after = [name for name in set_by(block, after=True) if name not in held]
@@ -598,10 +631,47 @@ class Loops:
                 variables = {name: value for name, value in last.items() if name not in held}
                 variables[step.rows] = list(made)
             variables |= {state.state.name: state.values[place][-1] for state in states}
-            scope = self._search.extended(cursor.scope, variables, gone)
+            reasons = _reasons(tested[0], step.index) if tested else ()
+            scope = self._search.extended(cursor.scope, variables, gone, reasons)
             after.append(cursor._replace(at=turns[-1].stop if turns else cursor.at, scope=scope))
         missing = body.part.open + (isinstance(step, DoWhile) and not step.again.candidates)
         return _Start(cost, step, tuple(after), taken.union(set_by(block)), missing)
+
+
+def _reasons(again: Candidate, index: str) -> tuple[str, ...]:
+    """The tests in the condition of a repetition, without those of the number of rounds."""
+    return tuple(text for text in parts_of(again.text) if index not in reads_of(text))
+
+
+def _endings(again: tuple[Candidate, ...], index: str, most: int) -> list[tuple[Candidate, ...]]:
+    """The conditions of a repetition, each time with another reason first: what follows tells which one is meant."""
+    found: dict[tuple[str, ...], tuple[Candidate, ...]] = {}
+    for one in again:
+        if one.bits <= again[0].bits + REASONS and len(found) < most:
+            others = tuple(other for other in again if other is not one)
+            found.setdefault(_reasons(one, index), (one, *others))
+    return list(found.values()) or [again]
+
+
+def _agreeing(step: ForEach | DoWhile, rest: Part) -> ForEach | DoWhile:
+    """A repetition whose other conditions cost more if they lack tests that are made again in what follows."""
+    if not isinstance(step, DoWhile) or len(step.again.candidates) < 2:
+        return step
+    first, *others = step.again.candidates
+
+    def tests(again: Candidate) -> frozenset[str]:
+        found = [one for reason in _reasons(again, step.index) for one in (reason, *listed_in(reason))]
+        return frozenset((*found, *map(opposite_of, found)))
+
+    deciding = [compared_in(text) for slot in slots(rest.steps) for text in texts_of(slot)]
+    again = tests(first) & frozenset[str]().union(*deciding)
+    dearer = [one._replace(bits=max(first.bits, one.bits + FRESH * len(again - tests(one)))) for one in others]
+    return replace(step, again=replace(step.again, candidates=(first, *sorted(dearer))))
+
+
+def _joined(test: str, again: Candidate) -> Candidate:
+    text = f"({again.text})" if " or " in again.text or " if " in again.text else again.text
+    return again._replace(text=f"{test} and {text}")
 
 
 def _limited(again: tuple[Candidate, ...], index: str, signs: int) -> tuple[Candidate, ...]:
@@ -615,8 +685,7 @@ def _limited(again: tuple[Candidate, ...], index: str, signs: int) -> tuple[Cand
     first = again[0]
     bits = first.bits + (0.0 if signs else ONCE)
     rest = [one._replace(bits=one.bits + ONCE * signs**2) for one in again]
-    text = f"({first.text})" if " or " in first.text or " if " in first.text else first.text
-    limited = first._replace(bits=bits, text=f"{index} == 0 and {text}")
+    limited = _joined(f"{index} == 0", first)._replace(bits=bits)
     return tuple(sorted((limited, *rest), key=lambda one: one.bits))
 
 

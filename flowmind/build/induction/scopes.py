@@ -19,19 +19,21 @@ class Scope(dict[str, Any]):
     Args:
         variables: The variables.
         trace: The number of the trace, from 0.
-        key: Identifies the visit: scopes with equal keys have equal variables.
+        key: Identifies the visit: scopes with equal keys have equal variables and reasons.
+        reasons: The tests that have ended repetitions before: what follows is likely to make them again.
     """
 
-    __slots__ = ("key", "trace")
+    __slots__ = ("key", "reasons", "trace")
 
-    def __init__(self, variables: Mapping[str, Any], trace: int, key: Hashable) -> None:
+    def __init__(self, variables: Mapping[str, Any], trace: int, key: Hashable, reasons: tuple[str, ...] = ()) -> None:
         super().__init__(variables)
         self.trace = trace
         self.key = key
+        self.reasons = reasons
 
     def with_variables(self, key: Hashable, **variables: Any) -> Scope:
         """A scope with more variables."""
-        return Scope({**self, **variables}, self.trace, (self.key, key))
+        return Scope({**self, **variables}, self.trace, (self.key, key), self.reasons)
 
 
 class PureCall(NamedTuple):
@@ -113,14 +115,15 @@ class Context:
         """Whether the search should only finish what it has begun."""
         return self.effort >= self.limit
 
-    def scope(self, variables: Mapping[str, Any], trace: int) -> Scope:
-        """A scope whose key is shared by all scopes of the trace with equal variables.
+    def scope(self, variables: Mapping[str, Any], trace: int, reasons: tuple[str, ...] = ()) -> Scope:
+        """A scope whose key is shared by all scopes of the trace with equal variables and reasons.
 
         So what is found at some visits is known wherever the same visits stand again: in another way to read the runs,
         or in another loop around them.
         """
         parts = frozenset((name, self._number(value)) for name, value in variables.items())
-        return Scope(variables, trace, self._numbers.setdefault((trace, parts), len(self._numbers)))
+        key = self._numbers.setdefault((trace, parts, reasons), len(self._numbers))
+        return Scope(variables, trace, key, reasons)
 
     def _number(self, value: Any) -> int:
         """A number that values share exactly if they are equal as JSON."""

@@ -128,10 +128,16 @@ class Search:
     def _exhausted(self) -> bool:
         return len(self._known) >= PLACES or self.context.exhausted
 
-    def extended(self, scope: Scope, variables: Mapping[str, Any], without: Collection[str] = ()) -> Scope:
-        """A scope with other variables."""
+    def extended(
+        self,
+        scope: Scope,
+        variables: Mapping[str, Any],
+        without: Collection[str] = (),
+        reasons: Sequence[str] = (),
+    ) -> Scope:
+        """A scope with other variables, and more reasons."""
         kept = {name: value for name, value in scope.items() if name not in without} if without else scope
-        return self.context.scope({**kept, **variables}, scope.trace)
+        return self.context.scope({**kept, **variables}, scope.trace, (*scope.reasons, *reasons))
 
     def event(self, cursor: Cursor) -> Event:
         """The next event of a cursor."""

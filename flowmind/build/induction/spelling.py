@@ -116,6 +116,37 @@ class _Normal(ast.NodeTransformer):
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
 
+def opposite_of(text: str) -> str:
+    """A condition that holds where another one does not."""
+    match parsed(text):
+        case ast.Compare(left=left, ops=[test], comparators=[right]):
+            return ast.unparse(ast.Compare(left=left, ops=[_INVERSE[type(test)]()], comparators=[right]))
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return ast.unparse(inner)
+        case _:
+            return f"not ({text})"
+
+
+def parts_of(text: str) -> list[str]:
+    """The conditions that are joined by `and` or by `or`."""
+    tree = parsed(text)
+    return list(map(ast.unparse, tree.values)) if isinstance(tree, ast.BoolOp) else [text]
+
+
+def compared_in(text: str) -> frozenset[str]:
+    """The comparisons in an expression."""
+    return frozenset(ast.unparse(node) for node in ast.walk(parsed(text)) if isinstance(node, ast.Compare))
+
+
+def listed_in(text: str) -> list[str]:
+    """For `x in ['a', 'b']` and its opposite the conditions `x == 'a'` and `x == 'b'`."""
+    match parsed(text):
+        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.List(elts=parts)]):
+            return [f"{ast.unparse(left)} == {ast.unparse(part)}" for part in parts]
+        case _:
+            return []
+
+
 def _sided(left: ast.expr, test: type[ast.cmpop], right: ast.expr) -> ast.Compare:
     if test in (ast.Gt, ast.GtE):
         left, test, right = right, ast.Lt if test is ast.Gt else ast.LtE, left

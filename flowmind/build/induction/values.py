@@ -176,7 +176,10 @@ def _merged(
         ):
             continue
         assert root is not None
-        others = [other for other in known if all(other.keys[place] == keys[place] for place in unset)][:MERGES]
+        null = all(values[place] is None for place in unset)  # then the arm gives no value, and no path is meant
+        others = [other for other in known if not null and all(other.keys[place] == keys[place] for place in unset)][
+            :MERGES
+        ]
         sides = [(other.bits, other.text) for other in others]
         if len({keys[place] for place in unset}) == 1:
             sides.append(_constant(context, [scopes[place] for place in unset], values[unset[0]], math.inf)[:2])
