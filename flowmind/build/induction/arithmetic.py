@@ -101,7 +101,9 @@ def _tidy(found: Sequence[tuple[float, Term]], values: Sequence[float], digits: 
         noisy = clean and any(own != value for own, value in zip(term.values, values, strict=True))
         exact = not term.text.startswith("round(")
         if exact and asked and " " in term.text:
-            result.append(Candidate(bits, f"round({term.text}, {digits})" if digits else f"round({term.text})", term.before))
+            result.append(
+                Candidate(bits, f"round({term.text}, {digits})" if digits else f"round({term.text})", term.before)
+            )
             bits += UNROUNDED
         text = f"round({term.text}, 2)" if noisy and exact else term.text
         result.append(Candidate(bits, text, term.before))

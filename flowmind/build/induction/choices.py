@@ -74,6 +74,7 @@ def choose(
     depth: int,
     least: float,
     explain: Explain,
+    plain: bool = False,
 ) -> list[Candidate]:
     """Values on two sides of a condition, each explained on its own: `a if c else b`.
 
@@ -86,15 +87,24 @@ def choose(
         depth: As in `explain`.
         least: The bits of the best explanation so far.
         explain: Explains the sides.
+        plain: Whether only conditions and sides count that are found without costly means.
     """
     found: list[Candidate] = []
+    if plain:
+        around, context.brief = context.brief, True
+        found = choose(context, scopes, values, keys, hint, depth, least, explain)
+        context.brief = around
+        return found
     if depth >= len(MOST_SPLITS):
         return found
     tried, most, inner_depth = 0, MOST_SPLITS[depth], depth + 1
     good = max(GOOD, GOOD_SHARE * unexplained_bits(values))
     if least < good:
         most, inner_depth = MOST_SPLITS[-1], max(inner_depth, len(MOST_SPLITS) - 1)
-    for mask in _masks(context, scopes, values, keys, hint, least >= good):
+    masks = _masks(context, scopes, values, keys, hint, least >= good)
+    if None in values:
+        masks = [[value is None for value in values]]  # what there is is explained on its own
+    for mask in masks:
         best = min([least, *(candidate.bits for candidate in found)])
         if best < good and inner_depth == depth + 1:
             most, inner_depth = min(most, tried + MOST_SPLITS[-1]), max(inner_depth, len(MOST_SPLITS) - 1)

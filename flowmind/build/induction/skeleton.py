@@ -378,7 +378,9 @@ class Search:
         if not condition.candidates or not after:
             return condition
         reading = self.context.reading
-        made = [one._replace(bits=one.bits + in_chain(reading, one.text, after[0].text)) for one in condition.candidates]
+        made = [
+            one._replace(bits=one.bits + in_chain(reading, one.text, after[0].text)) for one in condition.candidates
+        ]
         return replace(condition, candidates=tuple(sorted(made, key=lambda one: one.bits)))
 
     def _step(self, cursor: Cursor) -> tuple[int, int]:
