@@ -43,7 +43,7 @@ NEAR = 1.5
 MOST_NEAR = 4
 SHOWN = 2
 """An aggregate must explain so many values for that."""
-DECIDED = 8.0
+DECIDED = 3.0
 """The bits of an aggregate that no value, but a condition shows."""
 MARK = 12
 """Longer arguments are no texts that conditions look for."""
@@ -117,7 +117,7 @@ def programs_of(request: Request, context: Context | None = None) -> list[Struct
     found = _programs(request, context)
     explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
     context.totals = _totals(found[0].body) if explained and _dear(found[0].body) else ()
-    if not context.totals or context.exhausted:
+    if not context.totals:
         return found
     context.memo.clear()
     context.limit = max(context.limit, context.effort + context.limit // 2)

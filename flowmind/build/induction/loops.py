@@ -309,7 +309,7 @@ class Loops:
             at = cursor.at
             for number, element in enumerate(elements):
                 made = {step.item: element, **nothing}
-                scope = self._search.extended(cursor.scope, ("passed", self._count, number), made)
+                scope = self._search.extended(cursor.scope, made)
                 own.append(known.get(number, (Round(at, at, number), nothing, scope)))
                 at = own[-1][0].stop
             rounds.append(tuple(turn for turn, _, _ in own))
