@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, cast
 
-from flowmind.build.induction.bits import MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
+from flowmind.build.induction.bits import LEAK, MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
 from flowmind.build.induction.chains import in_chain, test_of
 from flowmind.build.induction.conditions import separate, table_of
 from flowmind.build.induction.features import enclosed, features, key_of, scope_key
@@ -119,7 +119,8 @@ def choose(
             chosen = [place for place, label in enumerate(mask) if label is side]
             inner = [scopes[place] for place in chosen]
             sides.append(explain(context, inner, [values[place] for place in chosen], hint, inner_depth))
-            if not sides[-1]:
+            if not sides[-1] or (sides[-1][0].bits > LEAK and sides[-1][0].text == repr(values[chosen[0]])):
+                sides[-1] = ()  # a constant that nothing names is no explanation of a side
                 break
         if len(sides) == 2 and all(sides) and sides[0][0].text != sides[1][0].text:
             found += _chosen(context, conditions, sides[0], sides[1])
