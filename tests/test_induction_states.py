@@ -9,6 +9,7 @@ from flowmind.build.induction.induce import induce
 from flowmind.build.induction.induction import Request
 from flowmind.build.induction.program import CallStep, Return, Slot, StructuredProgram
 from flowmind.build.induction.purposes import with_mentions, with_purposes
+from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import Call, Run
 from flowmind.build.induction.scopes import Candidate
 from flowmind.run.running import run_batch
@@ -148,10 +149,10 @@ def test_a_result_that_nothing_reads_is_preferred_to_another_one() -> None:
 
 def test_a_number_that_the_text_names_is_preferred_to_another_one() -> None:
     program = StructuredProgram((Return(of("len(row) > 3", "len(row) >= 7", "len(row) > 9")),), 10.0)
-    preferred = with_mentions(program, [frozenset([7]), frozenset([1])]).body[0]
+    preferred = with_mentions(program, read("At least 7, or 1.")).body[0]
     assert isinstance(preferred, Return)
     assert preferred.value.candidates[0].text == "len(row) >= 7"
-    assert with_mentions(program, [frozenset([12])]).body == program.body
-    kept = with_mentions(program, [frozenset([3]), frozenset([7])]).body[0]
+    assert with_mentions(program, read("At least 12.")).body == program.body
+    kept = with_mentions(program, read("At least 3, or 7.")).body[0]
     assert isinstance(kept, Return)
     assert kept.value.candidates[0].text == "len(row) > 3", "a number of the text is not given up for another"

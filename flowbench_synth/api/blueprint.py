@@ -1,4 +1,4 @@
-"""The blueprints of the suite `api`: families of tasks over worlds, as their author wrote them.
+"""The blueprints of the suite `api`: families of tasks over worlds.
 
 A world is a database and tools over it. The tools of the world `shop` are the functions of `api/tools/shop.py`, pure
 functions `(db, ...) -> {"db": ..., "result": ...}` that are marked with `@tool(effect=...)`.
@@ -49,7 +49,7 @@ class World:
 
 @dataclass(frozen=True)
 class ApiTask:
-    """A task as its author wrote it."""
+    """A task before its cases are drawn."""
 
     name: str
     """Unique in the suite, `[a-z_]+`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -43,6 +43,17 @@ def fresh_ids(random: Random, prefix: str, count: int, digits: int = 5) -> list[
     """Different ids."""
     numbers = random.sample(range(10 ** (digits - 1), 10**digits), count)
     return [f"{prefix}{number}" for number in numbers]
+
+
+def unused_id(random: Random, prefix: str, digits: int, taken: Collection[str]) -> str:
+    """An id that none of others is."""
+    return unused_ids(random, prefix, 1, digits, taken)[0]
+
+
+def unused_ids(random: Random, prefix: str, count: int, digits: int, taken: Collection[str]) -> list[str]:
+    """Different ids that none of others is."""
+    ids = fresh_ids(random, prefix, count + len(taken), digits)
+    return [id for id in ids if id not in taken][:count]
 
 
 def day(start: str, days: int) -> str:

@@ -36,8 +36,8 @@ from tools_registry.specs.spec import Record, ToolCall, ToolSource, ToolSpec
 from tools_registry.specs.values import copy_json
 
 NAME = "flowbench_api"
-REVISION = 1
-"""Grows when a seed gives other files."""
+REVISION = 2
+"""Grows when a seed gives other files. Revision 2: 120 tasks instead of 56."""
 CASES = "cases.jsonl"
 FILES = (
     "instances.jsonl", "tests.jsonl", "gold.jsonl", "tools.jsonl", "tool_sources.jsonl", CASES, "databases.jsonl",

@@ -39,6 +39,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_identifier(text: str) -> bool:
+    """Whether a text looks like a name of one thing: it has a digit and no space."""
+    return any(map(str.isdigit, text)) and " " not in text
+
+
 def constant_bits(context: Context, value: Any, scopes: Sequence[Scope] = ()) -> float:
     """The bits of a constant that stands at some visits."""
     reading = context.reading

@@ -27,9 +27,11 @@ def in_chain(reading: Reading, condition: str, after: str, sides: tuple[str, ...
         after: The next condition, which is tested where it does not hold; empty if there is none.
         sides: Values on its sides.
     """
-    read = frozenset[str]().union(*(_paths_in(other) for other in (*sides, after) if other))
-    bits = -AGAIN if _paths_in(condition) <= read else 0.0
-    place, later = _place(reading, condition), _place(reading, after) if after else None
+    follows = frozenset[str]().union(*(_paths_in(other) for other in (*sides, after) if other))
+    again = _paths_in(condition) <= follows
+    bits = -AGAIN if again else 0.0
+    place = _place(reading, condition, after) if after else None
+    later = _place(reading, after, condition) if after else None
     if place is not None and later is not None and later < place:
         bits += AGAINST_TURNS if reading.ordered else AGAINST_TEXT
     return bits
@@ -41,13 +43,22 @@ def test_of(text: str) -> str:
     return ast.unparse(tree.test) if isinstance(tree, ast.IfExp) else ""
 
 
-def _place(reading: Reading, text: str) -> int | None:
-    """Where the task's text speaks of a condition: of its constants, or else of the fields that it reads."""
-    for found in (_constants(parsed(text)), _last_keys(text)):
-        places = [place for one in found if (place := reading.place_of(one)) is not None]
-        if places:
-            return min(places)
+def _place(reading: Reading, text: str, other: str) -> int | None:
+    """Where the task's text speaks of a condition: of its constants, or else of the fields that it reads.
+
+    What another condition has, too, does not count.
+    """
+    for parts in (_constants_in, _last_keys):
+        places = [reading.place_of(one) for one in parts(text) if one not in parts(other)]
+        known = [place for place in places if place is not None]
+        if known:
+            return min(known)
     return None
+
+
+@lru_cache(maxsize=50_000)
+def _constants_in(text: str) -> tuple[Any, ...]:
+    return tuple(_constants(parsed(text)))
 
 
 @lru_cache(maxsize=50_000)

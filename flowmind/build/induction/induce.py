@@ -61,7 +61,7 @@ def induce(request: Request) -> list[Induction]:
     names = {name for value in shown for name in _names(value)}
     inputs = variables_of(request.inputs.get("properties", {}))
     likely = [
-        with_purposes(with_mentions(program, context.reading.mentions, names), reading, inputs)
+        with_purposes(with_mentions(program, context.reading, names), reading, inputs)
         for program in programs_of(request, context)
     ]
     found = inductions_of(likely, request, context)

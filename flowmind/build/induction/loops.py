@@ -201,7 +201,7 @@ class Loops:
             for rounds, (weakness, keys) in over_elements(self._search.events, cursors, feature.values).items():
                 counts = set(map(len, rounds))
                 repeated = feature.text in self._search.context.repeated
-                rare = max(counts) < 2 and (weakness > 0 or bool(active) or repeated)
+                rare = max(counts) < 2 and (weakness > 0 or repeated)
                 if counts == {1} or rare is not seldom or (seldom and active):
                     continue
                 elements = tuple(
@@ -376,11 +376,11 @@ class Loops:
         found = filters(self._search.context, scopes, text, masks, item)
         if found:
             plans.append((found, found[0].bits + prices.WHERE, False))
-        until = [max((turn.element for turn in turns), default=-1) + 1 for turns in head.rounds]
+        # without a round no round has ended the loop: all elements were skipped
+        until = [turns[-1].element + 1 if turns else len(mask) for turns, mask in zip(head.rounds, masks, strict=True)]
         cut = [mask[:end] for mask, end in zip(masks, until, strict=True)]
         if all(map(all, cut)):
-            if all(cut_mask or not mask for cut_mask, mask in zip(cut, masks, strict=True)):
-                plans.append(((), 0.0, True))
+            plans.append(((), 0.0, True))
         else:
             elements = [
                 self._search.extended(scope, {item: value[index]})

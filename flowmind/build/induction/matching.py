@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Round, mentions
+from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Round, atoms, mentions
 from flowmind.build.induction.scopes import canonical
 
 Rounds = tuple[tuple[Round, ...], ...]
@@ -42,6 +43,7 @@ def over_elements(
     segments = [events[cursor.trace][cursor.at : cursor.end] for cursor in cursors]
     if max(map(len, lists)) < 2:
         return found
+    own = [_own_texts(elements) for elements in lists]
     for path in _fields(lists):
         keys = [[_key(_follow(element, path)) for element in elements] for elements in lists]
         numbers = _are_numbers(keys)
@@ -51,6 +53,7 @@ def over_elements(
                 continue
             if numbers and not _same_lead(segments, hits):
                 continue
+            hits = [_followed(segment, texts, hit) for segment, texts, hit in zip(segments, own, hits, strict=True)]
             for ends in _regions(segments, [sorted(hit) for hit in hits]):
                 rounds = tuple(
                     _rounds(hit, end, cursor.at) for hit, end, cursor in zip(hits, ends, cursors, strict=True)
@@ -205,6 +208,25 @@ def _hits(segment: Sequence[Event], keys: Sequence[Any], inside: bool) -> dict[i
         elif at == 0:
             break
     return hits
+
+
+def _own_texts(elements: Sequence[Any]) -> list[set[str]]:
+    """The texts in each element that no other one has."""
+    texts = [{text for text in atoms(element) if isinstance(text, str)} for element in elements]
+    shared = Counter(text for own in texts for text in own)
+    return [{text for text in own if shared[text] == 1} for own in texts]
+
+
+def _followed(segment: Sequence[Event], texts: Sequence[set[str]], hits: dict[int, int]) -> dict[int, int]:
+    """Also the events that mention the element of the round by another text of it."""
+    found: dict[int, int] = {}
+    current: int | None = None
+    for at, event in enumerate(segment):
+        current = hits.get(at, current)
+        named = current is not None and event.tool != ANSWER and not texts[current].isdisjoint(mentions(event))
+        if current is not None and (at in hits or named):
+            found[at] = current
+    return found
 
 
 def _mentioned(event: Event, places: dict[Any, list[int]], inside: bool) -> Iterator[Any]:

@@ -333,6 +333,8 @@ def _limits_between(
 ) -> dict[Any, float]:
     """The constants in the gaps, with their bits; `unnamed` are those of the choice of one that the text lacks."""
     limits: dict[Any, float] = {}
+    if all(isinstance(value, int) for value in values):
+        named = [limit for limit in named if limit not in context.reading.shares]
     for low, high in itertools.pairwise(values):
         inside = [limit for limit in named if low <= limit <= high]
         for limit in inside:

@@ -10,7 +10,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flowmind.build.induction.bits import is_number
-from flowmind.build.induction.program import Block, Slot, StructuredProgram
+from flowmind.build.induction.chains import in_chain
+from flowmind.build.induction.program import Block, DoWhile, ForEach, If, Slot, StructuredProgram
+from flowmind.build.induction.reading import Reading
 from flowmind.build.induction.scopes import Candidate
 from flowmind.build.induction.spelling import calls_in, changed, parsed, reads_in, reads_in_slot, reads_of, slots
 
@@ -74,20 +76,18 @@ def idle(program: StructuredProgram, reading: Collection[str]) -> list[str]:
     return [name for name in _results(program.body, reading) if name not in read]
 
 
-def with_mentions(
-    program: StructuredProgram, mentions: Sequence[frozenset[Any]], names: Collection[str] = ()
-) -> StructuredProgram:
+def with_mentions(program: StructuredProgram, reading: Reading, names: Collection[str] = ()) -> StructuredProgram:
     """A program that has the constants of the task's text, where an expression of at most `MENTION` more bits has one.
 
     Each constant that it has nowhere costs as much, and so does each expression without one that stands nowhere else.
 
     Args:
         program: The program.
-        mentions: The constants, each in all its forms.
+        reading: The task's text.
         names: Names of fields and inputs: nothing is looked for that has one.
     """
-    wanted = [forms for forms in mentions if any(not is_number(form) or abs(form) > SMALL for form in forms)]
-    bits = program.bits
+    wanted = [forms for forms in reading.mentions if any(not is_number(form) or abs(form) > SMALL for form in forms)]
+    bits, before = program.bits, _order_bits(program.body, reading)
     for forms in [forms for forms in wanted if not forms & frozenset(names)]:
         tops = [_constants_at(slot) for slot in slots(program.body)]
         if any(_has(own, forms) for own in tops):
@@ -108,7 +108,25 @@ def with_mentions(
         better = replace(chosen, candidates=(first, *(one for one in chosen.candidates if one is not first)))
         program = replace(program, body=_with(program.body, chosen, better))
         bits += more
+    bits += _order_bits(program.body, reading) - before
     return replace(program, body=_weighed(program.body, wanted), bits=bits)
+
+
+def _order_bits(block: Block, reading: Reading) -> float:
+    """The bits of the order of conditions."""
+    bits = 0.0
+    for step in block:
+        match step:
+            case If(condition=condition, then=then, otherwise=otherwise):
+                bits += _order_bits(then, reading) + _order_bits(otherwise, reading)
+                after = otherwise[0].condition if otherwise and isinstance(otherwise[0], If) else None
+                if after and condition.candidates and after.candidates:
+                    bits += in_chain(reading, condition.candidates[0].text, after.candidates[0].text)
+            case ForEach(body=body) | DoWhile(body=body):
+                bits += _order_bits(body, reading)
+            case _:
+                pass
+    return bits
 
 
 def _with(block: Block, slot: Slot, other: Slot) -> Block:

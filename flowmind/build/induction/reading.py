@@ -39,6 +39,8 @@ class Reading:
     """Caches `side_of`."""
     sides: dict[int | float, frozenset[Side]] = field(default_factory=dict[int | float, frozenset[Side]])
     """For each number with comparing words around it the sides on which they put the number itself."""
+    shares: frozenset[float] = frozenset()
+    """Those of the numbers that stand for a percentage, and which it does not have as they are."""
     mentions: tuple[frozenset[Any], ...] = ()
     """The constants that the program should have: those of `limits`, and quoted texts, each in all its forms."""
     places: dict[Any, int] = field(default_factory=dict[Any, int])
@@ -132,6 +134,7 @@ def read(text: str) -> Reading:
         ordinal=_ORDINAL.search(lower) is not None,
         end=_end("the first" in lower, "the last" in lower),
         sides=_sides(text),
+        shares=frozenset(form for one in constants for form in _forms(one)) - {one.value for one in constants},
         mentions=tuple(_forms(constant) for constant in constants if _is_whole(constant, limits)),
         places=_places(found),
         ordered=_IN_TURN.search(lower) is not None,

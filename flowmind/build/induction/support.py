@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
+from flowmind.build.induction.bits import is_identifier
 from flowmind.build.induction.emission import Emitted, Spot
 from flowmind.build.induction.induction import Hole, Request
 from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Slot
@@ -183,11 +184,6 @@ def _texts_of_run(run: Run) -> frozenset[str]:
             found.add(value)
         waiting += _parts(value)
     return frozenset(found)
-
-
-def is_identifier(text: str) -> bool:
-    """Whether a text looks like a name of one thing: it has a digit and no space."""
-    return any(map(str.isdigit, text)) and " " not in text
 
 
 def is_named(value: Any, reading: Reading) -> bool:

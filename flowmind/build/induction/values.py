@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from flowmind.build.induction.aggregates import aggregates
 from flowmind.build.induction.arithmetic import compute
-from flowmind.build.induction.bits import LEAK, MOST_SPLITS, NODE, constant_bits, is_number
+from flowmind.build.induction.bits import LEAK, MOST_SPLITS, NODE, constant_bits, is_identifier, is_number
 from flowmind.build.induction.choices import choose, look_up
 from flowmind.build.induction.conditions import separate
 from flowmind.build.induction.features import (
@@ -29,8 +29,11 @@ from flowmind.workflow.expressions import MAX_TEXT
 MOST = 40
 """Candidates that are kept."""
 ONCE = 2.0
-"""A small whole number that one trace alone shows and the text does not name; others are most likely data of it."""
+"""A number that one trace alone shows and the text does not name."""
 SMALL = 10
+"""Larger whole numbers are most likely data of it."""
+NULL = 4.0
+"""A path that is null wherever it is read, where the task's text speaks of null."""
 DEAR_PART = 60.0
 """An expression for a field that costs more is no part of others."""
 DEAR = 40.0
@@ -89,8 +92,9 @@ def _found(
     hint: str,
     depth: int,
 ) -> list[Candidate]:
+    null = NULL if all(value is None for value in values) and context.reading.names_key("null") else 0.0
     found = [
-        Candidate(1 + feature.bits, feature.text, feature.before)
+        Candidate(1 + null + feature.bits, feature.text, feature.before)
         for feature in (*features(context, scopes, hint), *lengths(context, scopes, hint))
         if feature.keys == keys
     ]
@@ -100,7 +104,7 @@ def _found(
         return min((candidate.bits for candidate in found), default=math.inf)
 
     same = len(set(keys)) == 1
-    if same:
+    if same and not (depth and _is_data(context, scopes, values[0])):
         found.append(_constant(context, scopes, values[0], least()))
     texts = all(isinstance(value, str) for value in values)
     numbers = all(map(is_number, values))
@@ -174,8 +178,17 @@ def _constant(context: Context, scopes: Sequence[Scope], value: Any, least: floa
     if traces >= 3:
         bits = min(bits, least + 3.0)
     if traces == 1 and is_number(value) and not context.reading.names(value):
-        bits += ONCE if isinstance(value, int) and abs(value) <= SMALL else LEAK
+        bits += LEAK if _is_data(context, scopes, value) else ONCE
     return Candidate(bits, repr(value))
+
+
+def _is_data(context: Context, scopes: Sequence[Scope], value: Any) -> bool:
+    """Whether a value is most likely data of the one trace that shows it: a part of an expression never is."""
+    if len({scope.trace for scope in scopes}) > 1 or context.reading.names(value):
+        return False
+    if isinstance(value, str):
+        return is_identifier(value)
+    return is_number(value) and not (isinstance(value, int) and abs(value) <= SMALL)
 
 
 def _merged(
