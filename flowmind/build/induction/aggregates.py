@@ -9,16 +9,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from flowmind.build.induction.bits import COMMON, SIDE, UNROUNDED, is_number
 from flowmind.build.induction.comprehensions import Body, Kept, Loop, arithmetic_of, body_of, candidate, loops
 from flowmind.build.induction.features import computed, key_of, scope_key, values_of
 from flowmind.build.induction.filters import elements_of
-from flowmind.build.induction.listings import listings, texts
+from flowmind.build.induction.listings import listings, records, texts
 from flowmind.build.induction.lists import item_name, lists
 from flowmind.build.induction.scopes import Candidate, Context, Explain, Feature, Scope
-from flowmind.build.induction.tables import MOST, WIDTH, Condition, bit_set
+from flowmind.build.induction.tables import MOST, WIDTH, bit_set
 
 KIND = 4.0
 """The bits of the choice of an aggregate."""
@@ -28,6 +28,8 @@ AGAIN = 1.0
 """The bits of a value that another field of the same object has."""
 TIED = 2.0
 """The bits of a key whose largest value several elements have."""
+OF_ALL = 10.0
+"""The bits of a total of a list that several visits share, where each may have one of its own."""
 ENOUGH = 30.0
 """Joined filters are not tried if an aggregate has at most so many bits."""
 _FILTERS = 300
@@ -53,7 +55,9 @@ _SHOWN = 12
 _FEATURED = 300
 """The largest number of elements of a list whose aggregates are features."""
 _FEATURES = 250
-"""The number of features that aggregates give."""
+"""The number of features with different values that aggregates give."""
+_ALIKE = 4
+"""The number of those with the same values."""
 
 
 def aggregates(
@@ -118,6 +122,8 @@ def _aggregates(
     context: Context, scopes: Sequence[Scope], values: Sequence[Any], hint: str, explain: Explain | None
 ) -> list[Candidate]:
     found: list[Candidate] = []
+    if explain and _of_objects(values):
+        return records(context, loops(context, scopes), scopes, values, hint, explain)
     for loop in loops(context, scopes):
         if context.exhausted:
             break
@@ -139,12 +145,19 @@ def _aggregates(
         own += _choices(context, loop, values, hint, [])
         if min((one.bits for one in own), default=ENOUGH + 1) > ENOUGH and len(loop.elements.scopes) <= 400:
             own += _totals(context, loop, values, loop.joined_filters(), bodies[:_JOINED_BODIES])
-        if not own and not found:
+        if not own and not found and not loop.source.chosen:
             nested = _nested(context, loop, scopes)
             own += _totals(context, loop, values, loop.filters(_NESTED_FILTERS), _rich(context, loop, bodies, nested))
             own += _choices(context, loop, values, hint, nested) if nested else []
         found += own
     return found
+
+
+def _of_objects(values: Sequence[Any]) -> TypeGuard[Sequence[list[dict[str, Any]]]]:
+    """Whether values are lists of objects."""
+    return all(isinstance(value, list) for value in values) and all(
+        isinstance(part, dict) and part for value in values for part in value
+    )
 
 
 def _same_names(values: Sequence[Any]) -> bool:
@@ -226,19 +239,36 @@ def _totals(
     found: list[Candidate] = []
     if not all(is_number(value) or value is None for value in values) or all(value is None for value in values):
         return found
-    context.effort += len(filters) * (len(bodies) + 1) * 4
+    context.effort += len(filters) + 4 * len(bodies)
+    likely = [(kind, body) for kind in _KINDS for body in bodies if _may_be(kind, body, loop, values)]
     for kept in filters:
         if kept.condition or loop.flat:
             counts = [part.bit_count() for part in loop.parts(kept.holds)]
             if counts == list(values):
                 found += [candidate(loop, KIND, f"sum(1 {loop.head(one)})", one) for one in loop.rivals(kept)]
         places = loop.places(kept)
-        for kind in _KINDS:
-            for body in bodies:
-                made = _total(kind, body, places, values)
-                if made is not None:
-                    found += _written(context, loop, kind, body, kept, made)
+        if any(value is None and own for value, own in zip(values, places, strict=True)):
+            continue
+        context.effort += len(likely)
+        for kind, body in likely:
+            made = _total(kind, body, places, values)
+            if made is not None:
+                found += _written(context, loop, kind, body, kept, made)
     return found
+
+
+def _may_be(kind: str, body: Body, loop: Loop, values: Sequence[Any]) -> bool:
+    """Whether some of the elements may have these totals."""
+    parts = [body.values[slice(*bounds)] for bounds in loop.elements.bounds]
+    pairs = [(own, value) for own, value in zip(parts, values, strict=True) if value is not None]
+    if kind == "sum":
+        above = [(sum(one for one in own if one > 0), sum(one for one in own if one < 0)) for own, _ in pairs]
+        return all(least - 0.01 <= value <= most + 0.01 for (most, least), (_, value) in zip(above, pairs, strict=True))
+    if kind == "average":
+        return all(
+            (min(own) <= value + 0.01 and value <= max(own) + 0.01) if own else not value for own, value in pairs
+        )
+    return all(not own or not value or any(abs(one - value) < 0.01 for one in own) for own, value in pairs)
 
 
 class _Total(NamedTuple):
@@ -288,20 +318,13 @@ def _written(context: Context, loop: Loop, kind: str, body: Body, kept: Kept, ma
     for one in loop.rivals(kept):
         inner = f"{body.text} {loop.head(one)}"
         text = f"sum({inner}) / len([{inner}])" if kind == "average" else f"{kind}({inner})"
-        end = f" if {_some(loop, one)} else {made.default!r}" if guarded else ""
+        end = f" if {loop.some(one)} else {made.default!r}" if guarded else ""
         rounding = ROUNDED if made.cents and fractions else 0.0
         asked = context.reading.names_key("rounded decimals cents") > 0
         if made.exact:
             yield candidate(loop, bits + (UNROUNDED if asked and rounding else 0.0), text + end, one, body)
         if rounding:
             yield candidate(loop, bits + (0.0 if asked else rounding), f"round({text}, 2){end}", one, body)
-
-
-def _some(loop: Loop, kept: Kept) -> str:
-    """Whether any element is kept."""
-    if kept.condition is None:
-        return f"len({loop.source.text}) > 0"
-    return f"any({kept.condition.text} {loop.head(loop.all())})"
 
 
 def _choices(context: Context, loop: Loop, values: Sequence[Any], hint: str, nested: Sequence[Body]) -> list[Candidate]:
@@ -408,21 +431,14 @@ def _best(loop: Loop, kept: Kept, body: Body, holds: int, keys: Sequence[Body]) 
             ranked = [[key.values[place] for place in own] for own in places if own]
             tied = any(own.count(compute(own)) > 1 for own in ranked)
             for one in loop.rivals(kept):
-                test = f"{key.text} == {word}({key.text} {loop.head(one)})"
-                if one.condition:
-                    test = f"{_enclosed(one.condition)} and {test}"
-                text = f"[{body.text} {loop.head(loop.all())} if {test}][0]"
+                text = f"[{body.text} {loop.head(one, f'{key.text} == {word}({key.text} {loop.head(one)})')}][0]"
                 yield _or_none(loop, one, body, KIND + 2.0 + key.bits + (TIED if tied else 0.0), text, not all(places))
-
-
-def _enclosed(condition: Condition) -> str:
-    return f"({condition.text})" if condition.word == "or" and len(condition.tests) > 1 else condition.text
 
 
 def _or_none(loop: Loop, kept: Kept, body: Body, bits: float, text: str, empty: bool) -> Candidate:
     """A choice; null where no element is kept, if that happens."""
     if empty:
-        return candidate(loop, bits + SIDE + COMMON, f"{text} if {_some(loop, kept)} else None", kept, body)
+        return candidate(loop, bits + SIDE + COMMON, f"{text} if {loop.some(kept)} else None", kept, body)
     return candidate(loop, bits, text, kept, body)
 
 
@@ -435,23 +451,28 @@ def aggregate_features(context: Context, scopes: Sequence[Scope]) -> list[Featur
     best: dict[Any, Feature] = {}
     for feature in rival_features(context, scopes):
         best.setdefault(feature.keys, feature)
-    return list(best.values())[:_FEATURES]
+    return list(best.values())
 
 
 def rival_features(context: Context, scopes: Sequence[Scope]) -> list[Feature]:
-    """The same, and those that have the same values as likelier ones."""
+    """The same, and some of those that have the same values as likelier ones."""
     memo = ("aggregate features", scope_key(scopes))
     if memo not in context.memo:
         near = [loop for loop in loops(context, scopes, 8) if len(loop.elements.scopes) <= _FEATURED]
         found = [
-            feature
+            feature._replace(bits=feature.bits + (OF_ALL if loop.shared else 0.0))
             for loop in near
             for feature in _features(
                 context, loop, [*loop.filters(12), *loop.joined_filters()[:6]], loop.numbers(context)[:8]
             )
             if len(set(feature.keys)) > 1
         ]
-        context.memo[memo] = sorted(found, key=lambda feature: feature.bits)
+        kept: dict[Any, list[Feature]] = {}
+        for feature in sorted(found, key=lambda feature: feature.bits):
+            if feature.keys in kept or len(kept) < _FEATURES:
+                kept.setdefault(feature.keys, []).append(feature)
+        alike = [feature for group in kept.values() for feature in group[:_ALIKE]]
+        context.memo[memo] = sorted(alike, key=lambda feature: feature.bits)
     return context.memo[memo]
 
 
@@ -462,9 +483,7 @@ def _features(context: Context, loop: Loop, filters: Sequence[Kept], bodies: Seq
         context.effort += len(places) * (3 * len(bodies) + 1)
         if kept.condition or loop.flat:
             yield _feature(loop, candidate(loop, KIND, f"sum(1 {loop.head(kept)})", kept), [len(own) for own in places])
-        if kept.condition:
-            text = f"any({kept.condition.text} {loop.head(loop.all())})"
-            yield _feature(loop, candidate(loop, KIND, text, kept), [bool(own) for own in places])
+            yield _feature(loop, candidate(loop, KIND, loop.some(kept), kept), [bool(own) for own in places])
         for body in bodies:
             for kind, (extra, compute) in _KINDS.items():
                 if kind != "average" and (kind == "sum" or all(places)):

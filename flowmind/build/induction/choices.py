@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, cast
 
-from flowmind.build.induction.bits import MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
+from flowmind.build.induction.bits import LEAK, MOST_SPLITS, NODE, SIDE, constant_bits, is_number, unexplained_bits
 from flowmind.build.induction.chains import in_chain, test_of
 from flowmind.build.induction.conditions import separate, table_of
 from flowmind.build.induction.features import enclosed, features, key_of, scope_key
@@ -74,6 +74,7 @@ def choose(
     depth: int,
     least: float,
     explain: Explain,
+    plain: bool = False,
 ) -> list[Candidate]:
     """Values on two sides of a condition, each explained on its own: `a if c else b`.
 
@@ -86,15 +87,24 @@ def choose(
         depth: As in `explain`.
         least: The bits of the best explanation so far.
         explain: Explains the sides.
+        plain: Whether only conditions and sides count that are found without costly means.
     """
     found: list[Candidate] = []
+    if plain:
+        around, context.brief = context.brief, True
+        found = choose(context, scopes, values, keys, hint, depth, least, explain)
+        context.brief = around
+        return found
     if depth >= len(MOST_SPLITS):
         return found
     tried, most, inner_depth = 0, MOST_SPLITS[depth], depth + 1
     good = max(GOOD, GOOD_SHARE * unexplained_bits(values))
     if least < good:
         most, inner_depth = MOST_SPLITS[-1], max(inner_depth, len(MOST_SPLITS) - 1)
-    for mask in _masks(context, scopes, values, keys, hint, least >= good):
+    masks = _masks(context, scopes, values, keys, hint, least >= good)
+    if None in values:
+        masks = [[value is None for value in values]]  # what there is is explained on its own
+    for mask in masks:
         best = min([least, *(candidate.bits for candidate in found)])
         if best < good and inner_depth == depth + 1:
             most, inner_depth = min(most, tried + MOST_SPLITS[-1]), max(inner_depth, len(MOST_SPLITS) - 1)
@@ -109,7 +119,8 @@ def choose(
             chosen = [place for place, label in enumerate(mask) if label is side]
             inner = [scopes[place] for place in chosen]
             sides.append(explain(context, inner, [values[place] for place in chosen], hint, inner_depth))
-            if not sides[-1]:
+            if not sides[-1] or (sides[-1][0].bits > LEAK and sides[-1][0].text == repr(values[chosen[0]])):
+                sides[-1] = ()  # a constant that nothing names is no explanation of a side
                 break
         if len(sides) == 2 and all(sides) and sides[0][0].text != sides[1][0].text:
             found += _chosen(context, conditions, sides[0], sides[1])

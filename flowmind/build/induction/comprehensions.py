@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from flowmind.build.induction.bits import is_number
 from flowmind.build.induction.features import PRODUCT, computed, enclosed, features, is_percentage
 from flowmind.build.induction.filters import Elements, elements_of
-from flowmind.build.induction.lists import item_name, lists
+from flowmind.build.induction.lists import item_name, lists, matching, pairs
 from flowmind.build.induction.predicates import has_index
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.scopes import Candidate, Context, Feature, PureCall, Scope
@@ -69,10 +69,27 @@ class Loop:
         """Whether the list is no path."""
         return " for " in self.source.text
 
-    def head(self, kept: Kept) -> str:
-        """The part after the body: `for order in orders if order['status'] == 'open'`."""
-        test = f" if {kept.condition.text}" if kept.condition else ""
-        return f"for {self.elements.item} in {self.source.text}{test}"
+    @property
+    def shared(self) -> bool:
+        """Whether several scopes have the same list."""
+        return len(set(map(id, self.source.values))) < len(self.source.values)
+
+    def head(self, kept: Kept, more: str = "") -> str:
+        """The part after the body: `for order in orders if order['status'] == 'open'`; `more` is one more test."""
+        chosen, condition = self.source.chosen, kept.condition
+        tests = [chosen.test] if chosen else []
+        tests += [condition.enclosed if tests or more else condition.text] if condition else []
+        tests += [more] if more else []
+        test = f" if {' and '.join(tests)}" if tests else ""
+        return f"for {self.elements.item} in {chosen.source if chosen else self.source.text}{test}"
+
+    def some(self, kept: Kept) -> str:
+        """Whether any element is kept."""
+        if kept.condition is None and self.source.chosen is None:
+            return f"len({self.source.text}) > 0"
+        whole = self.source.chosen.source if self.source.chosen else self.source.text
+        tests = self.head(kept).removeprefix(f"for {self.elements.item} in {whole} if ")
+        return f"any({tests} for {self.elements.item} in {whole})"
 
     def places(self, kept: Kept) -> list[list[int]]:
         """For each scope the places of the elements that are kept."""
@@ -98,15 +115,27 @@ class Loop:
         table = self.elements.table
         near = [entry for entry in table.likeliest()[:_JOINED] if entry[0] <= MAX_FILTER]
         known = {table.full, 0, *table.tests, *(table.full ^ holds for holds in table.tests)}
-        best: dict[int, Kept] = {}
-        for parts in (*itertools.combinations(near, 2), *itertools.combinations(near[:_IN_THREES], 3)):
-            bits = sum(part[0] for part in parts) + JOIN * (len(parts) - 1)
-            holds = table.full
-            for part in parts:
-                holds &= part[1]
-            if holds not in known and bits <= MAX_JOINED and (holds not in best or best[holds].bits > bits + FILTER):
-                best[holds] = Kept(bits + FILTER, joined("and", [part[2] for part in parts]), holds)
-        return sorted(best.values(), key=lambda kept: kept.bits)
+        best: dict[int, tuple[float, tuple[Condition, ...]]] = {}
+
+        def add(bits: float, holds: int, *parts: Condition) -> None:
+            if holds not in known and bits <= MAX_JOINED and (holds not in best or best[holds][0] > bits):
+                best[holds] = bits, parts
+
+        for place, (bits, holds, one) in enumerate(near):
+            for at, (more, others, two) in enumerate(near[place + 1 :], place + 1):
+                both, sum_of_two = holds & others, bits + more + JOIN
+                if sum_of_two > MAX_JOINED:
+                    break
+                if not both or both in (holds, others):
+                    continue
+                add(sum_of_two, both, one, two)
+                for most, third, three in near[at + 1 : _IN_THREES]:
+                    if sum_of_two + most + JOIN > MAX_JOINED:
+                        break
+                    if both & third not in (both, 0):
+                        add(sum_of_two + most + JOIN, both & third, one, two, three)
+        found = [Kept(bits + FILTER, joined("and", parts), holds) for holds, (bits, parts) in best.items()]
+        return sorted(found, key=lambda kept: kept.bits)
 
     def rivals(self, kept: Kept) -> list[Kept]:
         """The filters that keep the same elements, the likeliest first."""
@@ -184,9 +213,9 @@ def arithmetic_of(one: Body | Feature, two: Body | Feature) -> Iterator[Feature]
 
 def loops(context: Context, scopes: Sequence[Scope], most: int = 16) -> Iterator[Loop]:
     """The loops over the likeliest lists of some scopes."""
-    for source in lists(context, scopes)[:most]:
+    for source in (*lists(context, scopes)[:most], *matching(context, scopes), *pairs(context, scopes)):
         if 0 < sum(map(len, source.values)) <= MAX_ELEMENTS:
-            item = item_name(source.text, scopes)
+            item = source.chosen.item if source.chosen else item_name(source.text, scopes)
             yield Loop(context, source, elements_of(context, scopes, source.text, item))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flowmind.build.induction.aggregates import rival_features
 from flowmind.build.induction.comprehensions import arithmetic_of
@@ -17,6 +17,7 @@ from flowmind.build.induction.predicates import (
     add_comparisons,
     add_tests,
     counted_rounds,
+    has_index,
     has_index_beside,
     plain_features,
     subjects,
@@ -24,14 +25,10 @@ from flowmind.build.induction.predicates import (
 from flowmind.build.induction.runs import UNSET
 from flowmind.build.induction.scopes import Candidate, Context, Feature, Scope
 from flowmind.build.induction.spelling import listed_in, opposite_of
-from flowmind.build.induction.tables import Condition, Table, bit_set, look_up, nearest
+from flowmind.build.induction.tables import Condition, Table, also, bit_set, likeliest_near, look_up, nearest
 
 OPERANDS = 8
 """The number of numbers of which differences, products and sums are tested."""
-AGGREGATED = 120
-"""The number of aggregates that are tested."""
-MOST_RICH = 40
-"""Aggregates and computed numbers are tested for decisions with at most so many visits."""
 REASON = 2.0
 """The bits of a test that has ended a repetition before, and of the choice of one of its values."""
 ONE_OF = 1.0
@@ -83,17 +80,46 @@ def filters(
     memo = ("filters", scope_key(scopes), source.text, item, holds, context.siblings, context.brief)
     if memo not in context.memo:
         found = look_up(context, elements.table, holds)
-        rich = elements.table.size <= MOST_RICH and all(isinstance(element, dict) for element in elements.values)
+        rich = all(isinstance(element, dict) for element in elements.values)
         if rich and not context.brief and (not found or found[0].bits > UNLIKELY):
-            others = look_up(context, _rich_table(context, elements.inside(scopes), 0), holds)
+            others = look_up(context, _rich_table(context, elements.inside(scopes)), holds)
             found = nearest([*found, *(one for one in others if not has_index_beside(one.text, item))])
+        found += also(elements.table, found, holds, scopes[0])
         context.memo[memo] = tuple(condition.candidate for condition in found)
     return context.memo[memo]
 
 
+def kept_by_filter(
+    context: Context,
+    scopes: Sequence[Scope],
+    source: Candidate,
+    item: str,
+    must: int,
+    may: int,
+    fits: Callable[[int], bool],
+) -> int | None:
+    """The elements of a list that the likeliest filter keeps, of those that keep some elements and perhaps others.
+
+    Args:
+        context: What the search shares.
+        scopes: The scopes.
+        source: The list.
+        item: The variable of an element.
+        must: The elements that it must keep.
+        may: Those that it may keep.
+        fits: Whether a set of elements is right.
+    """
+    elements = elements_of(context, scopes, source.text, item)
+    found = likeliest_near(elements.table, must, may, fits)
+    if (found is None or found[0] > UNLIKELY) and not context.brief:
+        rich = likeliest_near(_rich_table(context, elements.inside(scopes)), must, may, fits)
+        found = min((one for one in (found, rich) if one is not None), default=None)
+    return found[1] if found else None
+
+
 def _separate(context: Context, scopes: Sequence[Scope], holds: int) -> tuple[Candidate, ...]:
     found = look_up(context, table_of(context, scopes), holds)
-    if not context.brief and len(scopes) <= MOST_RICH and (not found or found[0].bits > PLAIN):
+    if not context.brief and (not found or found[0].bits > PLAIN):
         found = nearest([*found, *look_up(context, _rich_table(context, scopes), holds)])
     return tuple(condition.candidate for condition in found)
 
@@ -123,15 +149,15 @@ def _add_reasons(context: Context, table: Table, scopes: Sequence[Scope]) -> Non
                 table.add(Condition(bits, (Test(text, opposite_of(text)),)), bit_set(map(bool, values)))
 
 
-def _rich_table(context: Context, scopes: Sequence[Scope], most: int = AGGREGATED) -> Table:
+def _rich_table(context: Context, scopes: Sequence[Scope]) -> Table:
     """The tests of some aggregates, also against paths, with the likeliest others."""
-    memo = ("rich tests", scope_key(scopes), context.siblings, most)
+    memo = ("rich tests", scope_key(scopes), context.siblings)
     if memo not in context.memo:
         tests = table_of(context, scopes).tests
         table = Table(len(scopes), {holds: dict(own) for holds, own in tests.items()})
-        plain = [one for one in subjects(context, plain_features(context, scopes)) if one.kind == "number"][:COMPARED]
-        totals = rival_features(context, scopes)[:most] if most else []
-        rich = subjects(context, [*known_features(context, scopes), *totals])
+        found = subjects(context, plain_features(context, scopes))
+        plain = [one for one in found if one.kind == "number" and not has_index(one.feature.text)][: COMPARED // 3]
+        rich = subjects(context, [*known_features(context, scopes), *rival_features(context, scopes)])
         made = [
             *_computed(plain[:OPERANDS]),
             *_computed([one for one in rich if one.kind == "number"][:OPERANDS], plain),

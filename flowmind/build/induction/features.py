@@ -30,7 +30,11 @@ INDEX = 3.6
 first or last."""
 VARIED = 7.0
 ORDINAL = 1.0
-_COUNTED = re.compile(r"\b(?:characters?|letters?|digits?|long(?! as)|longer|longest|length|shorter|shortest)\b")
+_COUNTED = re.compile(
+    r"\b(?:characters?|letters?|digits?)\b"
+    r"|\b(?:long(?:er|est)?|length|short(?:er|est)?)\b[^.;]{0,30}\b(?:names?|titles?|texts?|words?)\b"
+    r"|\b(?:names?|titles?|texts?|words?)\b[^.;]{0,30}\b(?:long(?:er|est)?(?! as)|length|short(?:er|est)?)\b"
+)
 JOINED = 5.0
 """The bits of an element of a list that another value names."""
 DATA_KEY = 30.0
@@ -241,12 +245,17 @@ def _walk(
 
 
 def key_of(context: Context, value: Any) -> Hashable:
-    """The canonical form of a value; that of a list or object is computed once."""
+    """The canonical form of a value; that of a list or object, and of its parts, is computed once."""
     if not isinstance(value, list | dict):
         return canonical(value)
     memo = ("canonical", id(cast(Any, value)))
     if memo not in context.memo:
-        context.memo[memo] = (value, canonical(value))  # the reference keeps the id from being used again
+        if isinstance(value, dict):
+            fields = cast(dict[str, Any], value).items()
+            key: Hashable = (2, tuple(sorted((name, key_of(context, part)) for name, part in fields)))
+        else:
+            key = (3, tuple([key_of(context, part) for part in cast(list[Any], value)]))
+        context.memo[memo] = (value, key)  # the reference keeps the id from being used again
     return context.memo[memo][1]
 
 

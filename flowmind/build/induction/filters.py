@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flowmind.build.induction.features import scope_key, values_of
-from flowmind.build.induction.lists import lists
+from flowmind.build.induction.features import computed, scope_key, values_of
+from flowmind.build.induction.lists import element_scopes, lists, matching, pairs
 from flowmind.build.induction.predicates import (
     COMPARABLE,
     COMPARED,
@@ -72,13 +72,10 @@ def elements_of(context: Context, scopes: Sequence[Scope], source: str, item: st
 
 
 def _elements(context: Context, scopes: Sequence[Scope], source: str, item: str) -> Elements:
-    known = next((feature.values for feature in lists(context, scopes) if feature.text == source), None)
-    values: Sequence[list[Any]] = known or values_of(context, scopes, source)
-    inner = tuple(
-        Scope({item: value}, scope.trace, (scope.key, source, item, index))
-        for scope, own in zip(scopes, values, strict=True)
-        for index, value in enumerate(own)
-    )
+    known = (one for group in (lists, matching, pairs) for one in group(context, scopes) if one.text == source)
+    feature = next(known, None) or computed(0.0, source, values_of(context, scopes, source))
+    values: Sequence[list[Any]] = feature.values
+    inner = element_scopes(scopes, feature, item)
     ends = list(itertools.accumulate(map(len, values)))
     bounds = tuple(zip([0, *ends], ends, strict=False))
     owners = [place for place, own in enumerate(values) for _ in own]

@@ -22,7 +22,15 @@ from flowmind.build.induction.reading import read
 from flowmind.build.induction.runs import run_of
 from flowmind.build.induction.scopes import Candidate, Context
 from flowmind.build.induction.skeleton import programs
-from flowmind.build.induction.spelling import aggregates_in, parsed, slots, variables_of
+from flowmind.build.induction.spelling import (
+    aggregates_in,
+    of_rounds,
+    parsed,
+    rows_of,
+    slots,
+    values_in,
+    variables_of,
+)
 from flowmind.build.induction.support import constants_in
 from flowmind.trace.events import Trace
 from tools_registry.specs.schema import JSONSchema
@@ -35,6 +43,8 @@ NEAR = 1.5
 MOST_NEAR = 4
 SHOWN = 2
 """An aggregate must explain so many values for that."""
+DECIDED = 3.0
+"""The bits of an aggregate that no value, but a condition shows."""
 MARK = 12
 """Longer arguments are no texts that conditions look for."""
 
@@ -49,8 +59,9 @@ def induce(request: Request) -> list[Induction]:
     reading = {spec.name for spec in request.specs.values() if spec.effect == "read"}
     shown = [[run.inputs, run.answer, *((call.args, call.value) for call in run.calls)] for run in request.runs]
     names = {name for value in shown for name in _names(value)}
+    inputs = variables_of(request.inputs.get("properties", {}))
     likely = [
-        with_purposes(with_mentions(program, context.reading, names), reading)
+        with_purposes(with_mentions(program, context.reading, names), reading, inputs)
         for program in programs_of(request, context)
     ]
     found = inductions_of(likely, request, context)
@@ -106,11 +117,14 @@ def programs_of(request: Request, context: Context | None = None) -> list[Struct
     found = _programs(request, context)
     explained = bool(found) and all(slot.candidates for slot in slots(found[0].body))
     context.totals = _totals(found[0].body) if explained and _dear(found[0].body) else ()
-    if not context.totals or context.exhausted:
+    if not context.totals:
         return found
     context.memo.clear()
+    context.limit = max(context.limit, context.effort + context.limit // 2)
     again = _programs(request, context)
-    return sorted([*again, *found], key=lambda program: program.bits) if context.exhausted else again
+    if context.exhausted or not all(slot.candidates for program in again[:1] for slot in slots(program.body)):
+        return sorted([*again, *found], key=lambda program: program.bits)
+    return again
 
 
 def _dear(block: Block) -> bool:
@@ -125,18 +139,23 @@ def _dear(block: Block) -> bool:
 
 
 def _totals(block: Block) -> tuple[Candidate, ...]:
-    """The aggregates, the computed numbers and the lists that explain values in several steps, with likely others."""
+    """The aggregates, the computed numbers and the lists that explain values in several steps, with likely others.
+
+    What is read of the rows of a loop is said with the variables of a round.
+    """
     found: dict[str, Candidate] = {}
+    loops = rows_of(block)
+    values = set(map(id, values_in(block)))
     for slot in slots(block):
         near = [one for one in slot.candidates if one.bits <= slot.candidates[0].bits + NEAR][:MOST_NEAR]
         for one in near if len(slot.steps) >= SHOWN else ():
-            parts = aggregates_in(one.text)
+            parts = [*aggregates_in(one.text), *(part for rows in loops for part in of_rounds(one.text, rows))]
             if one.text.startswith("[") or (_OPERATION.search(one.text) and not parts and not _is_text(one)):
                 parts.append(one.text)
             for part in parts:
                 if f"round({part}, 2)" in parts:
                     continue
-                known = Candidate(one.bits - near[0].bits, part)
+                known = Candidate(one.bits - near[0].bits + (0.0 if id(slot) in values else DECIDED), part)
                 found[part] = min(known, found.get(part, known))
     return tuple(found.values())
 

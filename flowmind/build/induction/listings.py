@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from flowmind.build.induction.bits import constant_bits, is_number
 from flowmind.build.induction.comprehensions import FILTER, OUTER, Body, Kept, Loop, candidate
@@ -30,6 +31,8 @@ UNLIKELY = 18.0
 """The bits of a filter above which one by totals is tried."""
 _EXPLAINED = 2
 """The number of filters with which the elements of a list are explained that are no fields."""
+_WAYS = 3
+"""The number of lists whose elements are tried as what the objects of a list stand for."""
 
 Keys = list[list[Hashable]]
 
@@ -227,6 +230,57 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def records(
+    context: Context,
+    found: Iterable[Loop],
+    scopes: Sequence[Scope],
+    values: Sequence[Sequence[dict[str, Any]]],
+    hint: str,
+    explain: Explain,
+) -> list[Candidate]:
+    """The comprehensions that give lists of objects: a field tells which elements they stand for.
+
+    What an object has is explained at each of these elements like any other value.
+    """
+    ways: list[tuple[int, float, Loop, int, list[Kept]]] = []
+    for loop in found:
+        for holds, told in _by_fields(context, loop, values).items():
+            exact = _exact(context, loop, holds)[:_EXPLAINED]
+            bits = loop.source.bits + (exact[0].bits if exact else UNLIKELY)
+            ways.append((-told, bits, loop, holds, exact))
+    rows = [loop for _, _, loop, _, _ in ways if loop.source.text in context.rows]
+    ways = [way for way in ways if not any(_within(way[2], loop) for loop in rows)]
+    parts = [part for value in values for part in value]
+    made: list[Candidate] = []
+    ways = sorted(ways, key=lambda way: way[:2])[:_WAYS]
+    for number, (_, _, loop, holds, exact) in enumerate(ways):
+        inside = loop.elements.inside(scopes)
+        with context.share(2 / 3 if number < len(ways) - 1 else 1):
+            bodies = [one for one in explain(context, _at(inside, holds), parts, hint, 0) if not one.before]
+        if not bodies:
+            continue
+        if not exact or exact[0].bits > UNLIKELY:
+            exact += _by_total(context, inside, holds, bodies[0], explain)
+        for kept in exact:
+            made += (_listed(loop, kept, one) for one in bodies)
+        if made:
+            break
+    return made
+
+
+def _within(one: Loop, other: Loop) -> bool:
+    """Whether the elements of a list are parts of those of another one, as of the rows of a loop over it."""
+    pairs = zip(one.elements.values, other.elements.values, strict=False)
+    return one.elements.bounds == other.elements.bounds and all(
+        isinstance(row, dict) and any(part is element for part in row.values()) for element, row in pairs
+    )
+
+
+def _listed(loop: Loop, kept: Kept, made: Candidate) -> Candidate:
+    outer = 0.0 if loop.elements.item in reads_of(made.text) else OUTER
+    return candidate(loop, LISTING + made.bits + outer, f"[{made.text} {loop.head(kept)}]", kept)
+
+
 def _explained(
     context: Context,
     loop: Loop,
@@ -236,32 +290,23 @@ def _explained(
     hint: str,
     explain: Explain,
 ) -> Iterator[Candidate]:
-    """Lists of objects and of made values: their filter is found by a key of theirs, or by their number."""
+    """Lists of made values: their filter is found by their number."""
     inside = loop.elements.inside(scopes)
     parts = [part for value in values for part in value]
-    holds = _by_key(context, loop, values)
-    found = _by_number(loop, wanted) if holds is None else _exact(context, loop, holds)[:_EXPLAINED]
-    if holds is not None and (not found or found[0].bits > UNLIKELY):
-        found += _by_total(context, inside, holds, parts, explain)
-    for kept in found:
+    for kept in _by_number(loop, wanted):
         for made in explain(context, _at(inside, kept.holds), parts, hint, 3):
             if not made.before:
-                text = f"[{made.text} {loop.head(kept)}]"
-                outer = 0.0 if loop.elements.item in reads_of(made.text) else OUTER
-                yield candidate(loop, LISTING + made.bits + outer, text, kept)
+                yield _listed(loop, kept, made)
 
 
 def _at(scopes: Sequence[Scope], holds: int) -> list[Scope]:
     return [scope for place, scope in enumerate(scopes) if holds >> place & 1]
 
 
-def _by_total(
-    context: Context, inside: Sequence[Scope], holds: int, parts: Sequence[Any], explain: Explain
-) -> list[Kept]:
-    """The filters that keep exactly these elements; they may test the totals that their values have."""
+def _by_total(context: Context, inside: Sequence[Scope], holds: int, made: Candidate, explain: Explain) -> list[Kept]:
+    """The filters that keep exactly these elements; they may test what is computed of them, such as totals."""
     around = context.siblings
-    made = [one for one in explain(context, _at(inside, holds), parts, "", 3)[:1] if not one.before]
-    context.siblings = tuple(Candidate(0.0, text) for one in made for text in aggregates_in(one.text))
+    context.siblings = tuple(Candidate(0.0, text) for text in aggregates_in(made.text))
     found = explain(context, inside, [bool(holds >> place & 1) for place in range(len(inside))], "", 3)
     context.siblings = around
     return [
@@ -276,18 +321,23 @@ def _by_number(loop: Loop, wanted: Sequence[Sequence[Hashable]]) -> list[Kept]:
     return found[:_EXPLAINED]
 
 
-def _by_key(context: Context, loop: Loop, values: Sequence[Sequence[Any]]) -> int | None:
-    """The elements whose fields the values have; None if no field tells."""
-    if not all(isinstance(part, dict) for value in values for part in value):
-        return None
-    objects = cast(Sequence[Sequence[dict[str, Any]]], values)
-    for name in next((part for own in objects for part in own), dict[str, Any]()):
-        if not all(name in part for own in objects for part in own):
-            continue
-        wanted = [[key_of(context, part[name]) for part in own] for own in objects]
-        for body in loop.bodies(context, name):
-            own = [body.keys[start:end] for start, end in loop.elements.bounds]
-            places = _aligned(loop, own, wanted) if len(set(body.keys)) > 1 or len(body.keys) == 1 else None
+def _by_fields(context: Context, loop: Loop, values: Sequence[Sequence[dict[str, Any]]]) -> dict[int, int]:
+    """The elements for which objects may stand, each with the number of their fields that the elements have."""
+    names = [
+        name for name in next((part for own in values for part in own), dict[str, Any]())
+        if all(name in part for own in values for part in own)
+    ]  # fmt: skip
+    wanted = {name: [[key_of(context, part[name]) for part in own] for own in values] for name in names}
+    bodies = [body for body in loop.bodies(context) if len(set(body.keys)) > 1 or len(body.keys) == 1]
+    found: dict[int, int] = {}
+    for name in names:
+        for body in bodies:
+            places = _aligned(loop, [body.keys[start:end] for start, end in loop.elements.bounds], wanted[name])
             if places is not None:
-                return sum(1 << place for place in places)
-    return None
+                found.setdefault(sum(1 << place for place in places), 0)
+        context.effort += len(bodies) * len(loop.elements.scopes) // 4
+    for holds in found:
+        places = [place for place in range(len(loop.elements.scopes)) if holds >> place & 1]
+        shown = {tuple([body.keys[place] for place in places]) for body in bodies}
+        found[holds] = sum(tuple(itertools.chain(*wanted[name])) in shown for name in names)
+    return found

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flowmind.build.induction import prices
-from flowmind.build.induction.conditions import filters, separate
+from flowmind.build.induction.conditions import filters, kept_by_filter, separate
 from flowmind.build.induction.cursors import ANSWER, Cursor, Part, Round, bound, set_by
 from flowmind.build.induction.features import values_of
-from flowmind.build.induction.lists import lists
-from flowmind.build.induction.matching import Rounds, over_elements, over_repetition
-from flowmind.build.induction.program import Block, DoWhile, ForEach, Slot, State
+from flowmind.build.induction.lists import lists, nested_pairs
+from flowmind.build.induction.matching import Rounds, over_elements, over_repetition, spans
+from flowmind.build.induction.program import Block, DoWhile, ForEach, If, Slot, State
 from flowmind.build.induction.scopes import Candidate, Feature, Scope, canonical
 from flowmind.build.induction.spelling import (
     calls_in,
@@ -69,6 +70,8 @@ class _Head:
     """None if it repeats a call."""
     weakness: int = 0
     """As of `over_elements`."""
+    keys: Sequence[Sequence[Any]] = ()
+    """As of `over_elements`."""
     sources: list[Feature] = field(default_factory=list[Feature])
     """The lists that give the same elements, `source` first."""
 
@@ -101,6 +104,8 @@ class _Start:
     taken: frozenset[str]
     open: int
     """The number of its slots that nothing explains."""
+    spare: bool = False
+    """Whether it is another form of a loop, which is tried where what follows that one is not explained."""
 
 
 class Loops:
@@ -186,9 +191,9 @@ class Loops:
         """
         options: list[Part] = []
         known: dict[tuple[int, ...], float] = {}
-        for start in sorted(starts, key=lambda start: (self._search.least(start.after), start.bits)):
+        for start in sorted(starts, key=lambda start: (start.spare, self._search.least(start.after), start.bits)):
             ends = tuple(cursor.at for cursor in start.after)
-            if start.bits > known.get(ends, math.inf):
+            if start.bits > known.get(ends, math.inf) or (start.spare and ends in known):
                 continue
             rests = self._search.parts(start.after, start.taken, active, bound(options, most) - start.bits)
             if start.open == 0 and any(rest.open == 0 for rest in rests):
@@ -210,13 +215,13 @@ class Loops:
         heads: dict[tuple[Any, ...], _Head] = {}
         found = [
             feature
-            for feature in lists(self._search.context, scopes)
+            for feature in (*lists(self._search.context, scopes), *nested_pairs(self._search.context, scopes))
             if feature.text not in active
             and all(isinstance(value, list) for value in feature.values)
             and not names(feature.text) & active
         ]
         for feature in sorted(found, key=lambda feature: feature.bits)[:SOURCES]:
-            for rounds, weakness in over_elements(self._search.events, cursors, feature.values).items():
+            for rounds, (weakness, keys) in over_elements(self._search.events, cursors, feature.values).items():
                 counts = set(map(len, rounds))
                 repeated = feature.text in self._search.context.repeated
                 rare = max(counts) < 2 and (weakness > 0 or repeated)
@@ -226,7 +231,7 @@ class Loops:
                     tuple(key[1][turn.element] for turn in turns) if turns else ()
                     for key, turns in zip(map(_elements, feature.keys), rounds, strict=True)
                 )
-                heads.setdefault((rounds, elements), _Head(rounds, feature, weakness)).sources.append(feature)
+                heads.setdefault((rounds, elements), _Head(rounds, feature, weakness, keys)).sources.append(feature)
         by_shape: dict[Any, int] = {}
         kept: list[_Head] = []
         for head in sorted(heads.values(), key=_unlikely):
@@ -253,6 +258,7 @@ class Loops:
         item = search.names.of_item(source.text, taken)
         rows = search.names.of_loop(f"{item}_rows", taken)
         search.context.items[item] = source.text
+        head = self._settled(cursors, head, source, item)
         plans = self._plans(cursors, head, source, item)
         if not plans:
             return [], False
@@ -296,8 +302,86 @@ class Loops:
                 cost += sum(state.bits for state in states)
                 complete = complete or (body.part.open == 0 and used)
                 if body.part.open == 0 or not brief:
-                    options.append(self._start(cursors, head.rounds, body, step, cost, taken))
+                    start = self._start(cursors, head.rounds, body, step, cost, taken)
+                    options.append(start)
+                    if step.where and not early and not states and {index, rows}.isdisjoint(reads_in(step.body)):
+                        other = self._of_all(cursors, head, source, body, step, cost, taken)
+                        first = any(map(self._answers_more, start.after, head.rounds))
+                        options[-1:] = [replace(start, spare=first), replace(other, spare=not first)]
         return options, complete
+
+    def _of_all(
+        self,
+        cursors: Sequence[Cursor],
+        head: _Head,
+        source: Feature,
+        body: _Body,
+        step: ForEach,
+        cost: float,
+        taken: frozenset[str],
+    ) -> _Start:
+        """The loop over all elements, with a branch in place of its filter: its rows have those without calls, too."""
+        assert step.where is not None
+        rounds: list[tuple[Round, ...]] = []
+        whole = replace(body, rows=[], ends=[])
+        nothing: dict[str, Any] = dict.fromkeys(set_by(step.body))
+        for place, (cursor, turns, elements) in enumerate(zip(cursors, head.rounds, source.values, strict=True)):
+            made_of = zip(turns, body.rows[place], body.ends[place], strict=True)
+            known = {turn.element: (turn, row, scope) for turn, row, scope in made_of}
+            own: list[tuple[Round, dict[str, Any], Scope]] = []
+            at = cursor.at
+            for number, element in enumerate(elements):
+                made = {step.item: element, **nothing}
+                scope = self._search.extended(cursor.scope, made)
+                own.append(known.get(number, (Round(at, at, number), nothing, scope)))
+                at = own[-1][0].stop
+            rounds.append(tuple(turn for turn, _, _ in own))
+            whole.rows.append([row for _, row, _ in own])
+            whole.ends.append([scope for _, _, scope in own])
+        loop = replace(step, body=(If(step.where, step.body, ()),), where=None)
+        return self._start(tuple(cursors), tuple(rounds), whole, loop, cost + prices.BRANCH - prices.WHERE, taken)
+
+    def _answers_more(self, cursor: Cursor, turns: Sequence[Round]) -> bool:
+        """Whether the answer is a list of more elements than there were rounds before it."""
+        event = None if cursor.ended else self._search.event(cursor)
+        value = event.args.get("value") if event and event.tool == ANSWER else None
+        return isinstance(value, list) and len(cast(list[Any], value)) > len(turns)
+
+    def _settled(self, cursors: Sequence[Cursor], head: _Head, source: Feature, item: str) -> _Head:
+        """The loop with the elements that the likeliest filter keeps, where several have the key of a round."""
+        starts = [0, *itertools.accumulate(map(len, source.values))]
+        must = may = 0
+        for start, keys, turns in zip(starts, head.keys, head.rounds, strict=False):
+            surely, perhaps = spans(keys, turns)
+            if turns and not surely and not perhaps:
+                return head
+            must |= sum(1 << start + place for place in surely)
+            may |= sum(1 << start + place for place in perhaps)
+        if not may:
+            return head
+
+        def kept(holds: int) -> list[list[int]]:
+            return [
+                [place for place in range(len(keys)) if holds >> start + place & 1]
+                for start, keys in zip(starts, head.keys, strict=False)
+            ]
+
+        def fits(holds: int) -> bool:
+            return all(
+                [keys[place] for place in own] == [keys[turn.element] for turn in turns]
+                for keys, own, turns in zip(head.keys, kept(holds), head.rounds, strict=True)
+            )
+
+        scopes = [cursor.scope for cursor in cursors]
+        text = Candidate(source.bits, source.text, source.before)
+        holds = kept_by_filter(self._search.context, scopes, text, item, must, may, fits)
+        if holds is None:
+            return head
+        rounds = tuple(
+            tuple(turn._replace(element=place) for turn, place in zip(turns, own, strict=True))
+            for turns, own in zip(head.rounds, kept(holds), strict=True)
+        )
+        return replace(head, rounds=rounds)
 
     def _plans(
         self, cursors: Sequence[Cursor], head: _Head, source: Feature, item: str

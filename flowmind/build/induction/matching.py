@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction.cursors import ANSWER, Cursor, Event, Round, atoms, mentions
 from flowmind.build.induction.scopes import canonical
@@ -18,20 +19,27 @@ _SHORTEST = 3
 """Characters of a text that is looked for inside of texts."""
 
 
+class Way(NamedTuple):
+    """A way to read events as rounds over lists."""
+
+    weakness: int
+    """How weak the evidence is: 0 if texts or objects identify the elements, 1 if numbers do, 2 if they are only parts
+    of texts."""
+    keys: Sequence[Sequence[Any]]
+    """For each list what identifies its elements; several may have the same key."""
+
+
 def over_elements(
     events: Sequence[Sequence[Event]], cursors: Sequence[Cursor], lists: Sequence[Sequence[Any]]
-) -> dict[Rounds, int]:
+) -> dict[Rounds, Way]:
     """The ways to read the next events of cursors as rounds over lists, whose elements the arguments mention in order.
-
-    Each has a number that tells how weak the evidence is: 0 if texts or objects identify the elements, 1 if numbers do,
-    2 if they are only parts of texts.
 
     Args:
         events: Of each run.
         cursors: Where the loop begins.
         lists: For each cursor its list.
     """
-    found: dict[Rounds, int] = {}
+    found: dict[Rounds, Way] = {}
     segments = [events[cursor.trace][cursor.at : cursor.end] for cursor in cursors]
     if max(map(len, lists)) < 2:
         return found
@@ -50,10 +58,40 @@ def over_elements(
                 rounds = tuple(
                     _rounds(hit, end, cursor.at) for hit, end, cursor in zip(hits, ends, cursors, strict=True)
                 )
-                weakness = 2 if inside else int(numbers)
-                found[rounds] = min(weakness, found.get(rounds, weakness))
+                way = Way(2 if inside else int(numbers), keys)
+                if rounds not in found or way.weakness < found[rounds].weakness:
+                    found[rounds] = way
             break
     return found
+
+
+def spans(keys: Sequence[Any], rounds: Sequence[Round]) -> tuple[list[int], list[int]]:
+    """The elements that the rounds must have, and the others that they may have, by what identifies the elements.
+
+    Empty if the rounds do not go through different elements in their order.
+    """
+    wanted = [keys[turn.element] for turn in rounds]
+    if any(one.element >= other.element for one, other in itertools.pairwise(rounds)):
+        return [], []
+    first = _embedded(keys, wanted)
+    last = [len(keys) - 1 - place for place in reversed(_embedded(keys[::-1], wanted[::-1]))]
+    surely = [one for one, other in zip(first, last, strict=True) if one == other]
+    may = {
+        place
+        for one, other, key in zip(first, last, wanted, strict=True)
+        for place in range(one, other + 1)
+        if keys[place] == key
+    }
+    return surely, sorted(may.difference(surely))
+
+
+def _embedded(keys: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
+    """The first places of keys in their order."""
+    places: list[int] = []
+    for key in wanted:
+        start = places[-1] + 1 if places else 0
+        places.append(next(place for place in range(start, len(keys)) if keys[place] == key))
+    return places
 
 
 def _are_numbers(keys: Sequence[Sequence[Any]]) -> bool:
@@ -160,7 +198,7 @@ def _hits(segment: Sequence[Event], keys: Sequence[Any], inside: bool) -> dict[i
                 break
             continue
         lead = lead or event.tool
-        again = event.tool == lead and current + 1 in mentioned
+        again = event.tool == lead and max(mentioned) > current  # the same call for a later element with this key
         if current in mentioned and not again:
             hits[at] = current
             continue
@@ -192,7 +230,9 @@ def _followed(segment: Sequence[Event], texts: Sequence[set[str]], hits: dict[in
 
 
 def _mentioned(event: Event, places: dict[Any, list[int]], inside: bool) -> Iterator[Any]:
-    named = mentions(event)
+    listed = [set(map(canonical, part)) for part in _lists_in(event.args) if len(part) > 1]
+    several = set[Any]().union(*(own for own in listed if len(own.intersection(places)) > 1))
+    named = mentions(event) - several  # a list of them belongs to all elements, and not to a round
     if not inside:
         yield from (key for key in named if key in places)
         return
@@ -200,6 +240,17 @@ def _mentioned(event: Event, places: dict[Any, list[int]], inside: bool) -> Iter
     for key in places:
         if isinstance(key, str) and len(key) >= _SHORTEST and any(key in text for text in texts):
             yield key
+
+
+def _lists_in(value: Any) -> Iterator[list[Any]]:
+    match value:
+        case list():
+            yield cast(list[Any], value)
+        case dict():
+            for part in cast(dict[str, Any], value).values():
+                yield from _lists_in(part)
+        case _:
+            pass
 
 
 def _regions(segments: Sequence[Sequence[Event]], firsts: Sequence[Sequence[int]]) -> list[list[int]]:

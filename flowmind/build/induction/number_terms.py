@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import gt, lt
 from typing import NamedTuple
 
 from flowmind.build.induction.aggregates import aggregate_features
@@ -70,11 +71,13 @@ _OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
     "-//": lambda a, b: -(-a // b),
+    "abs": lambda a, b: abs(a - b),
 }
-"""The last one divides and rounds up."""
-_RARE = {"//": 2.0, "%": 2.0, "-//": 3.0}
+"""`-//` divides and rounds up, `abs` is the difference without its sign."""
+_WHOLE = [op for op in _OPERATIONS if op != "abs"]
+_RARE = {"//": 2.0, "%": 2.0, "-//": 3.0, "abs": 2.0}
 """The extra bits of the rarer operations."""
-_LEVEL = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "-//": PRODUCT}
+_LEVEL = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "-//": PRODUCT, "abs": SUM}
 
 
 def operate(op: str, left: Vector, right: Vector) -> Vector | None:
@@ -94,6 +97,8 @@ def combined(op: str, left: Term, right: Term) -> Term | None:
     text = f"{enclosed(left.text, binds)} {op} {enclosed(right.text, binds + (op != '+' and op != '*'))}"
     if op == "-//":
         text = f"-(-{enclosed(left.text, ATOM)} // {enclosed(right.text, ATOM)})"
+    if op == "abs":
+        text = f"abs({left.text} - {enclosed(right.text, PRODUCT)})"
     if op in "+*" and right.text.startswith("-"):
         return None
     before = tuple(dict.fromkeys((*left.before, *right.before)))
@@ -197,7 +202,9 @@ def _tabled(context: Context, scopes: Sequence[Scope], rich: bool, most: int) ->
         for right, second in enumerate(table.terms):
             if first.constant and second.constant:
                 continue
-            operations = _OPERATIONS if _divides(second) and is_whole(first.values) else "+-*/"
+            operations = [*(_WHOLE if _divides(second) and is_whole(first.values) else "+-*/")]
+            if left < right and not first.constant and not second.constant and _crosses(first.values, second.values):
+                operations.append("abs")
             bits = first.bits + second.bits + OPERATION
             for op in operations:
                 if (op in "+*" and left > right) or (left == right and op != "*") or idle(op, first, second):
@@ -212,6 +219,11 @@ def _tabled(context: Context, scopes: Sequence[Scope], rich: bool, most: int) ->
         pairs.sort()
         del pairs[MOST_ALIKE:]
     return table
+
+
+def _crosses(first: Vector, second: Vector) -> bool:
+    """Whether the difference of two numbers has both signs."""
+    return any(map(gt, first, second)) and any(map(lt, first, second))
 
 
 def _divides(term: Term) -> bool:

@@ -210,7 +210,7 @@ def add_tests(context: Context, table: Table, found: Sequence[Subject], scopes: 
     """Adds the tests of single features."""
     for subject in found:
         if subject.varied:
-            context.effort += table.size
+            context.effort += 1 + table.size // 4
             for condition, holds in _tests(context, table, subject, scopes):
                 table.add(condition, holds)
 
@@ -415,10 +415,10 @@ def add_comparisons(context: Context, table: Table, pairs: Iterable[tuple[Subjec
             continue
         kinds = {left.kind, right.kind}
         if len(kinds) == 1 and left.kind in ("str", "number", "date") and not _of_other_kinds(left, right):
-            context.effort += table.size
+            context.effort += 1 + table.size // 4
             _compare(context, table, left, right, inclusive)
         elif kinds in ({"list", "str"}, {"list", "number"}, {"list", "date"}):
-            context.effort += table.size
+            context.effort += 1 + table.size // 4
             part, whole = (right, left) if left.kind == "list" else (left, right)
             pairs_of = zip(part.values, whole.values, strict=True)
             holds = bit_set([one is not None and own is not None and one in own for one, own in pairs_of])
@@ -470,18 +470,22 @@ _UP: tuple[Side, Side] = ("below", "above")
 
 
 def _rounds_of(subject: Subject) -> list[tuple[str, str]]:
-    return [term for term in _TERM.findall("+" + subject.feature.text) if _ROUND.fullmatch(term[1])]
+    text = subject.feature.text
+    return [term for term in _TERM.findall("+" + text) if _ROUND.fullmatch(term[1])] if "index" in text else []
 
 
 def _sides_of(context: Context, subject: Subject) -> set[Side]:
     """The sides on which the text puts the terms of a sum or difference."""
-    sides: set[Side] = set()
-    for sign, term in _TERM.findall("+" + subject.feature.text):
-        own: list[Side | None] = [context.reading.side_of(name) for name in _names_of(term)]
-        known: list[Side] = [side for side in own if side is not None]
-        for side in known[:1]:
-            sides.add(_SWAPPED[side] if sign.strip() == "-" else side)
-    return sides
+    memo = ("sides", subject.feature.text)
+    if memo not in context.memo:
+        sides: set[Side] = set()
+        for sign, term in _TERM.findall("+" + subject.feature.text):
+            own: list[Side | None] = [context.reading.side_of(name) for name in _names_of(term)]
+            known: list[Side] = [side for side in own if side is not None]
+            for side in known[:1]:
+                sides.add(_SWAPPED[side] if sign.strip() == "-" else side)
+        context.memo[memo] = frozenset(sides)
+    return set(context.memo[memo])
 
 
 def _names_of(text: str) -> list[str]:

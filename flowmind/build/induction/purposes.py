@@ -18,22 +18,30 @@ from flowmind.build.induction.spelling import calls_in, changed, parsed, reads_i
 
 PURPOSE = 6.0
 """The bits of a result that nothing reads."""
+INPUT = 20.0
+"""The most bits that an expression may cost more if it alone reads an input."""
+UNREAD_INPUT = 40.0
+"""The bits of an input that nothing reads: tasks have none."""
 SMALL = 2
 """Texts name smaller numbers for other reasons: "the first one"."""
 MENTION = 8.0
 """The bits of a constant that the task's text names and the program does not have."""
 
 
-def with_purposes(program: StructuredProgram, reading: Collection[str]) -> StructuredProgram:
-    """A program in which results are read that nothing read, where an expression of at most `PURPOSE` more bits does.
+def with_purposes(
+    program: StructuredProgram, reading: Collection[str], inputs: Collection[str] = ()
+) -> StructuredProgram:
+    """A program in which results and inputs are read that nothing read, where an expression of few more bits does.
 
     Args:
         program: The program.
         reading: The tools that only read.
+        inputs: The variables of the inputs.
     """
-    for name in _results(program.body, reading):
+    for name in (*_results(program.body, reading), *inputs):
         if name in reads_in(program.body):
             continue
+        most, unread = (INPUT, UNREAD_INPUT) if name in inputs else (PURPOSE, PURPOSE)
         found: list[tuple[float, int]] = []
         wanted: list[frozenset[str]] = []
         for place, slot in enumerate(slots(program.body)):
@@ -41,17 +49,19 @@ def with_purposes(program: StructuredProgram, reading: Collection[str]) -> Struc
             wanted.append(frozenset({name, *alone}))
             for made in slot.candidates[1:]:
                 more = made.bits - slot.candidates[0].bits
-                if more <= PURPOSE and not made.before and wanted[-1] <= reads_of(made.text):
+                if more <= most and not made.before and wanted[-1] <= reads_of(made.text):
                     found.append((more, place))
         if found:
             chosen = list(slots(program.body))[min(found)[1]]
             reads = wanted[min(found)[1]]
 
-            def ordered(slot: Slot, chosen: Slot = chosen, reads: frozenset[str] = reads) -> Slot:
+            def ordered(
+                slot: Slot, chosen: Slot = chosen, reads: frozenset[str] = reads, unread: float = unread
+            ) -> Slot:
                 if slot is not chosen:
                     return slot
                 made = [
-                    one if reads <= reads_of(one.text) else one._replace(bits=one.bits + PURPOSE)
+                    one if reads <= reads_of(one.text) else one._replace(bits=one.bits + unread)
                     for one in slot.candidates
                 ]
                 return replace(slot, candidates=tuple(sorted(made, key=lambda one: one.bits)))

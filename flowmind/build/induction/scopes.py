@@ -6,7 +6,8 @@ of a loop the variables of the body still have the values of the round before (N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -57,6 +58,14 @@ class Candidate(NamedTuple):
     """Calls of pure tools that must stand before it."""
 
 
+class Chosen(NamedTuple):
+    """The elements of a list that meet a test: `[item for item in source if test]`."""
+
+    item: str
+    source: str
+    test: str
+
+
 class Feature(NamedTuple):
     """An expression with its value at each scope of a list of scopes."""
 
@@ -67,6 +76,8 @@ class Feature(NamedTuple):
     keys: tuple[Hashable, ...]
     """The values in canonical form (`canonical`)."""
     before: tuple[PureCall, ...] = ()
+    chosen: Chosen | None = None
+    """If its values are those elements of a list that meet a test: how they are chosen."""
 
 
 Explain = Callable[["Context", Sequence[Scope], Sequence[Any], str, int], tuple[Candidate, ...]]
@@ -86,7 +97,7 @@ class Context:
     memo: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
     effort: int = 0
     """Work done so far, in vectors compared. It bounds the search in place of a clock, so that results repeat."""
-    limit: int = 1_000_000
+    limit: int = 1_500_000
     totals: tuple[Candidate, ...] = ()
     """Computed numbers and lists that explain values of a first program: they cost little in others.
 
@@ -109,6 +120,16 @@ class Context:
 
     _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     _known: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
+
+    @contextmanager
+    def share(self, part: float = 0.5) -> Iterator[None]:
+        """A part of the work that is left, for one of several ways."""
+        around = self.limit
+        self.limit = min(around, self.effort + int(max(0, around - self.effort) * part))
+        try:
+            yield
+        finally:
+            self.limit = around
 
     @property
     def exhausted(self) -> bool:

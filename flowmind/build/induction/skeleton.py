@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction import prices
 from flowmind.build.induction.bits import unexplained_bits
@@ -278,7 +278,7 @@ class Search:
         """The expressions for a value; only simple ones if too much work was spent on costly ones."""
         around, limit = self.context.brief, self.context.limit
         self.context.brief = around or (self.tired and not (is_answer and self._costly < 2 * COSTLY))
-        self.context.limit = min(limit, self.context.effort + limit // VALUES)
+        self.context.limit = min(limit, self.context.effort + limit * _fields(values) // VALUES)
         candidates = explain(self.context, scopes, values, hint)
         self.context.limit = limit
         if not self.context.brief and (not candidates or candidates[0].bits > SIMPLE):
@@ -409,6 +409,14 @@ class Search:
                     scope = self.extended(scope, nothing)
                 merged[place] = scope
         return tuple(merged[place] for place in sorted(merged))
+
+
+def _fields(values: Sequence[Any]) -> int:
+    """How many values a value counts as: one for each field, also of objects in a list, but not most of all work."""
+    parts = [part for value in values for part in (cast(list[Any], value)[:1] if isinstance(value, list) else [value])]
+    return max(
+        (min(len(cast(dict[str, Any], part)), VALUES - 1) for part in parts if isinstance(part, dict)), default=1
+    )
 
 
 def _picks(steps: Block) -> bool:

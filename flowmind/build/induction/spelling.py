@@ -203,6 +203,28 @@ def aggregates_in(text: str) -> list[str]:
     return [part for part in parts if " for " in part and part.startswith(_TOTALS) and not part.endswith(", [])")]
 
 
+def of_rounds(text: str, rows: str) -> list[str]:
+    """The aggregates that an expression has for each of the rows of a loop, in terms of the variables of a round."""
+    found: list[str] = []
+    for node in ast.walk(parsed(text)) if rows in text else ():
+        if isinstance(node, ast.ListComp | ast.GeneratorExp) and ast.unparse(node.generators[0].iter) == rows:
+            own = _OfRound(node.generators[0].target).visit(node.elt)
+            found += aggregates_in(ast.unparse(own))
+    return found
+
+
+class _OfRound(ast.NodeTransformer):
+    def __init__(self, row: ast.expr) -> None:
+        self.row = ast.unparse(row)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))) if name == self.row:
+                return ast.Name(id=key, ctx=ast.Load())
+            case _:
+                return self.generic_visit(node)  # type: ignore[return-value]
+
+
 def telling(node: ast.expr, otherwise: str) -> str:
     """A name for the value of an expression: the last key that it reads, or another name."""
     keys = [
@@ -282,6 +304,34 @@ def calls_in(block: Block) -> Iterator[CallStep]:
                 yield from calls_in(body)
             case Return():
                 pass
+
+
+def values_in(block: Block) -> Iterator[Slot]:
+    """The values of a block that are no conditions: arguments and answers."""
+    for step in block:
+        match step:
+            case CallStep(args=args):
+                yield from args.values()
+            case If(then=then, otherwise=otherwise):
+                yield from values_in((*then, *otherwise))
+            case ForEach(body=body) | DoWhile(body=body):
+                yield from values_in(body)
+            case Return(value=value):
+                yield value
+
+
+def rows_of(block: Block) -> list[str]:
+    """The variables with the rows of the loops of a block."""
+    found: list[str] = []
+    for step in block:
+        match step:
+            case If(then=then, otherwise=otherwise):
+                found += rows_of((*then, *otherwise))
+            case ForEach(body=body, rows=rows) | DoWhile(body=body, rows=rows):
+                found += [rows, *rows_of(body)]
+            case _:
+                pass
+    return found
 
 
 def changed(block: Block, change: Callable[[Slot], Slot]) -> Block:

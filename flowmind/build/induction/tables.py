@@ -7,7 +7,8 @@ conditions are joined by `and` and `or`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ _RIVALS_OF_THREE = 3
 _JOINED = 80
 """The number of tests that are tried as a side of `and` and `or`."""
 
+_LOOSE = 400
+_LOOSE_OF_THREE = 120
+"""The same where some scopes are free, and for three tests."""
+
 
 _Tests = tuple[Test, ...]
 
@@ -47,6 +52,11 @@ class Condition(NamedTuple):
     def text(self) -> str:
         """The expression."""
         return f" {self.word} ".join(test.text for test in self.tests)
+
+    @property
+    def enclosed(self) -> str:
+        """The expression as a side of `and`."""
+        return f"({self.text})" if self.word == "or" and len(self.tests) > 1 else self.text
 
     @property
     def opposite(self) -> Condition:
@@ -145,6 +155,64 @@ def look_up(context: Context, table: Table, holds: int) -> list[Condition]:
     if min((condition.bits for condition in found), default=THREE + 1) > THREE:
         found += _triples(context, table, holds)
     return nearest(found)
+
+
+def also(table: Table, found: Sequence[Condition], holds: int, names: Collection[str]) -> list[Condition]:
+    """The likeliest condition and equality with a variable, which holds where the condition does: no scope tells.
+
+    It is meant where nothing else reads this variable.
+    """
+    made: list[Condition] = []
+    for own, known in table.tests.items() if found else ():
+        if own & holds == holds != own:
+            for condition in known.values():
+                if condition.word == "and" and _EQUAL.fullmatch(condition.text) and _names_one(condition.text, names):
+                    made.append(joined("and", (found[0], condition)))
+    return sorted(made, key=_order)[:_RIVALS]
+
+
+_EQUAL = re.compile(r"[^ ]+ == [^ ]+")
+
+
+def _names_one(text: str, names: Collection[str]) -> bool:
+    return any(side in names for side in text.split(" == "))
+
+
+def likeliest_near(table: Table, holds: int, free: int, fits: Callable[[int], bool]) -> tuple[float, int] | None:
+    """The bits of the likeliest condition that holds at some scopes and perhaps at others, with where it holds.
+
+    Args:
+        table: The tests.
+        holds: Where it must hold.
+        free: Where it may hold.
+        fits: Whether a set of scopes is right.
+    """
+    if not holds ^ table.full ^ free and fits(table.full):
+        return 0.0, table.full
+    near = [(bits, own) for bits, own, _ in table.likeliest()]
+    found = [(bits, own) for bits, own in near if not (own ^ holds) & ~free and fits(own)][:1]
+    most = holds | free
+    for word, sides in (
+        ("and", [entry for entry in near if entry[1] & holds == holds]),
+        ("or", [entry for entry in near if entry[1] & most == entry[1]]),
+    ):
+        for (bits, left), (more, right) in itertools.combinations(sides[:_LOOSE], 2):
+            if not found or bits + more + JOIN < found[0][0]:
+                own = left & right if word == "and" else left | right
+                if not (own ^ holds) & ~free and fits(own):
+                    found = [(bits + more + JOIN, own)]
+    if not found or found[0][0] > THREE:
+        sides = [entry for entry in near if entry[1] & holds == holds][:_LOOSE_OF_THREE]
+        for at, (bits, left) in enumerate(sides):
+            for place, (more, right) in enumerate(sides[at + 1 :], at + 1):
+                both, sum_of_two = left & right, bits + more + 2 * JOIN
+                for most_bits, third in sides[place + 1 :] if both not in (left, right) else ():
+                    if found and sum_of_two + most_bits >= found[0][0]:
+                        break
+                    own = both & third
+                    if not (own ^ holds) & ~free and fits(own):
+                        found = [(sum_of_two + most_bits, own)]
+    return found[0] if found else None
 
 
 def nearest(found: Iterable[Condition]) -> list[Condition]:

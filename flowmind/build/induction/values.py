@@ -34,6 +34,8 @@ SMALL = 10
 """Larger whole numbers are most likely data of it."""
 NULL = 4.0
 """A path that is null wherever it is read, where the task's text speaks of null."""
+DEAR_PART = 60.0
+"""An expression for a field that costs more is no part of others."""
 DEAR = 40.0
 """A field that costs more is explained again, by other fields of its object."""
 ARM = 10.0
@@ -44,6 +46,10 @@ MERGES = 4
 """Values that are tried where an arm was not taken."""
 OBJECT = 4.0
 """An object or a list of given parts, beside these."""
+CHOSEN = 35.0
+"""A choice between plain texts of fewer bits is no accident: nothing else is searched for."""
+SEARCHED = 14.0
+"""A field of so many bits is searched for with all means."""
 NEAR = 10.0
 """Candidates for a part that are so many bits dearer than the likeliest one make candidates for the whole."""
 
@@ -95,7 +101,7 @@ def _found(
     context.effort += 200
 
     def least() -> float:
-        return min((candidate.bits for candidate in found), default=1e9)
+        return min((candidate.bits for candidate in found), default=math.inf)
 
     same = len(set(keys)) == 1
     if same and not (depth and _is_data(context, scopes, values[0])):
@@ -120,20 +126,45 @@ def _found(
         found += _record(context, scopes, cast(Sequence[dict[str, Any]], values), depth)
     if context.brief:
         return found
-    if least() > 14 and (len(values) > 1 or depth in (0, len(MOST_SPLITS))) and depth != len(MOST_SPLITS) - 1:
+    alike = all(isinstance(value, dict) for value in values) and len({_names(value) for value in values}) == 1
+    if least() > 14 and not same and not alike:
+        found += choose(context, scopes, values, keys, hint, depth, least(), explain, plain=True)
+        if found and least() < CHOSEN and all(value is None or isinstance(value, str) for value in values):
+            return found
+    if least() > 20 and not same and None in values:
+        found += choose(context, scopes, values, keys, hint, depth, least(), explain)
+        if least() < math.inf:
+            return found
+    plain = any(one.text.startswith("{") and not _picks(one.text) for one in found) or _are_named(context, values)
+    if (
+        least() > 14
+        and not plain
+        and (len(values) > 1 or depth in (0, len(MOST_SPLITS)))
+        and depth != len(MOST_SPLITS) - 1
+    ):
         found += aggregates(context, scopes, values, hint, explain if depth == 0 else None)
     if least() > 20 and numbers and not same and depth in (0, 1, len(MOST_SPLITS)):
         found += compute(context, scopes, values, True, depth != 1, least())
-    if least() > 16 and texts and max(map(len, values)) > 3 and (not same or least() > 40):
+    if least() > 16 and texts and not plain and max(map(len, values)) > 3 and (not same or least() > 40):
         found += compose(context, scopes, values, depth, explain)
     if least() > 20 and all(isinstance(value, list) for value in values):
         found += _list(context, scopes, values, depth)
     if least() > 20 and not same and len(values) > 2:
         found += look_up(context, scopes, values, keys)
-    alike = all(isinstance(value, dict) for value in values) and len({_names(value) for value in values}) == 1
     if least() > 20 and not same and not alike:
         found += choose(context, scopes, values, keys, hint, depth, least(), explain)
     return found
+
+
+def _picks(text: str) -> bool:
+    """Whether an expression reads the first or last of some elements, which several fields may share."""
+    return "][0]" in text or "][-1]" in text
+
+
+def _are_named(context: Context, values: Sequence[Any]) -> bool:
+    """Whether values are some of a few texts that the task's text names: nothing but a choice gives these."""
+    few = {value for value in values if isinstance(value, str)}
+    return 1 < len(few) < len(values) and all(isinstance(one, str) and context.reading.names(one) for one in values)
 
 
 def _names(value: dict[str, Any]) -> frozenset[str]:
@@ -235,20 +266,8 @@ def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str
     """Objects with the same keys, each field explained on its own."""
     if len({frozenset(value) for value in values}) > 1:
         return []
-    slots: dict[str, tuple[Candidate, ...]] = {}
-    for key in values[0]:
-        slots[key] = explain(context, scopes, [value[key] for value in values], key, depth)
-    around = context.siblings
-    context.siblings = tuple(
-        found[0]._replace(bits=0.0) for key, found in slots.items()
-        if found and found[0].bits <= DEAR and " for " in found[0].text and is_number(values[0][key])
-    )  # fmt: skip
-    for key, found in slots.items() if context.siblings else ():
-        if not found or found[0].bits > DEAR:
-            again = explain(context, scopes, [value[key] for value in values], key, depth)
-            slots[key] = tuple(sorted({one.text: one for one in (*found, *again)}.values()))
-    context.siblings = around
-    if not all(slots.values()):
+    slots = _fields(context, scopes, values, depth)
+    if not slots:
         return []
     names = list(values[0])
 
@@ -256,6 +275,48 @@ def _record(context: Context, scopes: Sequence[Scope], values: Sequence[dict[str
         return "{" + ", ".join(f"{name!r}: {part}" for name, part in zip(names, parts, strict=True)) + "}"
 
     return _joined(list(slots.values()), written)
+
+
+def _fields(
+    context: Context, scopes: Sequence[Scope], values: Sequence[dict[str, Any]], depth: int
+) -> dict[str, tuple[Candidate, ...]]:
+    """The expressions for each field of objects; empty if one has none.
+
+    Plain fields come first, then numbers. What is computed for a field may be a part of others: `total`, and `total -
+    paid`, or whether the total is large.
+    """
+    around, brief = context.siblings, context.brief
+    slots: dict[str, tuple[Candidate, ...]] = dict.fromkeys(values[0], ())
+
+    def explained(key: str) -> tuple[Candidate, ...]:
+        found = explain(context, scopes, [value[key] for value in values], key, depth)
+        if (
+            found
+            and found[0].bits <= DEAR_PART
+            and " " in found[0].text
+            and any(is_number(value[key]) for value in values)
+        ):
+            context.siblings = (*context.siblings, found[0]._replace(bits=0.0))
+        return found
+
+    context.brief = True
+    for key in slots:
+        slots[key] = explained(key)
+    context.brief = brief
+    for attempt in (1, 2):
+        known = context.siblings
+        numbers = {key for key in slots if any(is_number(value[key]) for value in values)}
+        open_ = [
+            key for key, found in slots.items() if not found or found[0].bits > (SEARCHED if attempt == 1 else DEAR)
+        ]
+        for key in sorted(open_, key=lambda key: key not in numbers) if not brief else ():
+            slots[key] = tuple(sorted({one.text: one for one in (*slots[key], *explained(key))}.values()))
+            if not slots[key] and numbers.isdisjoint(open_[open_.index(key) + 1 :]):
+                break  # no other number is computed that may be a part of it
+        if all(slots.values()) or context.siblings == known:
+            break
+    context.siblings = around
+    return slots if all(slots.values()) else {}
 
 
 def _list(context: Context, scopes: Sequence[Scope], values: Sequence[list[Any]], depth: int) -> list[Candidate]:
