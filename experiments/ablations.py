@@ -73,7 +73,7 @@ PRODUCTIONS = (
     Part("repetitions", "loops", "over_repetition", _nothing),
     Part("states of loops", "loops", "carried_by", _nothing),
     Part("purposes", "induce", "with_purposes", _same),
-    Part("numbers of the text", "induce", "with_numbers", _same),
+    Part("numbers of the text", "induce", "with_mentions", _same),
     Part("rivals", "inductions", "RIVALS", 0),
 )
 

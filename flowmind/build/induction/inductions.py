@@ -39,6 +39,9 @@ VISIT = 0.8
 """A condition of more bits than `SETTLED`, and `VISIT` for each step that shows it, may fit by accident: its margin is
 wider by what it has more."""
 WIDEST = 16.0
+NO_EVIDENCE = 45.0
+"""A condition of more bits says more than the decisions that it explains: each decision is one bit. It is in doubt
+wherever it decides."""
 SWAPPED = 3.0
 """The bits of the first element above the last, and the other way round, if the traces do not tell them apart."""
 SHARED = 3.0
@@ -253,12 +256,18 @@ class _Maker:
         )
 
     def unknown(self, draft: _Draft) -> Iterator[Rival]:
-        """Rivals that have another value in place of one that the workflow only knows from few traces.
+        """Rivals that have another value in place of one that the workflow only knows from few traces, or the opposite
+        of a condition for which the traces are no evidence.
 
-        They differ from the workflow where it would use this value, also on these traces.
+        They differ from the workflow where it would use this value or condition, also on these traces.
         """
         for spot in draft.emitted.spots if len(self.request.runs) > 1 else ():
             if spot.id not in self.request.chosen:
+                if spot.kind == "condition" and spot.candidates and spot.candidates[0].bits > NO_EVIDENCE:
+                    opposite = spot.candidates[0]._replace(text=f"not ({spot.candidates[0].text})")
+                    other = self.with_candidate(draft, spot, opposite).workflow
+                    if not check(other, self.request.specs):
+                        yield draft.workflow.rival_of(other, spot.id, "the traces are no evidence for it", 0.0)
                 for value, text in memorised(spot, self.request, self.reading):
                     other = self.with_candidate(draft, spot, spot.candidates[0]._replace(text=text)).workflow
                     if not check(other, self.request.specs):
