@@ -156,7 +156,7 @@ def _aggregates(
 def _of_objects(values: Sequence[Any]) -> TypeGuard[Sequence[list[dict[str, Any]]]]:
     """Whether values are lists of objects."""
     return all(isinstance(value, list) for value in values) and all(
-        isinstance(part, dict) and part for value in values for part in value
+        isinstance(part, dict) and part != {} for value in values for part in cast(list[Any], value)
     )
 
 

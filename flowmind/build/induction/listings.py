@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from flowmind.build.induction.bits import constant_bits, is_number
 from flowmind.build.induction.comprehensions import FILTER, OUTER, Body, Kept, Loop, candidate
@@ -272,7 +272,8 @@ def _within(one: Loop, other: Loop) -> bool:
     """Whether the elements of a list are parts of those of another one, as of the rows of a loop over it."""
     pairs = zip(one.elements.values, other.elements.values, strict=False)
     return one.elements.bounds == other.elements.bounds and all(
-        isinstance(row, dict) and any(part is element for part in row.values()) for element, row in pairs
+        isinstance(row, dict) and any(part is element for part in cast(dict[str, Any], row).values())
+        for element, row in pairs
     )
 
 

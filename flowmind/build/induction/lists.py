@@ -181,7 +181,7 @@ class _Names:
 
 def _may_name(values: Sequence[Any]) -> bool:
     """Whether values are texts or whole numbers; some may be null."""
-    kinds: set[type] = {type(value) for value in values} - {type(None)}
+    kinds: set[type] = {type(value) for value in values if value is not None}
     return kinds in ({str}, {int})
 
 
@@ -241,7 +241,7 @@ def _text_paths(elements: Sequence[Any]) -> list[tuple[str, ...]]:
             for key in cast(dict[str, Any], owners[0]):
                 if not all(key in owner for owner in owners):
                     continue
-                kinds: set[type] = {type(owner[key]) for owner in owners} - {type(None)}
+                kinds: set[type] = {type(owner[key]) for owner in owners if owner[key] is not None}
                 if kinds in ({str}, {int}):
                     found.append((*path, key))
                 elif kinds == {dict}:

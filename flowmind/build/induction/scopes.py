@@ -6,7 +6,7 @@ of a loop the variables of the body still have the values of the round before (N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -122,7 +122,7 @@ class Context:
     _known: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
 
     @contextmanager
-    def share(self, part: float = 0.5) -> Iterator[None]:
+    def share(self, part: float = 0.5) -> Generator[None]:
         """A part of the work that is left, for one of several ways."""
         around = self.limit
         self.limit = min(around, self.effort + int(max(0, around - self.effort) * part))
