@@ -119,8 +119,9 @@ def choose(
             chosen = [place for place, label in enumerate(mask) if label is side]
             inner = [scopes[place] for place in chosen]
             sides.append(explain(context, inner, [values[place] for place in chosen], hint, inner_depth))
-            if not sides[-1] or (sides[-1][0].bits > LEAK and sides[-1][0].text == repr(values[chosen[0]])):
-                sides[-1] = ()  # a constant that nothing names is no explanation of a side
+            once = len({scope.trace for scope in inner}) == 1
+            if not sides[-1] or (once and sides[-1][0].bits > LEAK and sides[-1][0].text == repr(values[chosen[0]])):
+                sides[-1] = ()  # a constant that nothing names, and one trace shows, is no explanation of a side
                 break
         if len(sides) == 2 and all(sides) and sides[0][0].text != sides[1][0].text:
             found += _chosen(context, conditions, sides[0], sides[1])

@@ -264,7 +264,10 @@ class Search:
         shown = [values[place] for place in given]
         is_answer = events[0].tool == ANSWER
         candidates = self._explained([scopes[place] for place in given], shown, "" if is_answer else name, is_answer)
-        cost = candidates[0].bits if candidates else unexplained_bits(shown)
+        unexplained = unexplained_bits(shown)
+        # a case distinction that is longer than the values memorises them
+        candidates = tuple(one for one in candidates if one.bits < unexplained or " if " not in one.text)
+        cost = candidates[0].bits if candidates else unexplained
         omitted: tuple[Candidate, ...] = ()
         if len(given) < len(values) and not is_answer:
             omitted, price = self.decision(scopes, [value is UNSET for value in values])
