@@ -188,10 +188,10 @@ def test_induced_workflows_carry_over_better_than_replay(bench: WorkBench, offic
             behind.append(template)
     print("", *(f"{number:4} {name}" for name, number in count.items()), "replay is ahead:", *behind, sep="\n")
     assert (count["templates"], count["instances"], count["instances, no change needed"]) == (35, 204, 32)
-    assert count["induced"] >= 62
-    assert count["induced"] >= count["replayed"] + 24
+    assert count["induced"] >= 120
+    assert count["induced"] >= count["replayed"] + 40
     assert count["induced, of all"] >= count["replayed, of all, the trace that turns out best"]
-    assert len(behind) <= 2
+    assert len(behind) <= 3
 
 
 def _inputs(trace: Trace) -> JSONSchema:
