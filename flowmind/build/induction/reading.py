@@ -44,7 +44,7 @@ class Reading:
     mentions: tuple[frozenset[Any], ...] = ()
     """The constants that the program should have: those of `limits`, and quoted texts, each in all its forms."""
     places: dict[Any, int] = field(default_factory=dict[Any, int])
-    """Where it first has each of its constants, and the stem of each of its words, in characters."""
+    """The first place of each of its constants and of the stem of each of its words, in characters from the start."""
     ordered: bool = False
     """Whether it says that cases are looked at in turn: "otherwise"."""
 

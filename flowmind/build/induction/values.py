@@ -35,7 +35,7 @@ SMALL = 10
 NULL = 4.0
 """A path that is null wherever it is read, where the task's text speaks of null."""
 DEAR_PART = 60.0
-"""An expression for a field that costs more is no part of others."""
+"""A field whose expression costs more is not used in the expressions of other fields."""
 DEAR = 40.0
 """A field that costs more is explained again, by other fields of its object."""
 ARM = 10.0

@@ -90,7 +90,7 @@ async def _written(work: Work, hole: Hole) -> str:
 
 
 def _first_wrong(text: str, records: Sequence[tuple[Row, Any]]) -> str:
-    """Where an expression does not give the value of a record; empty if it gives all."""
+    """Describes the first record whose value an expression does not give; empty if it gives all values."""
     for variables, value in records:
         try:
             given = evaluate(text, variables)
