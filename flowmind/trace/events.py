@@ -107,6 +107,10 @@ class Called(Record):
     phase: int = 0
     """The step of the plan, from 1; 0 without a plan."""
     turn: int | None = None
+    id: str = ""
+    """The id of the call in the recording that it was read from."""
+    seconds: float | None = None
+    """The duration of the call, if it was recorded."""
     origins: dict[str, Origin] = Field(default_factory=dict)
     """The origin of each argument, where provenance was computed."""
     stated: dict[str, Origin] = Field(default_factory=dict)
@@ -235,6 +239,23 @@ class Turn(Record):
     """What controllers said to the agent before this reply."""
 
 
+class Source(Record):
+    """The recording that a trace was read from."""
+
+    format: str
+    """The format, as in `flowmind traces convert --from`."""
+    version: str = ""
+    """The version of the format, if the recording states it."""
+    id: str = ""
+    """The id of the trace in the recording."""
+    agent: str = ""
+    """The name of the agent."""
+    model: str = ""
+    """The name of the agent's model."""
+    request: str = ""
+    """The first text of the user."""
+
+
 class Trace(Record):
     """The record of one execution by an agent, or of one run of a workflow."""
 
@@ -259,6 +280,8 @@ class Trace(Record):
     """Where the rivals of a workflow disagreed with it first, if the run compared them."""
     turns: tuple[Turn, ...] = ()
     """The model's replies, for an agent."""
+    source: Source | None = None
+    """The recording that the trace was read from, if it is an imported one."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,1 @@
+"""Serves a workflow over HTTP and MCP."""
