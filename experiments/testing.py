@@ -31,7 +31,7 @@ class ComparedRun(NamedTuple):
     bits: float | None = None
     """The fewest bits of a rival that disagrees; None if none does."""
     compared: bool = False
-    """Whether the workflow has rivals."""
+    """Whether the workflow can be in doubt."""
 
 
 async def run_tests(
@@ -51,7 +51,7 @@ async def run_tests(
     Raises:
         ModelFailure: If the model's endpoint failed.
     """
-    if not workflow.rivals:
+    if not workflow.doubtful:
         if needs_waiting(workflow, environment):
             traces = [await arun(workflow, case, environment, model) for case in cases]
         else:

@@ -18,7 +18,7 @@ from flowmind.formats.catalog import FORMATS
 from flowmind.run.doubt import Guard
 from flowmind.run.lockstep import MOST_OWN_READS
 from flowmind.run.running import Prepared
-from flowmind.workflow.document import Node, ToolNode
+from flowmind.workflow.document import Node, Predicted, ToolNode
 from flowmind.workflow.program import Clock
 from tools_registry.sandbox.local import LocalSandbox
 from tools_registry.sandbox.stateful import StatefulEnvironment
@@ -118,6 +118,32 @@ def test_a_run_ends_in_doubt_before_a_disputed_write() -> None:
     assert shop.writes == []
     assert (doubt.trace.stop, doubt.trace.error.type, doubt.trace.answer) == ("doubt", "doubt", None)
     assert [call.call.tool for call in doubt.trace.calls] == ["get_order"]
+
+
+def weak(workflow: Workflow, right: int) -> Workflow:
+    return workflow.model_copy(update={"predicted": Predicted(right=right, traces=4)})
+
+
+def test_a_workflow_of_which_too_few_traces_were_predicted_ends_in_doubt_before_its_first_write() -> None:
+    shop = Shop()
+    workflow = RunnableWorkflow(weak(refunds(), 2), shop.tools())
+    with pytest.raises(Doubt, match="only 2 of 4 traces were predicted by the others; place `evidence`"):
+        workflow(order=7)
+    assert shop.reads and shop.writes == []
+    with pytest.raises(Doubt):
+        workflow.when_in_doubt("mark")(order=7)
+    assert shop.writes == [] and workflow.when_in_doubt("ignore")(order=7) == "R7"
+    assert RunnableWorkflow(weak(refunds(), 3), Shop().tools())(order=7) == "R7", "more than half"
+
+
+def test_too_few_predictions_are_a_doubt_about_the_answer_of_a_workflow_that_only_reads() -> None:
+    shop = Shop()
+    reads = RunnableWorkflow(weak(refunds("False"), 0), shop.tools())
+    with pytest.raises(Doubt, match='the answer "rejected" or something else'):
+        reads(order=7)
+    marked = reads.when_in_doubt("mark")(order=7)
+    assert isinstance(marked, Marked) and marked.answer == "rejected" and marked.doubt is not None
+    assert Workflow.model_validate_json(reads.workflow.to_json()) == reads.workflow
 
 
 def test_a_write_that_only_a_rival_would_make_is_a_doubt_too() -> None:

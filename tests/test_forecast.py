@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from reference_interpreter import call, condition, end, sketch
 
-from flowmind import ExecuteSummarize, summarize, tool
+from flowmind import Doubt, ExecuteSummarize, summarize, tool
 from flowmind.build.verification.behaviour import behaviours, compared, until_change
 from flowmind.build.verification.guesses import leaks, memorised
 from flowmind.build.verification.visits import rows_at, tell_way, ways
@@ -105,6 +105,23 @@ def test_a_way_that_one_trace_shows_is_weak_and_one_more_trace_is_needed() -> No
     assert 'weak: only trace 4 shows that the answer is "rejected"' in result.report().splitlines()
     assert not forecast.predictions[3].right, "what only this trace shows cannot be predicted"
     assert CREDITED == []
+
+
+def test_a_workflow_of_which_too_few_traces_are_predicted_may_not_run_unattended() -> None:
+    result = summarize([handled(order) for order in ("A1", "A2")], [get_order, credit], query="Credit some orders.")
+    assert result.sound and not result.failures and not result.solved
+    assert result.verdict.weak and "too few traces were predicted" in result.report().splitlines()[0]
+    assert result.document.predicted is not None and result.document.predicted.traces == 2
+    with pytest.raises(Doubt):
+        result.workflow(order="A1")
+    plain = summarize([handled(order) for order in ("A1", "A2")], [get_order, credit], predict=False)
+    assert plain.document.predicted is None
+
+
+def test_answers_are_knowledge_of_the_predictions_too() -> None:
+    traces = [handled(order) for order in ORDERS]
+    result = summarize(traces, [get_order, credit], answers={"if": "order_result['days'] <= 30"})
+    assert result.document.predicted is not None and result.document.predicted.right == len(ORDERS)
 
 
 def test_without_a_workflow_the_missing_traces_are_named() -> None:

@@ -534,7 +534,7 @@ def test_answers_to_several_questions_stay() -> None:
     while questions := [question for question in result.questions if question.can_be_answered]:
         chosen[questions[0].id] = questions[0].candidates[0]
         result = result.answer({questions[0].id: 1})
-        assert result.answers == chosen and result.solved
+        assert result.answers == chosen and not result.failures
     assert len(chosen) >= 2
 
 
@@ -648,7 +648,7 @@ def test_a_condition_that_knows_a_case_by_its_input_may_not_decide_about_a_write
     result = summarize([refunded(*row) for row in rows])
     assert not result.solved
     named = summarize([refunded(*row) for row in rows], query="Pay for 'a', 'c' and 'ee'.")
-    assert named.solved, "the text names the orders"
+    assert not named.verdict.unsupported, "the text names the orders"
 
 
 def test_a_condition_on_an_input_that_several_cases_have_may_decide_about_a_write() -> None:
@@ -726,7 +726,8 @@ def test_enter_leaves_a_question_open_and_the_end_of_input_leaves_all(tmp_path: 
     traces, out = lines(tmp_path / "traces.jsonl", DECIDED), tmp_path / "w.json"
     for replies in ([""], []):
         code, shown = typed(["summarize", str(traces), "--out", str(out), "--ask"], replies)
-        assert code == 0 and "\nquestion 1: when is it that approve is called" in shown
+        assert code == 1 and "\nquestion 1: when is it that approve is called" in shown
+        assert "too few traces were predicted" in shown
         assert [expr.split()[0] for expr in conditions(out)] == ["weight"]
 
 

@@ -79,8 +79,16 @@ class Verdict(Record):
     @property
     def solved(self) -> bool:
         """Whether the workflow is sound, is right on every example, and may run unattended: it has no unsupported
-        constant, and its rivals agree on the calls that may change something."""
-        return self.sound and bool(self.checks) and not (self.failures or self.unsupported or self.disputed)
+        constant, its rivals agree on the calls that may change something, and more than half of the traces were
+        predicted by the others, if that was examined."""
+        return (
+            self.sound and bool(self.checks) and not (self.failures or self.unsupported or self.disputed or self.weak)
+        )
+
+    @property
+    def weak(self) -> bool:
+        """Whether at most half of the traces were predicted by the others."""
+        return self.forecast is not None and self.forecast.weak
 
     def headline(self, otherwise: str = "no workflow was built") -> str:
         """The verdict in a line; `otherwise` says what happened if there is no sound workflow."""
@@ -96,7 +104,8 @@ class Verdict(Record):
         unchecked = sum(bool(check.not_checked) for check in self.checks)
         text += f"; {unchecked} not checked" if unchecked else ""
         text += "; it has a guess that is not allowed" if self.unsupported else ""
-        return f"{text}; its rivals disagree on a call that may change something" if self.disputed else text
+        text += "; its rivals disagree on a call that may change something" if self.disputed else ""
+        return f"{text}; too few traces were predicted, so that each run is in doubt" if self.weak else text
 
     def _predicted(self) -> Iterator[str]:
         """How many traces were predicted from the others."""

@@ -210,8 +210,8 @@ class RunnableWorkflow:
         return RunnableWorkflow(self.workflow, self._environment, self._model, on_doubt=on_doubt)
 
     def _guarded(self) -> Guard | None:
-        """The workflow with its rivals; None if it has none."""
-        if not self.workflow.rivals:
+        """The workflow with its rivals; None if it cannot be in doubt."""
+        if not self.workflow.doubtful:
             return None
         return cast("Guard", import_module("flowmind.run.doubt").Guard(self._prepared, self._environment))
 

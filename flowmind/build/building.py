@@ -32,7 +32,7 @@ from flowmind.trace.events import Trace
 from flowmind.trace.origins import unexplained, with_origins
 from flowmind.trace.task import Task
 from flowmind.workflow.checking import Problem, check
-from flowmind.workflow.document import Evidence, Rival, Workflow
+from flowmind.workflow.document import Evidence, Predicted, Rival, Workflow
 from tools_registry.sandbox.environment import Environment
 
 ATTEMPTS = 2
@@ -288,7 +288,10 @@ async def _built(work: Work, best: Best | None, strategy: str, rounds: int, pred
         checks["open"] = tuple(map(str, open_))
         checks["guesses"] = sum(question.kind == "condition" for question in open_)
         if predict is not None:
-            checks["forecast"] = await forecast(work, best, open_, predict)
+            checks["forecast"] = foretold = await forecast(work, best, open_, predict)
+            if foretold.predictions:
+                predicted = Predicted(right=foretold.predicted, traces=len(foretold.predictions))
+                workflow = workflow.model_copy(update={"predicted": predicted})
         if not best.failures:
             traces = with_workflow(traces, workflow, await recorded_runs(work, workflow), work.task.query)
     if best is not None and workflow is not None:

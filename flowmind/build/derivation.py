@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flowmind.workflow.document import Predicted
 from tools_registry.specs.spec import Record
 
 
@@ -47,6 +48,11 @@ class Forecast(Record):
     def predicted(self) -> int:
         """The number of traces that were predicted right."""
         return sum(one.right for one in self.predictions)
+
+    @property
+    def weak(self) -> bool:
+        """Whether at most half of the traces were predicted."""
+        return bool(self.predictions) and Predicted(right=self.predicted, traces=len(self.predictions)).weak
 
 
 class Derivation(Record):

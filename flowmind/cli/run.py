@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     with Sandboxes(settings) as sandboxes:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         model = _model(options, sandbox) if needs_model(workflow) else None
-        if workflow.rivals and options.on_doubt != "ignore":
+        if workflow.doubtful and options.on_doubt != "ignore":
             guard = Guard(prepare(workflow, sandbox), sandbox)
             trace = asyncio.run(guard.arun(inputs, sandbox, model, ending=options.on_doubt)).trace
         elif model is not None:

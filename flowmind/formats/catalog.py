@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the command line asks for the names of the formats before i
 _DERIVED = {
     "evidence": "which traces support its parts",
     "rivals": "without them a run cannot tell when it is in doubt",
+    "predicted": "without it a run does not tell that too few traces were predicted",
 }
 """What a workflow that was derived from traces has besides its parts."""
 
@@ -45,7 +46,7 @@ class Format(NamedTuple):
         return cast("Exporter", getattr(import_module(self.module), self.writes))
 
     def export(self, workflow: Workflow, specs: Mapping[str, ToolSpec], **options: bool) -> Export:
-        """Writes a workflow, and reports its evidence and rivals as lost if the format has no place for them.
+        """Writes a workflow, and reports as lost what was derived from traces if the format has no place for them.
 
         Args:
             workflow: The workflow.
@@ -56,7 +57,7 @@ class Format(NamedTuple):
             InputError: If the format cannot say the workflow at all.
         """
         made = self.exporter(workflow, specs, **options)
-        if not workflow.evidence and not workflow.rivals:
+        if not any(getattr(workflow, part) for part in _DERIVED):
             return made
         read = self._read_again(made.text)
         lost = [

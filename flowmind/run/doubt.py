@@ -183,7 +183,8 @@ class Guard:
         clock = Clock(SECONDS)
         others = [loaded.start(inputs, budget, clock) for loaded in self._loaded[1:]]
         rivals: list[tuple[Rival, Running]] = list(zip(self._prepared.workflow.rivals, others, strict=True))
-        return Contest(main, rivals, self._specs)
+        workflow = self._prepared.workflow
+        return Contest(main, rivals, self._specs, workflow.predicted if workflow.weak else None)
 
     def _after(self, ran: Ran, environment: Environment, budget: int, ending: Ending) -> Guarded:
         """Lets the rivals follow the results of a run that only read."""
@@ -200,6 +201,8 @@ class Guard:
     def _agree(self, ran: Ran, budget: int) -> bool:
         """Whether all rivals make the same calls in the same order and give the same answer. Takes a tenth of the time
         of a contest."""
+        if self._prepared.workflow.weak:
+            return False
         program, run = self._prepared.full
         made = iter(replay(run, len(program.tools), ran.inputs, ran.outcome, budget))
         nodes = self._called

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from flowmind.base.files import dump_json
 from flowmind.run.compiler import compile_workflow
 from flowmind.trace.events import Disagreement, Dissent
-from flowmind.workflow.document import Rival, Workflow
+from flowmind.workflow.document import Predicted, Rival, Workflow
 from flowmind.workflow.program import Clock, StepError, load, timed
 from tools_registry.specs.schema import json_equal
 from tools_registry.specs.spec import ToolCall, ToolSpec, admitted
@@ -168,15 +168,24 @@ class Contest:
         main: The workflow.
         rivals: Each rival with its program.
         specs: The tools.
+        predicted: The traces that the others predict, if they are too few: the run then ends before its first write or
+            its answer.
     """
 
-    def __init__(self, main: Running, rivals: Sequence[tuple[Rival, Running]], specs: Mapping[str, ToolSpec]) -> None:
+    def __init__(
+        self,
+        main: Running,
+        rivals: Sequence[tuple[Rival, Running]],
+        specs: Mapping[str, ToolSpec],
+        predicted: Predicted | None = None,
+    ) -> None:
         self.main = main
         self.writes: list[ToolCall] = []
         """The writes that were made."""
         self.disagreements: list[Disagreement] = []
         self.agreed = 0
         """The steps of the workflow before the first disagreement."""
+        self._weak = () if predicted is None else (_unpredicted(predicted),)
         self._alive = list(rivals)
         self._every = tuple(running for _, running in rivals)
         self._specs = specs
@@ -232,7 +241,8 @@ class Contest:
         alive = [(rival, running) for rival, running in self._alive if not self._refuted(running)]
         self._alive = [(rival, running) for rival, running in alive if _same(self.main, running)]
         dissenting = [(rival, running) for rival, running in alive if not _same(self.main, running)]
-        if not dissenting:
+        weak, self._weak = self._weak, ()  # it is said once
+        if not dissenting and not weak:
             return False
         wish = self.main.wish
         disagreement = Disagreement(
@@ -240,9 +250,12 @@ class Contest:
             call=None if wish is None else ToolCall(tool=wish.tool, args=wish.args),
             writes=len(self.writes),
             failed=self.main.stop is not None,
-            rivals=tuple(
-                Dissent(place=rival.place, says=rival.says, bits=rival.bits, does=_does(running, wish))
-                for rival, running in dissenting
+            rivals=(
+                *weak,
+                *(
+                    Dissent(place=rival.place, says=rival.says, bits=rival.bits, does=_does(running, wish))
+                    for rival, running in dissenting
+                ),
             ),
         )
         if not self.disagreements:
@@ -260,6 +273,10 @@ class Contest:
         except CaseError:
             return True
         return False
+
+
+def _unpredicted(predicted: Predicted) -> Dissent:
+    return Dissent(place="evidence", does=f"something else: only {predicted} traces were predicted by the others")
 
 
 def _same(main: Running, rival: Running) -> bool:

@@ -196,6 +196,26 @@ class Rival(Record):
         return self
 
 
+class Predicted(Record):
+    """How many of the traces that a workflow was derived from the other traces predict.
+
+    Each trace was left out in turn, and a workflow that was derived from the others ran on its inputs.
+    """
+
+    right: Annotated[int, Field(ge=0)]
+    """The traces that were predicted."""
+    traces: Annotated[int, Field(ge=1)]
+    """All traces."""
+
+    @property
+    def weak(self) -> bool:
+        """Whether at most half of the traces were predicted. Then every run ends in doubt."""
+        return 2 * self.right <= self.traces
+
+    def __str__(self) -> str:
+        return f"{self.right} of {self.traces}"
+
+
 class Workflow(Record):
     """A workflow document."""
 
@@ -210,6 +230,8 @@ class Workflow(Record):
     """The evidence for its parts, if it was derived from traces. It does not affect a run."""
     rivals: tuple[Rival, ...] = ()
     """Other programs that explain the traces, if it was derived from traces. A guarded run compares them with it."""
+    predicted: Predicted | None = None
+    """The traces that the others predict, if it was derived from traces and this was examined."""
 
     @field_validator("nodes", "edges", "rivals", mode="before")
     @classmethod
@@ -237,6 +259,16 @@ class Workflow(Record):
             vars(copy).pop(name, None)
         return copy
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether a run can end in doubt: it has rivals, or few of its traces were predicted."""
+        return bool(self.rivals) or self.weak
+
+    @property
+    def weak(self) -> bool:
+        """Whether at most half of its traces were predicted."""
+        return self.predicted is not None and self.predicted.weak
+
     def rival(self, rival: Rival) -> Workflow:
         """The workflow that a rival describes, without evidence and rivals."""
         nodes, edges = rival.nodes, self.edges
@@ -245,7 +277,7 @@ class Workflow(Record):
             nodes = tuple(changed.get(node.id, node) for node in self.nodes)
         else:
             edges = rival.edges
-        return self.model_copy(update={"nodes": nodes, "edges": edges, "evidence": (), "rivals": ()})
+        return self.model_copy(update={"nodes": nodes, "edges": edges, "evidence": (), "rivals": (), "predicted": None})
 
     def rival_of(self, other: Workflow, place: str, says: str, bits: float) -> Rival:
         """Describes another workflow as a rival of this one."""
@@ -311,6 +343,8 @@ class Workflow(Record):
                 {**dumped, "nodes": _dumped(rival.nodes, dumped["nodes"])}
                 for rival, dumped in zip(self.rivals, body["rivals"], strict=True)
             ]
+        if self.predicted is not None:
+            known["predicted"] = body["predicted"]
         return {**head, "nodes": _dumped(self.nodes, body["nodes"]), "edges": body.get("edges", []), **known}
 
     @cached_property

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from flowmind.build.induction.bits import NODE, constant_bits, is_number, number_bits
+from flowmind.build.induction.bits import NODE, TEXT, constant_bits, is_number, number_bits
 from flowmind.build.induction.features import computed, features, lengths
 from flowmind.build.induction.guards import Test, guards_of
 from flowmind.build.induction.reading import Side
@@ -254,6 +254,8 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_
         if value is not None:
             places.setdefault(value, []).append(place)
     named: list[tuple[float, str, int]] = []
+    traces = {scopes[place].trace for own in places.values() for place in own}
+    category = TEXT + math.log2(len(places) or 1) if len(places) < len(traces) else math.inf
     cheap = 0.0 if has_index(feature.text) else min(feature.bits, NAMED_FIELD) - feature.bits
     for value, own in places.items():
         names = context.reading.names(value) if isinstance(value, str) else value in context.reading.limits
@@ -264,6 +266,8 @@ def _equalities(context: Context, subject: Subject, scopes: Sequence[Scope], of_
         bits = NODE + (
             number_bits(float(value)) if unnamed else constant_bits(context, value, [scopes[at] for at in own])
         )
+        if isinstance(value, str):  # values that traces share are kinds of cases, not names of single ones
+            bits = min(bits, NODE + category)
         bits += rounds + (cheap if names and isinstance(value, str) else 0.0)
         bits += NUMBER_SINGLED_OUT if is_number(value) and (len(places) > 3 or not names) else 0.0
         if isinstance(value, int | float) and "at" not in context.reading.sides.get(value, ("at",)):

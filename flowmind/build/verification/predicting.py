@@ -20,6 +20,7 @@ from flowmind.build.verification.work import Work
 from flowmind.run.examples import short
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
+from tools_registry.specs.schema import json_equal
 
 MOST = 10
 """Traces of which each is predicted from the others; with more, that is left out."""
@@ -87,11 +88,14 @@ def evidence_needed(refused: Sequence[str], places: Sequence[str]) -> tuple[str,
 
 
 async def predictions(work: Work) -> tuple[Prediction, ...]:
-    """Each trace left out in turn, and predicted by the workflow of the others; empty if there are too many, or one."""
+    """Each trace left out in turn, and predicted by the workflow of the others; empty if there are too many, or one.
+
+    Answers to questions hold for these workflows, too: they are knowledge that does not come from the traces.
+    """
     runs = work.runs()
     if not 2 <= len(runs) <= MOST or sum(len(run.calls) for run in runs) > CALLS:
         return ()
-    request = work.request({})
+    request = work.request(work.chosen)
     without = [replace(request, runs=[run for run in runs if run is not left]) for left in runs]
     if work.inducer is induce_in_thread:  # threads would take turns, and all their memory at once
         found = [await work.inducer(one) for one in without]
@@ -109,20 +113,21 @@ async def _prediction(work: Work, workflow: Workflow | None, place: int) -> Pred
     if workflow is None:
         return Prediction(number=place + 1, right=False, doubt=True)
     main = await _outcome(work, workflow, trace)
-    right = main == dump_json(trace.answer)
+    right = main is not None and json_equal(main, ["", trace.answer])
     for rival in workflow.rivals:
         other = await _outcome(work, workflow.rival(rival), trace)
-        if other is not None and other != main:
+        if other is not None and not json_equal(other, main):
             return Prediction(number=place + 1, right=right, doubt=True)
     return Prediction(number=place + 1, right=right)
 
 
-async def _outcome(work: Work, workflow: Workflow, trace: Trace) -> str | None:
-    """The answer of a workflow on a trace's inputs, or that it makes other calls; None if it ends in an error."""
+async def _outcome(work: Work, workflow: Workflow, trace: Trace) -> list[Any] | None:
+    """What a workflow does on a trace's inputs: no error and its answer, or that it makes other calls, and null. None
+    if it ends in an error."""
     (run,) = await work.ran(workflow, [trace.inputs])
     if run.error is None:
-        return dump_json(run.answer)
-    return run.error.type if run.error.type in _DIFFERENT else None
+        return ["", run.answer]
+    return [run.error.type, None] if run.error.type in _DIFFERENT else None
 
 
 def _neighbours(work: Work) -> Iterator[dict[str, Any]]:
