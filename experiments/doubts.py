@@ -28,7 +28,8 @@ def doubt(runs: Sequence[Loaded]) -> Table | None:
         rows += [(cell.label, name, *_outcomes(group)) for name, group in groups if tested(group)]
     says = (
         "Each held-out test is one of four. `right`: the right answer, and the right writes. `doubt`: rivals of the "
-        "workflow disagree with it, so the run ends without an answer. `failed`: an error, or no workflow. `silently "
+        "workflow disagree with it, or too few of its traces were predicted (`--predict`), so the run ends without an "
+        "answer. `failed`: an error, or no workflow. `silently "
         "wrong`: a wrong answer or a wrong write that nothing tells. A write is wrong if the gold does not make it. "
         "Fully right workflows are right on every test. In all other tables a doubt is a test that was not passed."
     )
