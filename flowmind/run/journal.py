@@ -14,14 +14,14 @@ import json
 import sqlite3
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, cast
 
-from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.errors import FlowMindError, InputError, RunBusy
 from flowmind.base.files import path_of
-from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical
-from flowmind.run.run_lock import RunLock
+from flowmind.base.folders import locked
+from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical, digest
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.marks import Happened
 from tools_registry.specs.spec import ToolError
@@ -103,8 +103,8 @@ class Journal:
         """
         if not isinstance(cast(Any, run), str) or not 0 < len(run) <= 200 or not run.isprintable():
             raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
-        lock = RunLock(self.path, run)
-        try:
+        lock = self._held(run)
+        with lock:
             fields = (run, workflow, canonical(inputs))
             with self._changing() as database:
                 made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
@@ -114,10 +114,7 @@ class Journal:
                 raise InputError(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
             if canonical(row.inputs) != fields[-1]:
                 raise InputError(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
-            return JournaledRun(self, row, lock, new=made.rowcount == 1)
-        except BaseException:
-            lock.release()
-            raise
+            return JournaledRun(self, row, lock.pop_all(), new=made.rowcount == 1)
 
     def get(self, run: str) -> RunRow | None:
         """A run, as the journal has it now; None if there is no such run."""
@@ -150,14 +147,11 @@ class Journal:
             InputError: If the run has no write whose outcome is unknown.
             RunBusy: If the run is under way.
         """
-        lock = RunLock(self.path, run)
-        try:
+        with self._held(run):
             pending = next((call for call in self.calls(run) if call.state in ("intent", "unknown")), None)
             if pending is None:
                 raise InputError(f"run {run!r} has no write whose outcome is unknown")
             self.note(run, pending, None if outcome is None else pending._replace(state="done", value=outcome.value))
-        finally:
-            lock.release()
 
     def note(self, run: str, call: JournaledCall, now: JournaledCall | None) -> None:
         """Notes a call, or forgets it if `now` is None."""
@@ -181,6 +175,20 @@ class Journal:
         """Closes the file. Runs that are under way cannot go on."""
         with self._mutex:
             self._database.close()
+
+    def _held(self, run: str) -> ExitStack:
+        """Holds a run until the stack is closed, or the process ends."""
+        folder = self.path.with_name(f"{self.path.name}-locks")
+        stack = ExitStack()
+        try:
+            stack.enter_context(locked(folder, digest(run)[:32], passing=True))
+        except BlockingIOError:
+            raise RunBusy(f"run {run!r} is under way elsewhere") from None
+        except ModuleNotFoundError:
+            raise InputError(f"{self.path}: a journal needs the file locks of Unix") from None
+        except OSError as error:
+            raise InputError(f"{folder}: {error.strerror or error}") from None
+        return stack
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
@@ -216,7 +224,7 @@ class JournaledRun:
     A run that is left without `finish` or `fail` stays open, and can be resumed.
     """
 
-    def __init__(self, journal: Journal, row: RunRow, lock: RunLock, new: bool) -> None:
+    def __init__(self, journal: Journal, row: RunRow, lock: ExitStack, new: bool) -> None:
         self.run = row.run
         """The id."""
         self.workflow = row.workflow
@@ -260,7 +268,7 @@ class JournaledRun:
 
     def close(self) -> None:
         """Gives the run free."""
-        self._lock.release()
+        self._lock.close()
 
     def __enter__(self) -> Self:
         return self
