@@ -16,9 +16,9 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self
 
-from flowmind.base.errors import FlowMindError, InputError, RunBusy
+from flowmind.base.errors import FlowMindError, InputError, RunBusy, RunConflict
 from flowmind.base.files import path_of
 from flowmind.base.folders import locked
 from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical, digest
@@ -98,11 +98,11 @@ class Journal:
             inputs: The inputs, as JSON.
 
         Raises:
-            InputError: If the id is not a text of 1 to 200 characters, or belongs to another workflow or other inputs.
+            InputError: If the id is not a text of 1 to 200 printable characters.
+            RunConflict: If the id belongs to a run of another workflow, or with other inputs. It is an `InputError`.
             RunBusy: If the run is under way elsewhere.
         """
-        if not isinstance(cast(Any, run), str) or not 0 < len(run) <= 200 or not run.isprintable():
-            raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
+        require_run_id(run)
         lock = self._held(run)
         with lock:
             fields = (run, workflow, canonical(inputs))
@@ -111,18 +111,20 @@ class Journal:
             row = self.get(run)
             assert row is not None
             if row.workflow != workflow:
-                raise InputError(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
+                raise RunConflict(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
             if canonical(row.inputs) != fields[-1]:
-                raise InputError(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
+                raise RunConflict(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
             return JournaledRun(self, row, lock.pop_all(), new=made.rowcount == 1)
 
     def get(self, run: str) -> RunRow | None:
         """A run, as the journal has it now; None if there is no such run."""
         return next(iter(self._rows(f"{_RUN} where run = ?", run)), None)
 
-    def runs(self) -> list[RunRow]:
-        """All runs, in the order of their ids."""
-        return self._rows(f"{_RUN} order by run")
+    def runs(self, state: Literal["open", "finished", "failed"] | None = None) -> list[RunRow]:
+        """All runs, or those in one state, in the order of their ids. A run whose state is unknown counts as open."""
+        if state is None:
+            return self._rows(f"{_RUN} order by run")
+        return self._rows(f"{_RUN} where state = ? order by run", state)
 
     def calls(self, run: str) -> tuple[JournaledCall, ...]:
         """The calls of a run, in order."""
@@ -206,7 +208,8 @@ class Journal:
                 yield database
                 database.execute("commit")
             except BaseException:
-                database.execute("rollback")
+                if database.in_transaction:  # a full disk ends it
+                    database.execute("rollback")
                 raise
 
     def _rows(self, query: str, *values: str) -> list[RunRow]:
@@ -275,6 +278,16 @@ class JournaledRun:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def require_run_id(run: Any) -> None:
+    """Refuses what cannot be the id of a run.
+
+    Raises:
+        InputError: If it is not a text of 1 to 200 printable characters.
+    """
+    if not isinstance(run, str) or not 0 < len(run) <= 200 or not run.isprintable():
+        raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
 
 
 def _value(text: str | None) -> Any:
