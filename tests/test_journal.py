@@ -25,6 +25,7 @@ from flowmind import (
     Happened,
     InputError,
     Journal,
+    OpenAIChat,
     OutcomeUnknown,
     RunBusy,
     RunnableWorkflow,
@@ -34,6 +35,7 @@ from flowmind import (
     tool,
 )
 from flowmind.api.runnable import Marked
+from flowmind.llm.faulty_server import FaultyServer
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
 from tools_registry.specs.spec import ToolCall, ToolError
 
@@ -383,6 +385,23 @@ def test_a_marked_answer_stays_marked(file: Path) -> None:
     desk = Desk()
     workflow = RunnableWorkflow(one_write(), desk.tools(), journal=file, on_doubt="mark")
     assert workflow(n=1, run="r") == workflow(n=1, run="r") == Marked("sent 2", None)
+
+
+def test_the_replies_of_a_model_are_kept(file: Path) -> None:
+    document = one_write().dump()
+    ask = {"id": "ask", "kind": "llm", "prompt": "Say {n}.", "args": {"n": {"var": "n"}}, "output": "said"}
+    document["nodes"].insert(1, ask)
+    document["nodes"][-1]["output"] = {"list": [{"var": "said"}, {"var": "done"}]}
+    document["edges"][0] = {"from": "start", "to": "ask"}
+    document["edges"].append({"from": "ask", "to": "see"})
+    desk = Desk(read_fails=1)
+    with FaultyServer(lambda number, body: f"reply {number}") as server:
+        model = OpenAIChat("m", base_url=server.url)
+        workflow = RunnableWorkflow(Workflow.model_validate(document), desk.tools(), model, journal=file)
+        with pytest.raises(CaseFailed, match="no connection"):
+            workflow(n=1, run="r")
+        assert workflow(n=1, run="r") == workflow(n=1, run="r") == ["reply 0", "sent 2"]
+        assert len(server.requests) == 1
 
 
 # approval and dry runs

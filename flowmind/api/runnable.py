@@ -294,15 +294,16 @@ class RunnableWorkflow:
             named, run = {**named, "run": run}, None
         given = _inputs(inputs, named)
         if run is None:
-            return await self._answered(given, self._environment)
+            return await self._answered(given, self._environment, self._model)
         admitted = self._prepared.admit(given)
         if isinstance(admitted, Outcome):
             raise _failure(Ran(admitted, self._prepared, {}, DEFAULT_BUDGET))
         with await self._held(run, admitted) as journaled:
             if journaled.state == "finished":
                 return Marked(journaled.answer, None) if self._on_doubt == "mark" else journaled.answer
+            environment = journaled.environment(self._environment)
             try:
-                answer = await self._answered(admitted, journaled.environment(self._environment))
+                answer = await self._answered(admitted, environment, environment.asking(self._model))
             except CaseFailed as failure:
                 journaled.fail(ToolError(type=failure.type, message=failure.message))
                 raise
@@ -312,12 +313,12 @@ class RunnableWorkflow:
                 journaled.finish(answer.answer)
             return answer
 
-    async def _answered(self, inputs: dict[str, Any], environment: Environment) -> Any:
+    async def _answered(self, inputs: dict[str, Any], environment: Environment, model: ChatModel | None) -> Any:
         """The answer of a run in an environment."""
         if self._guard is not None:
-            answer = self._settled(await self._guard.arun(inputs, environment, self._model, ending=self._ending))
+            answer = self._settled(await self._guard.arun(inputs, environment, model, ending=self._ending))
             return await answer if inspect.isawaitable(answer) else answer
-        answer = _answer(await arun(self.workflow, inputs, environment, self._model))
+        answer = _answer(await arun(self.workflow, inputs, environment, model))
         return Marked(answer, None) if self._on_doubt == "mark" else answer
 
     async def _held(self, run: str, inputs: dict[str, Any]) -> JournaledRun:

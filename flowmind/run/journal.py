@@ -16,17 +16,15 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal
 
 from flowmind.base.errors import FlowMindError, InputError, RunBusy, RunConflict
 from flowmind.base.files import path_of
 from flowmind.base.folders import locked
-from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical, digest
-from tools_registry.sandbox.environment import Environment
+from flowmind.run.journaled import JournaledCall, JournaledRun, RunRow, canonical, digest
 from tools_registry.specs.marks import Happened
 from tools_registry.specs.spec import ToolError
 
-RunState = Literal["new", "open", "finished", "failed"]
 _VERSION = 1
 _WAIT = 60.0
 """The seconds that a statement waits for those of other processes."""
@@ -43,21 +41,6 @@ create table if not exists calls (
 """
 _RUN = """select run, workflow, inputs, state, answer, error, opened,
     exists (select 1 from calls where calls.run = runs.run and calls.state = 'unknown') from runs"""
-
-
-class RunRow(NamedTuple):
-    """A run in the list of a journal."""
-
-    run: str
-    workflow: str
-    inputs: dict[str, Any]
-    state: Literal["open", "finished", "failed", "unknown"]
-    """`unknown`: the run ended in `OutcomeUnknown`."""
-    answer: Any
-    error: ToolError | None
-    """The error that ended a failed run."""
-    opened: str
-    """When it began, in UTC: `2026-11-25 09:30:00`."""
 
 
 class Journal:
@@ -219,65 +202,6 @@ class Journal:
             RunRow(run, workflow, json.loads(inputs), "unknown" if lost else state, _value(answer), _error(error), at)
             for run, workflow, inputs, state, answer, error, at, lost in rows
         ]
-
-
-class JournaledRun:
-    """A run that is held. Make it with `Journal.open`, and use it as a context manager.
-
-    A run that is left without `finish` or `fail` stays open, and can be resumed.
-    """
-
-    def __init__(self, journal: Journal, row: RunRow, lock: ExitStack, new: bool) -> None:
-        self.run = row.run
-        """The id."""
-        self.workflow = row.workflow
-        self.state: RunState = "new" if new else "open" if row.state == "unknown" else row.state
-        """`new` if the journal had no such run. A failed run can be resumed."""
-        self.answer: Any = row.answer
-        """The answer of a finished run."""
-        self.error = row.error
-        """The error that ended a failed run."""
-        self._journal = journal
-        self._lock = lock
-
-    @property
-    def calls(self) -> tuple[JournaledCall, ...]:
-        """The calls, as the journal has them now."""
-        return self._journal.calls(self.run)
-
-    def environment(self, inner: Environment) -> Environment:
-        """The tools of the run: calls that the journal has are answered from it, others are made and noted.
-
-        A run that is resumed makes its calls again from the first one. One environment serves one pass.
-        """
-        calls = self.calls
-        return Journaled(inner, self, *(Tape(call for call in calls if call.aside is aside) for aside in (False, True)))
-
-    def note(self, call: JournaledCall) -> None:
-        """Notes the present state of a call."""
-        self._journal.note(self.run, call, call)
-
-    def finish(self, answer: Any) -> None:
-        """Notes the answer and closes the run."""
-        self._journal.end(self.run, answer)
-        self.state, self.answer = "finished", answer
-        self.close()
-
-    def fail(self, error: ToolError) -> None:
-        """Notes the error that ended the run, and closes the run."""
-        self._journal.end(self.run, None, error)
-        self.state, self.error = "failed", error
-        self.close()
-
-    def close(self) -> None:
-        """Gives the run free."""
-        self._lock.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def require_run_id(run: Any) -> None:
