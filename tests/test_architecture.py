@@ -72,6 +72,7 @@ LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
     "flowmind.cli.run",
+    "flowmind.cli.serve_workflow",
     "flowmind.cli.solve",
     "flowmind.cli.summarize",
     "experiments.commands.dialogue",
