@@ -239,9 +239,9 @@ def test_a_call_that_outlives_its_case_is_told() -> None:
         (lambda: flowmind.case(cast(Any, [1])), "case: give the inputs by name"),
         (lambda: flowmind.case({"sku": object()}), "case: the inputs are no JSON"),
         (lambda: flowmind.recorded([stock, stock]), "two tools have the name 'stock'"),
-        (lambda: flowmind.recorded(cast(Any, ["stock"])), "cannot be a tool"),
+        (lambda: flowmind.recorded(cast(list[Any], ["stock"])), "cannot be a tool"),
         (lambda: flowmind.recorded([functools.partial(ONE)]), "a lambda has no name"),
-        (lambda: flowmind.recorded(numbers), "yields its results"),
+        (lambda: flowmind.recorded([numbers]), "yields its results"),
     ],
 )
 def test_bad_arguments_are_one_line(make: Callable[[], Any], message: str) -> None:

@@ -245,11 +245,11 @@ def _recorder(tool: Any) -> Any:
         return boundary.call(given, named)
 
     around: Any = functools.wraps(tool)(record_later if is_async(tool) else record)
-    inner: Any = tool
+    inner = cast(Any, tool)
     while isinstance(inner, functools.partial):  # its mark is on the function inside
         inner = cast(Any, inner).func
-        marks: dict[str, Any] = vars(inner)
-        vars(around).update({key: mark for key, mark in marks.items() if key.startswith("__flowmind_")})
+        marks = cast(dict[str, Any], vars(inner))
+        around.__dict__.update({key: mark for key, mark in marks.items() if key.startswith("__flowmind_")})
     around.__name__ = getattr(tool, "__name__", name)
     around.__doc__ = named_function(tool).doc
     setattr(around, _ORIGINAL, tool)
