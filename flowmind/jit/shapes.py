@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from pydantic import Field
+
 from flowmind.base.files import dump_json
 from tools_registry.specs.schema import type_name
 from tools_registry.specs.spec import Record
@@ -24,7 +26,7 @@ class Shape(Record):
     """The names of the types; integers are numbers."""
     seen: int = 0
     """The number of values."""
-    fields: dict[str, Shape] = {}
+    fields: dict[str, Shape] = Field(default_factory=dict)
     """The fields of objects."""
     always: tuple[str, ...] = ()
     """The fields that every object had."""
@@ -111,7 +113,9 @@ def misfit(shape: Shape, value: Any, place: str = "") -> str:
         fields = cast(dict[str, Any], value)
         if missing := [key for key in shape.always if key not in fields]:
             return f"the field {_joined(place, missing[0])} is missing"
-        return _first(misfit(shape.fields[key], fields[key], _joined(place, key)) for key in fields if key in shape.fields)
+        return _first(
+            misfit(shape.fields[key], fields[key], _joined(place, key)) for key in fields if key in shape.fields
+        )
     if isinstance(value, list):
         items, part = shape.items or Shape(), f"{place}[]"
         return _first(misfit(items, element, part) for element in cast(list[Any], value))
