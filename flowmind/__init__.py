@@ -18,17 +18,32 @@ if TYPE_CHECKING:
     from flowmind.api.runnable import RunnableWorkflow
     from flowmind.api.solving import ExecuteSummarize, Result
     from flowmind.api.summarizing import Summarized, summarize
-    from flowmind.base.errors import CaseFailed, Doubt, FlowMindError, InputError, InvalidWorkflow, ModelUnavailable
+    from flowmind.base.errors import (
+        CaseFailed,
+        Doubt,
+        FlowMindError,
+        InputError,
+        InvalidWorkflow,
+        ModelUnavailable,
+        OutcomeUnknown,
+        RunBusy,
+    )
     from flowmind.build.settings import Settings
+    from flowmind.jit.handle import jit
+    from flowmind.jit.outcomes import NeedsAgent, Stopped
+    from flowmind.jit.settings import Promotion
     from flowmind.llm.openai_chat import OpenAIChat
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
     from flowmind.recording.boundary import case, recorded
+    from flowmind.run.journal import Journal
     from flowmind.trace.events import Trace
     from flowmind.trace.task import Example, Task
     from flowmind.workflow.checking import Problem, check
     from flowmind.workflow.document import Workflow
     from tools_registry.sandbox.callables import tool
+    from tools_registry.sandbox.idempotency import current_key
     from tools_registry.sandbox.mcp import mcp_tools
+    from tools_registry.specs.marks import Happened
     from tools_registry.specs.spec import ToolSource
 
 _HOMES = {
@@ -42,6 +57,7 @@ _HOMES = {
     "flowmind.trace.task": ("Example", "Task"),
     "flowmind.build.settings": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
+    "flowmind.jit": ("NeedsAgent", "Promotion", "Stopped", "jit"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
     "flowmind.recording.boundary": ("case", "recorded"),
     "flowmind.base.errors": (
@@ -51,18 +67,24 @@ _HOMES = {
         "InputError",
         "InvalidWorkflow",
         "ModelUnavailable",
+        "OutcomeUnknown",
+        "RunBusy",
     ),
+    "flowmind.run.journal": ("Journal",),
     "tools_registry.sandbox.callables": ("tool",),
+    "tools_registry.sandbox.idempotency": ("current_key",),
     "tools_registry.sandbox.mcp": ("mcp_tools",),
+    "tools_registry.specs.marks": ("Happened",),
     "tools_registry.specs.spec": ("ToolSource",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"
 __all__ = [
     "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Doubt", "Example",
-    "ExecuteSummarize", "FlowMindError", "InputError", "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat",
-    "Problem", "Reply", "Result", "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace",
-    "Workflow", "case", "check", "mcp_tools", "recorded", "summarize", "tool",
+    "ExecuteSummarize", "FlowMindError", "Happened", "InputError", "InvalidWorkflow", "Journal", "Message",
+    "ModelUnavailable", "NeedsAgent", "OpenAIChat", "OutcomeUnknown", "Problem", "Promotion", "Reply", "Result",
+    "RunBusy", "RunnableWorkflow", "Settings", "Stopped", "Summarized", "Task", "ToolSource", "Trace", "Workflow",
+    "case", "check", "current_key", "jit", "mcp_tools", "recorded", "summarize", "tool",
 ]  # fmt: skip
 
 

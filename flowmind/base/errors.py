@@ -72,5 +72,31 @@ class Doubt(FlowMindError):
         return f"doubt: {self.disagreement}"
 
 
+class OutcomeUnknown(FlowMindError):
+    """A write of a journaled run was begun, and nobody knows whether it happened. It is not repeated.
+
+    Args:
+        run: The id of the run.
+        call: The call, a `ToolCall`.
+        reason: Why the outcome is not known.
+    """
+
+    def __init__(self, run: str, call: Any, reason: str = "the process ended during the call") -> None:
+        super().__init__(run, call, reason)
+        self.run = run
+        self.call = call
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"run {self.run!r}: the outcome of the write {self.call.tool} is not known, because {self.reason}; look "
+            "whether it happened and record that with Journal.settle, or mark the tool with verify= or idempotent=True"
+        )
+
+
+class RunBusy(FlowMindError):
+    """A run of a journal is under way elsewhere: in another thread, task or process."""
+
+
 class Terminated(BaseException):
     """The process received SIGTERM. Like `KeyboardInterrupt` it is no `Exception`. The command line exits with 143."""

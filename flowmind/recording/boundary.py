@@ -28,9 +28,10 @@ from pydantic import TypeAdapter, ValidationError
 from flowmind.base.errors import CaseFailed, InputError
 from flowmind.run.worded import call_of
 from flowmind.trace.events import Called, Trace
-from tools_registry.sandbox.callables import is_async, named_function
+from tools_registry.sandbox.callables import named_function
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.functions import spec_of, to_json
+from tools_registry.sandbox.idempotency import is_async, without_key
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
 from tools_registry.specs.values import CaseError, describe
 
@@ -236,7 +237,8 @@ def _recorder(tool: Any) -> Any:
     if inspect.isgeneratorfunction(tool) or inspect.isasyncgenfunction(tool):
         raise InputError(f"recorded: {tool.__name__!r} yields its results; return them as a list")
     name = spec_of(tool).name
-    boundary = _Boundary(tool, name)
+    function = without_key(tool)
+    boundary = _Boundary(function, name)
 
     async def record_later(*given: Any, **named: Any) -> Any:
         return await boundary.acall(given, named)
@@ -244,7 +246,7 @@ def _recorder(tool: Any) -> Any:
     def record(*given: Any, **named: Any) -> Any:
         return boundary.call(given, named)
 
-    around: Any = functools.wraps(tool)(record_later if is_async(tool) else record)
+    around: Any = functools.wraps(function)(record_later if is_async(function) else record)
     inner = cast(Any, tool)
     while isinstance(inner, functools.partial):  # its mark is on the function inside
         inner = cast(Any, inner).func

@@ -220,6 +220,7 @@ async def arun(
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
         ModelFailure: If the model's endpoint failed.
         ModelUnavailable: If the model's endpoint refuses to serve.
+        FlowMindError: If a wrapper of the environment raised it, such as `OutcomeUnknown`.
     """
     prepared = prepare(workflow, sandbox)
     if needs_model(workflow) and model is None:
@@ -234,7 +235,7 @@ async def arun(
     failures: list[FlowMindError] = []
     scope.__globals__["llm"] = asker(model, failures)
     refusals: list[str] = []
-    tools = [_caller(own, name, refusals) for name in program.tools]
+    tools = [_caller(own, name, refusals, failures) for name in program.tools]
 
     def log(step: Sequence[Any]) -> None:
         steps.append(list(step))
@@ -255,9 +256,15 @@ def needs_waiting(workflow: Workflow, sandbox: Environment) -> bool:
     return bool(sandbox.awaited) and not set(sandbox.awaited).isdisjoint(workflow.tool_names)
 
 
-def _caller(sandbox: Environment, name: str, refusals: list[str]) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+def _caller(
+    sandbox: Environment, name: str, refusals: list[str], failures: list[FlowMindError]
+) -> Callable[[dict[str, Any]], Awaitable[Any]]:
     async def call(args: dict[str, Any]) -> Any:
-        observation = await sandbox.call(ToolCall(tool=name, args=args))
+        try:
+            observation = await sandbox.call(ToolCall(tool=name, args=args))
+        except FlowMindError as failure:
+            failures.append(failure)
+            raise
         if observation.refused_by:
             refusals.append(observation.refused_by)
         if observation.error is not None:

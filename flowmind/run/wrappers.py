@@ -11,8 +11,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
+from flowmind.base.errors import InputError
+from flowmind.base.texts import did_you_mean
 from flowmind.protocols import Controller
 from flowmind.trace.events import Called, Event, Refused, Trace
 from flowmind.workflow.program import Outcome, Program
@@ -85,33 +87,47 @@ class Guarded(Wrapper):
 
 
 class Approved(Wrapper):
-    """Asks before each call of a tool that is not marked `effect="read"`.
+    """Asks before each call of a tool that is not marked `effect="read"`, or of the tools that are named.
 
     Args:
         inner: The wrapped environment.
-        ask: Called with the call and the tool's spec, sync or async.
+        ask: Called with the call and the tool's spec, sync or async. A mapping has a function for each tool that needs
+            approval.
+
+    Raises:
+        InputError: If the mapping names a tool that does not exist, or has something else than functions.
     """
 
-    def __init__(self, inner: Environment, ask: Ask) -> None:
+    def __init__(self, inner: Environment, ask: Ask | Mapping[str, Ask]) -> None:
         super().__init__(inner)
-        self._ask = ask
-        self._writing = frozenset(name for name, spec in inner.specs.items() if spec.effect != "read")
+        if isinstance(ask, Mapping):
+            self._asks: dict[str, Ask] = dict(cast(Mapping[str, Ask], ask))
+        else:
+            self._asks = {name: ask for name, spec in inner.specs.items() if spec.effect != "read"}
+        for name, function in self._asks.items():
+            if name not in inner.specs:
+                raise InputError(f"approve: there is no tool {name!r}{did_you_mean(name, inner.specs)}")
+            if not callable(cast(Any, function)):
+                raise InputError(f"approve: give a function of a call and a spec, not {type(function).__name__}")
 
     @property
     def awaited(self) -> Collection[str]:
         """The tools that need approval, and those of the wrapped environment."""
-        return self._writing | frozenset(self.inner.awaited)
+        return frozenset(self._asks) | frozenset(self.inner.awaited)
+
+    async def refusal(self, call: ToolCall) -> Observation | None:
+        """Asks, if the tool needs approval; the observation if the call is refused."""
+        if call.tool not in self._asks:
+            return None
+        answer = self._asks[call.tool](call, self.specs[call.tool])
+        answer = await answer if inspect.isawaitable(answer) else answer
+        if answer is True:
+            return None
+        return Observation.refused(answer if isinstance(answer, str) else "the call was not approved", "approval")
 
     async def call(self, call: ToolCall) -> Observation:
-        """Calls the tool if it reads, or if the call is approved."""
-        if call.tool in self._writing:
-            answer = self._ask(call, self.specs[call.tool])
-            answer = await answer if inspect.isawaitable(answer) else answer
-            if answer is not True:
-                return Observation.refused(
-                    answer if isinstance(answer, str) else "the call was not approved", "approval"
-                )
-        return await self.inner.call(call)
+        """Calls the tool if it needs no approval, or if the call is approved."""
+        return await self.refusal(call) or await self.inner.call(call)
 
 
 class Only(Wrapper):

@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
-from tools_registry.specs.marks import EFFECTS, Effect, Mark, SpecError, effect_of_hints
+from tools_registry.sandbox.idempotency import without_key
+from tools_registry.specs.marks import EFFECTS, ONLY_WRITES, Effect, Mark, SpecError, Verify, effect_of_hints
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import tool_identifier
 
@@ -39,9 +40,19 @@ class NamedFunction(NamedTuple):
     """Descriptions of parameters that are not in `doc`."""
     schema: JSONSchema | None = None
     """JSON Schema of the arguments, if the function's signature does not show them. They are passed unchanged."""
+    idempotent: bool = False
+    """Whether a write may be repeated with the same idempotency key."""
+    verify: Verify | None = None
+    """Looks whether a write happened."""
 
 
-def tool(*unmarked: object, effect: Effect = "unknown", name: str | None = None) -> Callable[[T], T]:
+def tool(
+    *unmarked: object,
+    effect: Effect = "unknown",
+    name: str | None = None,
+    idempotent: bool = False,
+    verify: Verify | None = None,
+) -> Callable[[T], T]:
     """Marks a tool: `@tool(effect="read")` if a call changes nothing outside it, `@tool(effect="write")` if it does.
 
     Also for tool objects and methods: `tool(effect="read")(toolkit.search)`.
@@ -49,27 +60,38 @@ def tool(*unmarked: object, effect: Effect = "unknown", name: str | None = None)
     Args:
         effect: Only tools that read are called on trial or repeated for a check.
         name: The tool's name; by default that of the function.
+        idempotent: A write may be repeated with the same arguments and the same `current_key()`, if it is not known
+            whether it happened.
+        verify: A function that reads, sync or async, with the same parameters as the tool. If it is not known whether a
+            write happened, it is called with the arguments of the write, and returns `Happened(value)` with the result
+            of the write, or None if the write did not happen. It raises an exception if it cannot tell.
 
     Raises:
-        InputError: If there is no such effect, the object cannot be marked, or the parentheses are missing.
+        InputError: If there is no such effect, the object cannot be marked, the parentheses are missing, or
+            `idempotent` or `verify` is given for a tool that is not marked `write`.
     """
     if unmarked:
         raise SpecError('tool: write the mark with parentheses, as @tool(effect="read") or tool(effect="read")(search)')
     if effect not in EFFECTS:
         raise SpecError(f"tool(effect={effect!r}): the effect is one of {', '.join(EFFECTS)}")
+    if effect != "write" and (idempotent or verify is not None):
+        raise SpecError(f"tool: {ONLY_WRITES}")
+    if verify is not None and not callable(verify):
+        raise SpecError(f"tool(verify={verify!r:.80}): give a function that returns Happened(value) or None")
+    content = Mark(effect, name, idempotent, verify)
 
     def mark(marked: T) -> T:
         if isinstance(marked, staticmethod | classmethod):  # a class hands out the function inside
             mark(cast(Any, marked).__func__)
             return cast(T, marked)
         try:
-            object.__setattr__(marked, _MARK, Mark(effect, name))
+            object.__setattr__(marked, _MARK, content)
             return marked
         except (AttributeError, TypeError):
             if not callable(marked):
                 raise SpecError(f"{marked!r:.80} cannot be a tool; give {_KINDS}") from None
         around: Any = functools.partial(marked)  # a method takes no attributes
-        setattr(around, _MARK, Mark(effect, name))
+        setattr(around, _MARK, content)
         return around
 
     return mark
@@ -94,12 +116,11 @@ def named_function(tool: Any) -> NamedFunction:
     name = mark.name or getattr(inner, "__name__", type(inner).__name__)
     if name == "<lambda>":
         raise SpecError("a lambda has no name; define the tool with def")
-    return NamedFunction(tool, tool_identifier(name), mark.effect, inspect.getdoc(described) or "")
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a call returns an awaitable."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    function = without_key(tool)
+    text = inspect.getdoc(described) or ""
+    return NamedFunction(
+        function, tool_identifier(name), mark.effect, text, idempotent=mark.idempotent, verify=mark.verify
+    )
 
 
 def signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
@@ -129,8 +150,8 @@ def _wrapped(tool: Any) -> Iterator[Any]:
 def _mark_of(*holders: Any) -> Mark:
     """The mark of the first holder with an effect, and the name of the first with a name."""
     marks = [mark for holder in holders if isinstance(mark := getattr(holder, _MARK, None), Mark)]
-    effects: list[Effect] = [mark.effect for mark in marks if mark.effect != "unknown"]
-    return Mark(effects[0] if effects else "unknown", next((mark.name for mark in marks if mark.name), None))
+    first = next((mark for mark in marks if mark.effect != "unknown"), Mark())
+    return first._replace(name=next((mark.name for mark in marks if mark.name), None))
 
 
 def _of_library(tool: Any) -> NamedFunction:
@@ -146,7 +167,8 @@ def _of_library(tool: Any) -> NamedFunction:
     if inner is not None and getattr(tool, "response_format", "content") == "content":
         function = _without_injected(inner, tool, name)
         if schema is None or _is_readable(function, name):
-            return NamedFunction(function, name, effect, text, _notes(schema))
+            notes = _notes(schema)
+            return NamedFunction(function, name, effect, text, notes, None, mark.idempotent, mark.verify)
     if callable(getattr(tool, "on_invoke_tool", None)):
         function = _of_openai_agents(tool)
     elif callable(getattr(tool, "invoke", None)):
@@ -155,7 +177,8 @@ def _of_library(tool: Any) -> NamedFunction:
         function = inner
     else:
         raise SpecError(f"tool {name!r} has no function to call; give {_KINDS}")
-    return NamedFunction(function, name, effect, text, {}, schema or {"type": "object", "properties": {}})
+    schema = schema or {"type": "object", "properties": {}}
+    return NamedFunction(function, name, effect, text, {}, schema, mark.idempotent, mark.verify)
 
 
 def _is_readable(function: Callable[..., Any], name: str) -> bool:

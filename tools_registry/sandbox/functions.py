@@ -14,8 +14,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, validate_call
 from pydantic_core import to_jsonable_python
 
 from flowmind.workflow.program import Outcome, Program, Run, Tool, load, run_brief, run_case
-from tools_registry.sandbox.callables import is_async, named_function, signature_of
+from tools_registry.sandbox.callables import named_function, signature_of
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
+from tools_registry.sandbox.idempotency import is_async, without_key
+from tools_registry.specs.marks import Happened
 from tools_registry.specs.schema import JSONSchema, within_subset
 from tools_registry.specs.spec import (
     Observation,
@@ -143,6 +145,9 @@ class FunctionEnvironment:
         self.specs: Mapping[str, ToolSpec] = {name: spec for name, (spec, _) in by_name.items()}
         named = {name: named_function(tool) for name, (_, tool) in by_name.items()}
         self.functions = {name: tool.function for name, tool in named.items()}
+        self.idempotent: Collection[str] = frozenset(name for name, tool in named.items() if tool.idempotent)
+        """The writes that may be repeated with the same idempotency key."""
+        self._verify = {name: without_key(tool.verify) for name, tool in named.items() if tool.verify is not None}
         self._unread = frozenset(name for name, tool in named.items() if tool.schema is not None)
         """The tools whose signatures do not show their arguments."""
         self._converters: dict[str, Callable[..., Arguments]] = {}
@@ -161,6 +166,26 @@ class FunctionEnvironment:
             return Observation.failed(error.type, error.message)
         except Exception as error:
             return Observation.failed("tool_error", describe(error))
+
+    async def verified(self, call: ToolCall) -> Happened | None:
+        """Asks the `verify` function of a tool whether a write happened; None says that it did not.
+
+        Raises:
+            LookupError: If the tool has no such function, or the function cannot tell.
+        """
+        if call.tool not in self._verify:
+            raise LookupError(f"{call.tool} has no verify function")
+        try:
+            positional, named = self._converted(call.tool, admitted(self.specs, call.tool, call.args))
+            if positional:  # the order of the parameters may differ
+                named |= signature_of(self.functions[call.tool], call.tool).bind_partial(*positional).arguments
+            result = self._verify[call.tool](**named)
+            result = await result if inspect.isawaitable(result) else result
+            if result is not None and not isinstance(result, Happened):
+                raise TypeError(f"it returned {result!r:.80}; return Happened(value) or None")
+            return None if result is None else Happened(to_json(result.value))
+        except Exception as error:
+            raise LookupError(f"its verify function failed: {describe(error)}") from error
 
     def run(self, program: Program, cases: Sequence[dict[str, Any]], budget: int = DEFAULT_BUDGET) -> list[Outcome]:
         """Runs a compiled workflow in this process. Async tools can only be called by `call`."""

@@ -9,7 +9,7 @@ def find_order(order_id: str) -> dict: ...
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from flowmind.base.errors import InputError
@@ -19,11 +19,24 @@ Effect = Literal["read", "write", "unknown"]
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 REASONS: Mapping[Effect, str] = {"unknown": "not marked", "write": "it writes"}
 """Why a tool is not tried, by its effect."""
+ONLY_WRITES = 'idempotent and verify belong to a tool that writes: @tool(effect="write", idempotent=True)'
 _RIGHT = '@tool(effect="read") or @tool(effect="write")'
 
 
 class SpecError(InputError, ValueError):
     """Something cannot be a tool; the message names it and the reason."""
+
+
+class Happened(NamedTuple):
+    """What a `verify` function returns if a write happened; it returns None if the write did not happen."""
+
+    value: Any = None
+    """The result of the write, as the tool would have returned it."""
+
+
+Verify = Callable[..., Any]
+"""Looks whether a write happened, given its arguments: `Happened(value)` or None, or an awaitable of them. It raises an
+exception if it cannot tell."""
 
 
 class Mark(NamedTuple):
@@ -32,6 +45,10 @@ class Mark(NamedTuple):
     effect: Effect = "unknown"
     name: str | None = None
     """The tool's name, if it is not the function's."""
+    idempotent: bool = False
+    """Whether a write may be repeated with the same arguments and the same idempotency key."""
+    verify: Verify | None = None
+    """Looks whether a write happened. None in a tools file for the sandbox, whose tools change nothing outside it."""
 
 
 def effect_of_hints(annotations: Any) -> Effect:
@@ -117,8 +134,14 @@ def _read_mark(decorator: ast.expr) -> Mark:
             fields["name"] = value
         elif word.arg == "name" and value is None:
             continue
+        elif word.arg == "idempotent" and isinstance(value, bool):
+            fields["idempotent"] = value
+        elif word.arg == "verify" and (value is None or isinstance(word.value, ast.Name)):
+            continue
         else:
             raise SpecError(f"line {decorator.lineno}: {ast.unparse(decorator)!r} is not a mark; write {_RIGHT}")
+    if fields.get("effect") != "write" and any(word.arg in ("idempotent", "verify") for word in decorator.keywords):
+        raise SpecError(f"line {decorator.lineno}: {ONLY_WRITES}")
     return Mark(**fields)
 
 

@@ -1,0 +1,277 @@
+"""A journal of runs: the calls of a run are noted in a file, so that a run that was interrupted is resumed.
+
+    with Journal("runs.db").open("order-17", workflow="refund@1", inputs={"order": 17}) as run:
+        trace = await arun(workflow, {"order": 17}, run.environment(FunctionEnvironment([find, refund])))
+        run.finish(trace.answer)
+
+A write is noted twice: its intent before it is made, its result after. A write whose intent has no result is *unknown*:
+it may have happened, so it is not repeated. A *write* is a call of a tool that is not marked `read`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, cast
+
+from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.files import path_of
+from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical
+from flowmind.run.run_lock import RunLock
+from tools_registry.sandbox.environment import Environment
+from tools_registry.specs.marks import Happened
+from tools_registry.specs.spec import ToolError
+
+RunState = Literal["new", "open", "finished", "failed"]
+_VERSION = 1
+_WAIT = 60.0
+"""The seconds that a statement waits for those of other processes."""
+_TABLES = """
+create table if not exists runs (
+    run text primary key, workflow text not null, inputs text not null, state text not null default 'open',
+    answer text, error text, opened text not null default current_timestamp
+) without rowid;
+create table if not exists calls (
+    run text not null references runs, aside integer not null, seq integer not null, tool text not null,
+    args text not null, key text not null, state text not null, value text, error text, write integer not null,
+    primary key (run, aside, seq)
+) without rowid;
+"""
+_RUN = """select run, workflow, inputs, state, answer, error, opened,
+    exists (select 1 from calls where calls.run = runs.run and calls.state = 'unknown') from runs"""
+
+
+class RunRow(NamedTuple):
+    """A run in the list of a journal."""
+
+    run: str
+    workflow: str
+    inputs: dict[str, Any]
+    state: Literal["open", "finished", "failed", "unknown"]
+    """`unknown`: the run ended in `OutcomeUnknown`."""
+    answer: Any
+    error: ToolError | None
+    """The error that ended a failed run."""
+    opened: str
+    """When it began, in UTC: `2026-11-25 09:30:00`."""
+
+
+class Journal:
+    """The journal of runs in one file, for the threads and processes of one host.
+
+    The file is an SQLite database. Each note is on the disk before the run goes on. The folder `NAME-locks` beside it
+    has a file for each run that is under way. A process that was forked must open a journal of its own.
+
+    Args:
+        path: The file. It is made if it does not exist.
+
+    Raises:
+        InputError: If the file cannot be opened, or is no journal of this version.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path_of(path).absolute()
+        self._mutex = threading.RLock()
+        try:
+            self._database = sqlite3.connect(self.path, _WAIT, isolation_level=None, check_same_thread=False)
+            (version,) = self._database.execute("pragma user_version").fetchone()
+            (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
+            if version not in (0, _VERSION) or (version == 0 and tables):
+                raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
+            self._database.execute("pragma journal_mode=wal")
+            self._database.execute("pragma synchronous=full")
+            if not version:
+                self._database.executescript(f"begin immediate; {_TABLES} pragma user_version={_VERSION}; commit")
+        except (sqlite3.Error, ValueError) as error:
+            raise InputError(f"{self.path}: the journal cannot be opened: {error}") from None
+
+    def open(self, run: str, *, workflow: str, inputs: Mapping[str, Any]) -> JournaledRun:
+        """Begins a run, or takes up one that has begun, and holds it until it is closed.
+
+        Args:
+            run: The id of the run, which you choose.
+            workflow: Identifies the workflow and its version.
+            inputs: The inputs, as JSON.
+
+        Raises:
+            InputError: If the id is not a text of 1 to 200 characters, or belongs to another workflow or other inputs.
+            RunBusy: If the run is under way elsewhere.
+        """
+        if not isinstance(cast(Any, run), str) or not 0 < len(run) <= 200 or not run.isprintable():
+            raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
+        lock = RunLock(self.path, run)
+        try:
+            fields = (run, workflow, canonical(inputs))
+            with self._changing() as database:
+                made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
+            row = self.get(run)
+            assert row is not None
+            if row.workflow != workflow:
+                raise InputError(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
+            if canonical(row.inputs) != fields[-1]:
+                raise InputError(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
+            return JournaledRun(self, row, lock, new=made.rowcount == 1)
+        except BaseException:
+            lock.release()
+            raise
+
+    def get(self, run: str) -> RunRow | None:
+        """A run, as the journal has it now; None if there is no such run."""
+        return next(iter(self._rows(f"{_RUN} where run = ?", run)), None)
+
+    def runs(self) -> list[RunRow]:
+        """All runs, in the order of their ids."""
+        return self._rows(f"{_RUN} order by run")
+
+    def calls(self, run: str) -> tuple[JournaledCall, ...]:
+        """The calls of a run, in order."""
+        columns = "seq, tool, args, key, state, value, error, write, aside"
+        with self._reading() as database:
+            rows = database.execute(f"select {columns} from calls where run = ? order by aside, seq", (run,)).fetchall()
+        return tuple(
+            JournaledCall(
+                seq, tool, json.loads(args), key, state, _value(value), _error(error), bool(write), bool(aside)
+            )
+            for seq, tool, args, key, state, value, error, write, aside in rows
+        )
+
+    def settle(self, run: str, outcome: Happened | None) -> None:
+        """Notes whether the unknown write of a run happened. The run can be resumed then.
+
+        Args:
+            run: The id of the run.
+            outcome: `Happened(value)` with the result of the write; None if it did not happen.
+
+        Raises:
+            InputError: If the run has no write whose outcome is unknown.
+            RunBusy: If the run is under way.
+        """
+        lock = RunLock(self.path, run)
+        try:
+            pending = next((call for call in self.calls(run) if call.state in ("intent", "unknown")), None)
+            if pending is None:
+                raise InputError(f"run {run!r} has no write whose outcome is unknown")
+            self.note(run, pending, None if outcome is None else pending._replace(state="done", value=outcome.value))
+        finally:
+            lock.release()
+
+    def note(self, run: str, call: JournaledCall, now: JournaledCall | None) -> None:
+        """Notes a call, or forgets it if `now` is None."""
+        with self._changing() as database:
+            database.execute(
+                "delete from calls where run = ? and aside = ? and seq = ?", (run, int(call.aside), call.seq)
+            )
+            if now is not None:
+                value = canonical(now.value) if now.state == "done" else None
+                error = now.error.model_dump_json() if now.error else None
+                row = (run, int(now.aside), now.seq, now.tool, canonical(now.args), now.key, now.state, value, error)
+                database.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, int(now.write)))
+
+    def end(self, run: str, answer: Any, error: ToolError | None = None) -> None:
+        """Notes the end of a run."""
+        values = ("failed", None, error.model_dump_json()) if error else ("finished", canonical(answer), None)
+        with self._changing() as database:
+            database.execute("update runs set state = ?, answer = ?, error = ? where run = ?", (*values, run))
+
+    def close(self) -> None:
+        """Closes the file. Runs that are under way cannot go on."""
+        with self._mutex:
+            self._database.close()
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        with self._mutex:
+            try:
+                yield self._database
+            except sqlite3.Error as error:
+                raise FlowMindError(f"{self.path}: the journal cannot be used: {error}") from None
+
+    @contextmanager
+    def _changing(self) -> Generator[sqlite3.Connection]:
+        with self._reading() as database:
+            database.execute("begin immediate")
+            try:
+                yield database
+                database.execute("commit")
+            except BaseException:
+                database.execute("rollback")
+                raise
+
+    def _rows(self, query: str, *values: str) -> list[RunRow]:
+        with self._reading() as database:
+            rows = database.execute(query, values).fetchall()
+        return [
+            RunRow(run, workflow, json.loads(inputs), "unknown" if lost else state, _value(answer), _error(error), at)
+            for run, workflow, inputs, state, answer, error, at, lost in rows
+        ]
+
+
+class JournaledRun:
+    """A run that is held. Make it with `Journal.open`, and use it as a context manager.
+
+    A run that is left without `finish` or `fail` stays open, and can be resumed.
+    """
+
+    def __init__(self, journal: Journal, row: RunRow, lock: RunLock, new: bool) -> None:
+        self.run = row.run
+        """The id."""
+        self.workflow = row.workflow
+        self.state: RunState = "new" if new else "open" if row.state == "unknown" else row.state
+        """`new` if the journal had no such run. A failed run can be resumed."""
+        self.answer: Any = row.answer
+        """The answer of a finished run."""
+        self.error = row.error
+        """The error that ended a failed run."""
+        self._journal = journal
+        self._lock = lock
+
+    @property
+    def calls(self) -> tuple[JournaledCall, ...]:
+        """The calls, as the journal has them now."""
+        return self._journal.calls(self.run)
+
+    def environment(self, inner: Environment) -> Environment:
+        """The tools of the run: calls that the journal has are answered from it, others are made and noted.
+
+        A run that is resumed makes its calls again from the first one. One environment serves one pass.
+        """
+        calls = self.calls
+        return Journaled(inner, self, *(Tape(call for call in calls if call.aside is aside) for aside in (False, True)))
+
+    def note(self, call: JournaledCall) -> None:
+        """Notes the present state of a call."""
+        self._journal.note(self.run, call, call)
+
+    def finish(self, answer: Any) -> None:
+        """Notes the answer and closes the run."""
+        self._journal.end(self.run, answer)
+        self.state, self.answer = "finished", answer
+        self.close()
+
+    def fail(self, error: ToolError) -> None:
+        """Notes the error that ended the run, and closes the run."""
+        self._journal.end(self.run, None, error)
+        self.state, self.error = "failed", error
+        self.close()
+
+    def close(self) -> None:
+        """Gives the run free."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _error(text: str | None) -> ToolError | None:
+    return None if text is None else ToolError.model_validate_json(text)
