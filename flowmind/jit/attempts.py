@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flowmind.base.errors import InputError, OutcomeUnknown
 from flowmind.jit.guards import Halt, Limits, Watch, age_guard, input_guard, rivals_guard, tools_guard, unchanged
 from flowmind.jit.knowledge import Step
 from flowmind.jit.versions import Version, said_call, with_defaults, write_calls, writes
@@ -16,13 +17,14 @@ from flowmind.trace.recorded import Tape
 from flowmind.workflow.program import Outcome, Program
 from tools_registry import words
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
+from tools_registry.specs.marks import Happened
 from tools_registry.specs.schema import json_equal, validator
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 from tools_registry.specs.values import CaseError, clean, copy_json
 
 OFF_TAPE = "not_recorded"
 """The error of a call that the agent did not make."""
-NOT_MADE = frozenset({"invalid_arguments", "unknown_tool", "refused"})
+NOT_MADE = frozenset({"invalid_arguments", "unknown_tool", "refused", "not_resumed"})
 """Errors of calls that did not reach the tool."""
 
 
@@ -35,6 +37,8 @@ class MadeCall:
     observation: Observation
     write: bool
     seconds: float = 0.0
+    unknown: bool = False
+    """Whether it failed, and nobody knows whether it happened nevertheless."""
 
 
 @dataclass
@@ -145,7 +149,7 @@ async def _walk(
                 error = made.observation.error
                 if error is not None:
                     result.off_tape = error.type == OFF_TAPE
-                    result.unknown = made.call if made.write and error.type not in (*NOT_MADE, OFF_TAPE) else None
+                    result.unknown = made.call if made.unknown else None
                     result.halt = Halt("error", f"{wish.tool}: {error.type}: {error.message}", node)
                     return
                 reply = Reply(made.observation.value)
@@ -173,14 +177,36 @@ def _after(result: Attempt, version: Version, disagreements: Sequence[Any], stop
 async def _made(node: str, call: ToolCall, environment: Environment, version: Version) -> MadeCall:
     began = time.perf_counter()
     observation = await observed(environment, call)
-    return MadeCall(node, call, observation, writes(call.tool, version.specs), time.perf_counter() - began)
+    write = writes(call.tool, version.specs)
+    made = MadeCall(node, call, observation, write, time.perf_counter() - began)
+    if write and observation.error is not None and observation.error.type not in (*NOT_MADE, OFF_TAPE):
+        await _settle(made, environment)
+    return made
+
+
+async def _settle(made: MadeCall, environment: Environment) -> None:
+    """Finds out whether a write that failed happened, if the tool can tell."""
+    settled: Callable[[ToolCall], Awaitable[Happened | None]] | None = getattr(environment, "settled", None)
+    try:
+        happened = None if settled is None else await settled(made.call)
+        made.unknown = settled is None
+    except LookupError:
+        made.unknown = True
+        return
+    if happened is not None:
+        made.observation = Observation(value=happened.value)
 
 
 async def observed(environment: Environment, call: ToolCall) -> Observation:
     """The result of a call; values said in words are read here."""
     if call.tool in words.FUNCTIONS and call.tool not in environment.specs:
         return words.observed(call.tool, call.args)
-    return await environment.call(call)
+    try:
+        return await environment.call(call)
+    except OutcomeUnknown as unknown:
+        return Observation.failed("outcome_unknown", unknown.reason)
+    except InputError as error:  # the run made another call here before it was interrupted
+        return Observation.failed("not_resumed", str(error))
 
 
 async def _aside(tool: str, args: dict[str, Any], environment: Environment) -> Reply:

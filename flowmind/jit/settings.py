@@ -101,7 +101,7 @@ def settings_of(
     if after_write == "handover" and mode == "frozen":
         raise InputError('after_write: mode="frozen" does not ask the agent, so nothing can be handed over to it')
     rules = Rules(guard_names(guards), limits, max_age, redact, now)
-    return Settings(mode, derive, after_write, approve, audit, promotion, rules, int(most_traces), keep_days)
+    return Settings(mode, derive, after_write, cast(Any, approve), audit, promotion, rules, int(most_traces), keep_days)
 
 
 def _one_of(name: str, value: Any, names: Sequence[str]) -> None:

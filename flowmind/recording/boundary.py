@@ -36,6 +36,7 @@ from tools_registry.specs.spec import Observation, ToolCall, ToolError
 from tools_registry.specs.values import CaseError, describe
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 _ORIGINAL = "__flowmind_original__"
 _INSIDE: Literal["inside"] = "inside"
 """In place of a case: a recorded function is being called, and what it calls itself is part of its work."""
@@ -313,7 +314,7 @@ class _Boundary:
 
     def _answered(self, environment: Environment, call: _Call) -> Any:
         if self._name in environment.awaited:
-            return self._given(call, _finished(environment.call(ToolCall(tool=self._name, args=call.args))))
+            return self._given(call, finished(environment.call(ToolCall(tool=self._name, args=call.args))))
         (outcome,) = environment.run(call_of(self._name), (call.args,))
         if outcome.error is None:
             return self._given(call, Observation(value=outcome.answer))
@@ -368,18 +369,18 @@ class _Boundary:
         return arguments
 
 
-def _finished(call: Coroutine[Any, Any, Observation]) -> Observation:
-    """The result of a call that does not wait for anything.
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that does not wait for anything.
 
     Raises:
         InputError: If it waits.
     """
     try:
-        call.send(None)
+        work.send(None)
     except StopIteration as end:
         return end.value
-    call.close()
-    raise InputError("a sync tool was called, and what answers it is async; make the tool async")
+    work.close()
+    raise InputError("a sync function was called, and what answers it is async; make the function async")
 
 
 def _observed(result: Any) -> Observation:
