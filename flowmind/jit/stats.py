@@ -28,8 +28,8 @@ class Stats:
     """The requests that a guard took from a version, by guard."""
     rehearsals: Rate
     """The rehearsals that agreed, of those that were finished."""
-    guarded: int
-    """The rehearsals that a guard stopped."""
+    guarded: dict[str, int]
+    """The rehearsals that a guard stopped, by guard."""
     audits: Rate
     """The audited answers that were wrong."""
     audits_failed: int
@@ -57,11 +57,7 @@ class Stats:
     @property
     def taken(self) -> int:
         """The requests for which a version was live."""
-        return (
-            self.hits
-            + sum(self.kinds.get(kind, 0) for kind in ("fallback", "stopped", "handover"))
-            + sum(self.fallbacks.get(guard, 0) for guard in ())
-        )
+        return self.hits + sum(self.fallbacks.values())
 
     @property
     def hit_rate(self) -> Rate:
@@ -96,15 +92,12 @@ class Stats:
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The numbers with their names."""
-        yield (
-            "requests",
-            f"{self.requests} ({', '.join(f'{kind} {count}' for kind, count in self.kinds.items()) or 'none'})",
-        )
+        yield "requests", f"{self.requests} ({_counted(self.kinds)})"
         yield "hits", _shown(self.hit_rate)
-        if self.taken:
-            yield "hits while a version was live", _shown(self.live_hit_rate)
-        yield "fallbacks", ", ".join(f"{guard} {count}" for guard, count in self.fallbacks.items()) or "none"
-        yield "rehearsals that agreed", f"{_shown(self.rehearsals)}, {self.guarded} more were stopped by a guard"
+        yield "hits while a version was live", _shown(self.live_hit_rate)
+        yield "fallbacks", _counted(self.fallbacks)
+        yield "rehearsals that agreed", _shown(self.rehearsals)
+        yield "rehearsals that a guard stopped", _counted(self.guarded)
         failed = f", {self.audits_failed} could not be made" if self.audits_failed else ""
         yield "wrong in audits", f"{_shown(self.audits)}{failed}"
         yield "saved seconds", _number(self.saved_seconds)
@@ -151,6 +144,13 @@ def stats_of(store: Store, handle: str) -> Stats:
         verdicts = dict(database.execute(
             "select verdict, count(*) from runs where handle = ? and verdict is not null group by verdict", one
         ).fetchall())  # fmt: skip
+        guarded = dict(
+            database.execute(
+                "select substr(difference, 1, instr(difference, ':') - 1) as halted, count(*) from runs "
+                "where handle = ? and verdict = 'guarded' group by halted order by count(*) desc, halted",
+                one,
+            ).fetchall()
+        )
         run_seconds, hit_seconds, hits = database.execute(
             "select coalesce(sum(seconds), 0), coalesce(sum(iif(kind = 'hit', seconds, 0)), 0), sum(kind = 'hit') "
             "from runs where handle = ?", one
@@ -168,7 +168,7 @@ def stats_of(store: Store, handle: str) -> Stats:
         kinds=kinds,
         fallbacks=guards,
         rehearsals=rate(agreed, agreed + disagreed),
-        guarded=verdicts.get("guarded", 0),
+        guarded=guarded,
         audits=rate(wrong, audits),
         audits_failed=failed,
         agent_seconds=seconds / count if count else None,
@@ -183,6 +183,10 @@ def stats_of(store: Store, handle: str) -> Stats:
             if record.state != "retired"
         ],
     )
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
 
 
 def _shown(share: Rate) -> str:
@@ -227,7 +231,8 @@ def _lines(store: Store, run: RunRecord) -> Iterator[str]:
         yield f"version {run.version} ran for {run.seconds * 1_000:.1f} ms"
     for number, (node, tool, args, value, error, write, seconds) in enumerate(store.calls(run.id), 1):
         outcome = f"error: {error}" if error else _cut(dump_json(value))
-        yield f"  {number}. {node}: {tool}({_cut(dump_json(args))}) → {outcome}{' (write)' if write else ''}, {seconds * 1_000:.1f} ms"
+        took = f"{' (write)' if write else ''}, {seconds * 1_000:.1f} ms"
+        yield f"  {number}. {node}: {tool}({_cut(dump_json(args))}) → {outcome}{took}"
     if run.guard is not None:
         yield f"guard {run.guard}{f' at {run.node}' if run.node else ''}: {run.reason}"
     elif run.reason:

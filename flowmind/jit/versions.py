@@ -48,6 +48,8 @@ class VersionRecord(Record):
     def __repr__(self) -> str:
         return f"<version {self.id} of {self.handle}: {self.state}, {self.knowledge.traces} traces, {self.workflow!r}>"
 
+    __str__ = __repr__
+
     def _repr_svg_(self) -> str:
         """The drawing that a notebook shows."""
         return import_module("flowmind.formats.svg").to_svg(self.workflow)
