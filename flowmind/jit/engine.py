@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from flowmind.base.errors import InputError
 from flowmind.jit.attempts import Attempt, Rehearsal, Rules, attempt, difference, rehearse
 from flowmind.jit.environments import AuditEnvironment, Ledger, OverJournal, uncertain
-from flowmind.jit.guards import ABSORBED
+from flowmind.jit.guards import ABSORBED, Halt
 from flowmind.jit.learning import Learner
 from flowmind.jit.outcomes import NeedsAgent, Stopped
 from flowmind.jit.settings import Settings
@@ -149,6 +149,8 @@ class Engine:
         if mode == "live" and self.candidate is not None:
             self.consider()
         version = request.version_before or (self.live if mode in ("live", "frozen") else None)
+        if request.handed_over is not None:
+            return (yield from self._handed_over(request, request.handed_over))
         if version is None or request.at_agent:
             if mode == "frozen" and not request.at_agent:
                 request.store("refused", reason="no version is live")
@@ -178,12 +180,10 @@ class Engine:
         request.begin(None, before)
         over = OverJournal(request.ledger, self.settings.approve, True) if request.whole else None
         case = yield from self._worked(request, over, before)
-        request.ledger.finish(case.trace.answer)
         kind = "agent" if before is None else "fallback"
-        trace = case.trace
-        if case.lost or (over is not None and request.resumed):
-            reason = case.lost[0] if case.lost else "the run was resumed"
-            self.store.log(self.name, "not_learnt", {"run": request.id, "reason": reason})
+        trace, reason = _complete(case)
+        if trace is None or request.resumed:
+            self.store.log(self.name, "not_learnt", {"run": request.id, "reason": reason or "the run was resumed"})
             request.store(kind, before, case)
             return case.answer
         rehearsal = yield from self._learnt(request, trace)
@@ -199,7 +199,8 @@ class Engine:
         try:
             with case:
                 case.answer = yield Work(case)
-            _ = case.trace.answer  # refuses an answer that is no JSON
+            if request.whole:
+                request.ledger.finish(case.trace.answer)
         except Exception as error:
             request.store("failed", before, case, error=f"{type(error).__name__}: {error}")
             self._stop_if_unknown(request, over, before)
@@ -217,10 +218,11 @@ class Engine:
 
     def _handed_over(self, request: _Request, result: Attempt) -> Serving:
         """The agent goes on after a workflow. What it does is not learnt."""
-        request.begin(None, result)
+        request.begin(None, result, "open handover")
         over = OverJournal(request.ledger, self.settings.approve, False)
         case = yield from self._worked(request, over, result)
-        request.ledger.finish(case.trace.answer)
+        if not request.whole:
+            request.ledger.finish(_json_of(case))
         request.store("handover", result, case)
         return case.answer
 
@@ -301,6 +303,24 @@ class Engine:
         return journal
 
 
+def _json_of(case: Case) -> Any:
+    """The answer of a case; None if it is no JSON."""
+    try:
+        return case.trace.answer
+    except InputError:
+        return None
+
+
+def _complete(case: Case) -> tuple[Trace | None, str]:
+    """The trace of a case; None and the reason if it cannot be learnt."""
+    if case.lost:
+        return None, case.lost[0]
+    try:
+        return case.trace, ""
+    except InputError as error:
+        return None, str(error)
+
+
 def _removed(journal: Journal, folder: tempfile.TemporaryDirectory[str]) -> None:
     journal.close()
     folder.cleanup()
@@ -331,6 +351,8 @@ class _Request:
         """The version that the run began with, if it is resumed."""
         self.at_agent = False
         """Whether the run was at the agent when it was interrupted."""
+        self.handed_over: Attempt | None = None
+        """Why the agent goes on after the workflow, if the run is resumed there."""
         self.resumed = False
 
     def _open(self) -> Any:
@@ -342,7 +364,6 @@ class _Request:
         Raises:
             InputError: If the id belongs to another handle or other inputs.
             RunBusy: If the run is under way elsewhere.
-            Stopped: If the run was stopped and cannot go on.
         """
         run = self.ledger.run_of_journal
         if run.state == "finished":
@@ -355,22 +376,19 @@ class _Request:
         if row.handle != self._engine.name:
             raise InputError(f"run {self.id!r} belongs to the handle {row.handle!r}")
         self.at = row.at
-        self.at_agent = row.version is None or row.guard is not None
+        halt = None if row.guard is None else Halt(row.guard, row.reason or "", row.node or "")
+        if row.kind == "open handover":
+            self.handed_over = Attempt(row.version or "", halt=halt)
+        self.at_agent = row.version is None or (halt is not None and row.kind != "stopped")
         records = {record.id: record for record in self._engine.store.versions(self._engine.name)}
         if row.version is not None and row.version in records:
             self.version_before = Version(records[row.version], self._engine.specs, self._engine.query)
-        if row.guard is None:
-            return None
-        made, unknown = self.written()
-        if row.kind == "stopped" or unknown is not None:
-            self.ledger.close()
-            raise Stopped(self.id, row.guard, row.reason or "", tuple(made), unknown)
         return None
 
-    def begin(self, version: Version | None, before: Attempt | None = None) -> None:
+    def begin(self, version: Version | None, before: Attempt | None = None, kind: str = "open") -> None:
         """Notes where the run stands, if it is to be resumed."""
         if self.whole:
-            self.store("open", before or (None if version is None else Attempt(version.id)))
+            self.store(kind, before or (None if version is None else Attempt(version.id)))
 
     def written(self) -> tuple[list[ToolCall], ToolCall | None]:
         """The writes of the journal that were made, and one of which nobody knows."""
@@ -390,7 +408,7 @@ class _Request:
         """Stores the run."""
         halt = result.halt if result is not None else None
         failed = result.calls[-1].observation.error if result is not None and result.calls else None
-        answer = case.trace.answer if case is not None and error is None else result.answer if result else None
+        answer = _json_of(case) if case is not None and error is None else result.answer if result else None
         record = RunRecord(
             id=self.id,
             handle=self._engine.name,

@@ -85,6 +85,18 @@ def place(node: str, way: frozenset[str]) -> str:
 
 def spec_digest(spec: ToolSpec) -> str:
     """The digest of what a workflow relies on: name, parameters, result and effect of a tool."""
+    known = _DIGESTS.get(id(spec))
+    if known is None or known[0] is not spec:
+        if len(_DIGESTS) >= MOST_VALUES:
+            _DIGESTS.clear()
+        known = _DIGESTS[id(spec)] = spec, _spec_digest(spec)
+    return known[1]
+
+
+_DIGESTS: dict[int, tuple[ToolSpec, str]] = {}
+
+
+def _spec_digest(spec: ToolSpec) -> str:
     return digest({
         "name": spec.name,
         "parameters": _plain(spec.parameters),

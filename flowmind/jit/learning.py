@@ -12,6 +12,7 @@ from flowmind.jit.knowledge import Knowledge, Step
 from flowmind.jit.settings import Settings
 from flowmind.jit.store import Store
 from flowmind.jit.versions import Version, VersionRecord, version_id
+from flowmind.trace.events import Trace
 from tools_registry.specs.schema import JSONSchema
 from tools_registry.specs.spec import ToolSpec
 
@@ -119,9 +120,13 @@ class Learner:
 
     def _job(self) -> Job:
         traces = self._store.traces(self._name, most=self._settings.most_traces)
-        return Job(
-            handle=self._name, query=self._query, inputs=self._inputs, specs=dict(self._specs), traces=tuple(traces)
-        )
+        fitting = tuple(trace for trace in traces if self._fits(trace))
+        return Job(handle=self._name, query=self._query, inputs=self._inputs, specs=dict(self._specs), traces=fitting)
+
+    def _fits(self, trace: Trace) -> bool:
+        """Whether the present tools take the calls of an execution. Tools may have changed since."""
+        calls = [step.call for step in trace.calls if step.observation.ok]
+        return all(call.tool in self._specs and self._specs[call.tool].check(call.args) is None for call in calls)
 
     def take(self, derived: Derived) -> VersionRecord | None:
         """Stores what was derived. A version that is known keeps its state; a new one enters shadow."""

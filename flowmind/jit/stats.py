@@ -208,6 +208,7 @@ _WORDS = {
     "refused": "the agent was needed, and the mode is frozen",
     "failed": "the agent raised an exception",
     "open": "the run began and has not ended",
+    "open handover": "the run was stopped after a write, and the agent has not ended",
 }
 
 

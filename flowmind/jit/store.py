@@ -92,7 +92,7 @@ class RunRecord(NamedTuple):
     kind: str
     """`agent`: no version was live. `hit`: the workflow answered. `fallback`: a guard gave it to the agent. `stopped`,
     `handover`: a guard stopped it after a write, and nobody or the agent went on. `refused`: `mode="frozen"` and no
-    agent. `failed`: the agent raised an exception. `open`: it has begun."""
+    agent. `failed`: the agent raised an exception. `open`, `open handover`: it has begun."""
     version: str | None
     guard: str | None
     reason: str | None

@@ -132,6 +132,8 @@ class Case:
     def __enter__(self) -> Self:
         if self._token is not None or self.seconds is not None:
             raise InputError("case: this case has begun before; make a new one for each execution")
+        if (outer := Case.current()) is not None:
+            outer.lose("another case began inside it; make the function that begins it a recorded tool")
         self._token = _CURRENT.set(self)
         self._began = time.perf_counter()
         _OPEN.add(self)
