@@ -125,8 +125,8 @@ def misfit(shape: Shape, value: Any, place: str = "") -> str:
 def novelty(shape: Shape, value: Any, is_read: Callable[[str], bool], place: str = "") -> str:
     """Why the part of a value that nothing reads is new; empty if it is not.
 
-    A number must lie in the range seen. A truth value must have been seen. A text must have been seen, unless every
-    value had a text of its own, as names and ids have.
+    A number must lie in the range seen, or beside it by at most its width and on the same side of 0. A truth value must
+    have been seen. A text must have been seen, unless every value had a text of its own, as names and ids have.
 
     Args:
         shape: The shape of the values seen.
@@ -164,13 +164,23 @@ def _new_atom(shape: Shape, value: Any, place: str) -> str:
     if isinstance(value, bool):
         return "" if value in shape.flags else f"{place}, which nothing reads, was never {str(value).lower()}"
     if isinstance(value, int | float) and shape.least is not None and shape.most is not None:
-        if shape.least <= value <= shape.most:
-            return ""
-        return f"{place}, which nothing reads, was between {shape.least:g} and {shape.most:g}, and is {value:g}"
+        return (
+            ""
+            if _near(shape.least, shape.most, value)
+            else (f"{place}, which nothing reads, was between {shape.least:g} and {shape.most:g}, and is {value:g}")
+        )
     if isinstance(value, str):
         own = shape.many_texts or len(shape.texts) == shape.seen > 1
         return "" if own or digest(value) in shape.texts else f"{place}, which nothing reads, has a new value"
     return ""
+
+
+def _near(least: float, most: float, value: float) -> bool:
+    """Whether a number lies in a range, or beside it by at most its width and on the same side of 0."""
+    if least <= value <= most:
+        return True
+    bound, width = (least, most - least) if value < least else (most, most - least)
+    return value * bound > 0 and abs(value - bound) <= width
 
 
 def _kind(value: Any) -> str:
