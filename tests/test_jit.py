@@ -280,7 +280,7 @@ def test_methods_with_tools_of_their_object() -> None:
     assert [three.work(2), three.work(number=4), three.work(6, "x")] == [6, 12, 18]
     assert five.work(7) == 35
     assert (three.asked, five.asked) == (2, 0)
-    assert kinds(cast(Any, three.work)) == [
+    assert kinds(three.work) == [
         "agent",
         "agent",
         "hit",

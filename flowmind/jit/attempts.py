@@ -24,7 +24,9 @@ from tools_registry.specs.values import CaseError, clean, copy_json
 
 OFF_TAPE = "not_recorded"
 """The error of a call that the agent did not make."""
-NOT_MADE = frozenset({"invalid_arguments", "unknown_tool", "refused", "not_resumed"})
+NOT_HAPPENED = "not_happened"
+"""The error of a write that failed, and of which its tool says that it did not happen."""
+NOT_MADE = frozenset({NOT_HAPPENED, "invalid_arguments", "unknown_tool", "refused", "not_resumed"})
 """Errors of calls that did not reach the tool."""
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from flowmind.base.errors import InputError
 from flowmind.jit.attempts import Attempt, Rehearsal, Rules, attempt, difference, rehearse
-from flowmind.jit.environments import AuditEnvironment, Ledger, OverJournal, uncertain
+from flowmind.jit.environments import Ledger, OnTape, OverJournal, uncertain
 from flowmind.jit.guards import ABSORBED, Halt
 from flowmind.jit.learning import Learner
 from flowmind.jit.outcomes import NeedsAgent, Stopped
@@ -195,7 +195,7 @@ class Engine:
         self, request: _Request, over: OverJournal | None, before: Attempt | None
     ) -> Generator[Work, Any, Case]:
         """Lets the agent work in a case of its own."""
-        case = Case(request.inputs, environment=over)
+        case = Case(request.inputs, gate=over)
         try:
             with case:
                 case.answer = yield Work(case)
@@ -261,8 +261,8 @@ class Engine:
         """Lets the agent work on a share of the requests that a version answered, and compares."""
         if self.settings.mode == "frozen" or not self._is_drawn(request, version):
             return
-        environment = AuditEnvironment(request.tools, result.calls)
-        case = Case(request.inputs, environment=environment)
+        tape = OnTape(version.specs, result.calls)
+        case = Case(request.inputs, gate=tape)
         problem: str | None
         try:
             with case:
@@ -273,13 +273,13 @@ class Engine:
             self.store.log(self.name, "audit_failed", {"run": request.id, "error": f"{type(error).__name__}: {error}"})
             self.store.put_audit(request.id, self.name, version.id, None, case.seconds or 0.0, case.tokens)
             return
-        if environment.refused:
-            problem = f"the agent calls {environment.refused[0].tool}, which the workflow did not"
+        if tape.refused:
+            problem = f"the agent calls {tape.refused[0].tool}, which the workflow did not"
         self.store.put_audit(request.id, self.name, version.id, problem, case.seconds or 0.0, case.tokens)
         if not problem:
             return
         self.store.move(version.record, "retired", reason=f"run {request.id}: {problem}")
-        if not environment.refused and not case.lost:
+        if not tape.refused and not case.lost:
             self.store.put_trace(self.name, request.id, trace, taught=True)
             self.learner.wanted = True
             self.learner.go_on()
@@ -296,7 +296,7 @@ class Engine:
     def journal(self) -> Journal:
         """The journal of the writes, beside the store."""
         if self.store.path is not None:
-            return Journal(self.store.path.with_name(f"{self.store.path.name}-journal"))
+            return Journal(self.store.path.with_name(f"{self.store.path.name}.journal"))
         folder = tempfile.TemporaryDirectory(prefix="flowmind-jit-")
         journal = Journal(Path(folder.name) / "journal.db")
         weakref.finalize(self, _removed, journal, folder)
