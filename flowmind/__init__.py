@@ -29,8 +29,12 @@ if TYPE_CHECKING:
         RunBusy,
     )
     from flowmind.build.settings import Settings
+    from flowmind.jit.handle import jit
+    from flowmind.jit.outcomes import NeedsAgent, Stopped
+    from flowmind.jit.settings import Promotion
     from flowmind.llm.openai_chat import OpenAIChat
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
+    from flowmind.recording.boundary import case, recorded
     from flowmind.run.journal import Journal
     from flowmind.trace.events import Trace
     from flowmind.trace.task import Example, Task
@@ -53,7 +57,9 @@ _HOMES = {
     "flowmind.trace.task": ("Example", "Task"),
     "flowmind.build.settings": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
+    "flowmind.jit": ("NeedsAgent", "Promotion", "Stopped", "jit"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
+    "flowmind.recording.boundary": ("case", "recorded"),
     "flowmind.base.errors": (
         "CaseFailed",
         "Doubt",
@@ -76,9 +82,9 @@ __version__ = "0.1.0"
 __all__ = [
     "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Doubt", "Example",
     "ExecuteSummarize", "FlowMindError", "Happened", "InputError", "InvalidWorkflow", "Journal", "Message",
-    "ModelUnavailable", "OpenAIChat", "OutcomeUnknown", "Problem", "Reply", "Result", "RunBusy", "RunnableWorkflow",
-    "Settings", "Summarized", "Task", "ToolSource", "Trace", "Workflow", "check", "current_key", "mcp_tools",
-    "summarize", "tool",
+    "ModelUnavailable", "NeedsAgent", "OpenAIChat", "OutcomeUnknown", "Problem", "Promotion", "Reply", "Result",
+    "RunBusy", "RunnableWorkflow", "Settings", "Stopped", "Summarized", "Task", "ToolSource", "Trace", "Workflow",
+    "case", "check", "current_key", "jit", "mcp_tools", "recorded", "summarize", "tool",
 ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Collection, Coroutine, Generator, Mapping, Sequence
 from functools import partial
-from types import coroutine
+from types import FrameType, coroutine
 from typing import Any, NamedTuple
 
 from flowmind.base.files import dump_json
@@ -126,6 +126,13 @@ class Running:
         """Whether it makes one call without end."""
         self._own: list[str] = []
         self._advance(None)
+
+    @property
+    def at(self) -> int:
+        """The number of the node that it stands at, as in the labels of its program; -1 if it has ended."""
+        frame: FrameType | None = getattr(self._program, "cr_frame", None)
+        at = -1 if frame is None else int(frame.f_locals.get("at", -1))
+        return ~at if at < -1 else at
 
     def reply(self, reply: Reply) -> None:
         """Gives the result of its call."""

@@ -61,7 +61,7 @@ class Recorded:
         results: list[tuple[Any, Any]] = []
         for name, args in calls:
             try:
-                results.append((_Tape(every).answer(name, args), None))
+                results.append((Tape(every).answer(name, args), None))
             except CaseError as error:
                 results.append((None, (error.type, error.message)))
         return results
@@ -72,7 +72,7 @@ class Recorded:
         return [self._case(run, program, inputs, budget) for inputs in cases]
 
     def _case(self, run: Any, program: Program, inputs: dict[str, Any], budget: int) -> Outcome:
-        tape = _Tape(self._recorded.get(_key(inputs), []))
+        tape = Tape(self._recorded.get(_key(inputs), []))
         if program.signatures:
             pairs = zip(program.tools, program.signatures, strict=True)
             outcome = run_brief(run, inputs, [tape.named(name, names) for name, names in pairs], budget)
@@ -100,7 +100,7 @@ class Rehearsal:
         self.specs: Mapping[str, ToolSpec] = inner.specs
         self.awaited: Collection[str] = frozenset(inner.specs)
         self._inner = inner
-        self._tape = _Tape([step for step in steps if step.observation.ok])
+        self._tape = Tape([step for step in steps if step.observation.ok])
         self._complete = complete
 
     async def call(self, call: ToolCall) -> Observation:
@@ -133,7 +133,7 @@ def left_out(call: ToolCall) -> str:
     return f"the recorded call {shown(call)} is not made"
 
 
-class _Tape:
+class Tape:
     """The recorded calls of a case that the run has not made yet."""
 
     def __init__(self, steps: Sequence[Called]) -> None:

@@ -1,0 +1,165 @@
+"""Learns versions from executions: derives them here or in another process, and stores what they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from flowmind.base.processes import HelperEnded, Helpers
+from flowmind.jit.deriving import FEWEST, Derived, Job, derive_safely
+from flowmind.jit.knowledge import Knowledge, Step
+from flowmind.jit.settings import Settings
+from flowmind.jit.store import Store
+from flowmind.jit.versions import Version, VersionRecord, version_id
+from flowmind.trace.events import Trace
+from tools_registry.specs.schema import JSONSchema
+from tools_registry.specs.spec import ToolSpec
+
+LEASE = 600.0
+"""The seconds after which another process may derive if the one that began does not tell."""
+
+
+class Learner:
+    """Derives the versions of one handle, one at a time.
+
+    Args:
+        name, query, inputs, specs: The handle.
+        store: The store.
+        settings: The settings.
+        consider: Called after a version was stored; it may promote it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        query: str,
+        inputs: JSONSchema,
+        specs: Mapping[str, ToolSpec],
+        store: Store,
+        settings: Settings,
+        consider: Callable[[], None],
+    ) -> None:
+        self._name, self._query, self._inputs, self._specs = name, query, inputs, specs
+        self._store = store
+        self._settings = settings
+        self._consider = consider
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._helpers: Helpers | None = None
+        self.wanted = False
+        """Whether there are executions that no version was derived from."""
+
+    def absorb(self, version: Version, steps: Sequence[Step]) -> None:
+        """Adds an execution, on which a version does what the agent did, to its evidence."""
+        redact = self._store.redact
+        plain = [step._replace(value=redact(step.value)) for step in steps]
+        with self._store.changing():
+            for record in self._store.versions(self._name):
+                if record.id == version.id and record.state != "retired":
+                    known = record.knowledge.with_steps(plain, version.reading)
+                    self._store.put(record.model_copy(update={"knowledge": known}))
+
+    def go_on(self) -> None:
+        """Derives a version if one is wanted: at once, in a thread that asks another process, or not at all."""
+        if self._settings.derive == "never" or not self.wanted:
+            return
+        if self._settings.derive == "now":
+            self.derive_now()
+            return
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._work, name=f"flowmind-jit-{self._name}", daemon=True)
+                self._thread.start()
+
+    def derive_now(self) -> Derived | None:
+        """Derives a version in this thread; None if there are too few executions."""
+        with self._lock:
+            self.wanted = False
+            job = self._job()
+            if len(job.traces) < FEWEST:
+                return None
+            derived = derive_safely(job)
+            self.take(derived)
+        self._consider()
+        return derived
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits for the derivation under way; false if it takes longer."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        return thread is None or not thread.is_alive()
+
+    def close(self) -> None:
+        """Ends the process that derives."""
+        if self._helpers is not None:
+            self._helpers.close()
+
+    def _work(self) -> None:
+        """Derives in another process, until nothing is wanted."""
+        while self.wanted:
+            self.wanted = False
+            job = self._job()
+            if len(job.traces) < FEWEST or not self._store.lease(self._name, LEASE):
+                return
+            try:
+                derived = self._asked(job)
+                self.take(derived)
+            finally:
+                self._store.release(self._name)
+            self._consider()
+
+    def _asked(self, job: Job) -> Derived:
+        try:
+            if self._helpers is None:
+                self._helpers = Helpers("flowmind.jit.deriving", None, 1)
+            return self._helpers.ask(job)
+        except (HelperEnded, RuntimeError) as error:
+            return Derived(problem=f"the process that derives ended: {error}", traces=len(job.traces))
+
+    def _job(self) -> Job:
+        traces = self._store.traces(self._name, most=self._settings.most_traces)
+        fitting = tuple(trace for trace in traces if self._fits(trace))
+        return Job(handle=self._name, query=self._query, inputs=self._inputs, specs=dict(self._specs), traces=fitting)
+
+    def _fits(self, trace: Trace) -> bool:
+        """Whether the present tools take the calls of an execution. Tools may have changed since."""
+        calls = [step.call for step in trace.calls if step.observation.ok]
+        return all(call.tool in self._specs and self._specs[call.tool].check(call.args) is None for call in calls)
+
+    def take(self, derived: Derived) -> VersionRecord | None:
+        """Stores what was derived. A version that is known keeps its state; a new one enters shadow."""
+        workflow = derived.workflow
+        told = {"traces": derived.traces, "seconds": round(derived.seconds, 3)}
+        if workflow is None:
+            self._store.log(self._name, "not_derived", {**told, "problem": derived.problem})
+            return None
+        id = version_id(workflow)
+        with self._store.changing():
+            records = self._store.versions(self._name)
+            known = next((record for record in records if record.id == id and record.state != "retired"), None)
+            record = VersionRecord(
+                id=id,
+                handle=self._name,
+                state="shadow" if known is None else known.state,
+                made=time.time() if known is None else known.made,
+                workflow=workflow,
+                knowledge=_richer(derived, known),
+                seconds=derived.seconds + (0.0 if known is None else known.seconds),
+                by="" if known is None else known.by,
+            )
+            if known is None:
+                for other in records:
+                    if other.state == "shadow":
+                        self._store.move(other, "retired", reason=f"version {id} took its place")
+            self._store.put(record)
+            self._store.log(self._name, "derived" if known is None else "confirmed", {"version": id, **told})
+        return record
+
+
+def _richer(derived: Derived, known: VersionRecord | None) -> Knowledge:
+    """The evidence of more executions. A derivation takes the latest executions only."""
+    if known is not None and known.knowledge.traces > derived.knowledge.traces:
+        return known.knowledge
+    return derived.knowledge
