@@ -32,6 +32,11 @@ _FAILED = re.compile(
     r"Error\b(?!-)|(?i:error)\s*:|[A-Z]\w*(?:Error|Exception):|An error occurred\b|Traceback \(most recent call last\)"
 )
 """The start of a result that reports an error, as common agent libraries and Python's exceptions write it."""
+_UNFINISHED: dict[str, StopReason] = {
+    "length": "tokens", "max_tokens": "tokens", "model_length": "context", "model_context_window_exceeded": "context",
+    "pause_turn": "turns", "refusal": "model_error", "content_filter": "model_error", "error": "model_error",
+}  # fmt: skip
+"""Why a reply ended that is no answer, in the words of several APIs."""
 BAD_ARGUMENTS = "bad_arguments"
 """The error of a recorded call whose arguments are not a JSON object."""
 UNREAD_NOTE = "the arguments are not a JSON object: "
@@ -103,6 +108,11 @@ class Conversation:
             self.end_reply()
             self.turn += 1
         self._replying = True
+        self.stop = None
+
+    def replied(self, reason: Any) -> None:
+        """Notes why the reply ended, as `finish_reason` or `stop_reason` of an API says it."""
+        self.stop = _UNFINISHED.get(reason) if isinstance(reason, str) else None
 
     def end_reply(self) -> None:
         """Ends the model's turn; thoughts that came before no call belong to the last text of the turn."""
@@ -266,6 +276,14 @@ def call_id(id: Any) -> str:
     if not isinstance(id, str):
         raise ValueError(f"the id of a call is {type_name(id)}, not a string")
     return id
+
+
+def run_by_provider(kind: str, name: Any) -> ValueError:
+    """The error of a call that the provider of the model made by itself."""
+    return ValueError(
+        f"it has a part of type {kind!r}: the provider itself ran the tool {name!r}, which a workflow cannot do; give "
+        "the agent a tool of its own in its place"
+    )
 
 
 def _arguments(written: Any) -> dict[str, Any] | None:

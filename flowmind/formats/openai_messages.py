@@ -27,19 +27,15 @@ from flowmind.formats.conversation import (
     fields_of,
     json_or_text,
     observation_of,
+    run_by_provider,
     text_of,
 )
-from flowmind.trace.events import Called, Planned, Refused, Said, StopReason, Trace
+from flowmind.trace.events import Called, Planned, Refused, Said, Trace
 from tools_registry.specs.schema import type_name
 from tools_registry.specs.spec import Observation
 from tools_registry.specs.values import CaseError, clean
 
 _LINES = (".jsonl", ".ndjson")
-_UNFINISHED: dict[str, StopReason] = {
-    "length": "tokens", "max_tokens": "tokens", "model_context_window_exceeded": "context", "pause_turn": "turns",
-    "refusal": "model_error", "content_filter": "model_error",
-}  # fmt: skip
-"""Why a reply ended that is no answer, as APIs of OpenAI (`finish_reason`) and Anthropic (`stop_reason`) say it."""
 
 
 class _Entry(RootModel[Any]):
@@ -213,7 +209,7 @@ def entry_of(value: Any) -> Entry:
     response = fields_of(fields.get("response")) or fields
     messages = next((request[key] for key in ("messages", "traj", "input") if request.get(key) is not None), None)
     system = request.get("system", request.get("instructions"))
-    if isinstance(messages, str) and "messages" not in request:
+    if isinstance(messages, str) and isinstance(response.get("output"), list):
         messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, list | tuple):
         if fields.get("choices") or fields.get("role") == "assistant":
@@ -247,7 +243,7 @@ def _reply(response: Mapping[str, Any]) -> list[Any]:
             raise ValueError("its response has several choices; give the one that the conversation went on with")
         rows = [fields_of(choice) for choice in cast(list[Any], choices)]
         return [{**fields_of(row.get("message")), "finish_reason": row.get("finish_reason")} for row in rows]
-    if isinstance(output, list):
+    if isinstance(output, list) and "messages" not in response:
         return cast(list[Any], output)
     if response.get("role") == "assistant" and "content" in response:
         return [{key: response.get(key) for key in ("role", "content", "stop_reason")}]
@@ -324,8 +320,7 @@ class Messages(Conversation):
 
     def block(self, role: str, block: dict[str, Any]) -> None:
         """Reads a content block of Anthropic."""
-        kind = block.get("type")
-        match role, kind:
+        match role, block.get("type"):
             case "assistant", "tool_use":
                 self.called(block.get("id"), block.get("name"), block.get("input"))
             case "assistant", "thinking":
@@ -335,18 +330,15 @@ class Messages(Conversation):
             case "user", "tool_result":
                 result = _observation(block.get("content"), block)
                 self.answered(block.get("tool_use_id"), None, result)
-            case _, "server_tool_use" | "mcp_tool_use":
-                raise ValueError(
-                    f"it has a part of type {kind!r}: the provider itself ran the tool {block.get('name')!r}, which a "
-                    "workflow cannot do; give the agent a tool of its own in its place"
-                )
+            case _, "server_tool_use" | "mcp_tool_use" as kind:
+                raise run_by_provider(kind, block.get("name"))
             case _:
                 super().block(role, block)
 
     def assistant(self, message: dict[str, Any]) -> None:
         """Reads the thoughts, the text and the calls of a message."""
         self.reply(anew=message.get("type") != "message")
-        self.stop = _UNFINISHED.get(str(message.get("stop_reason") or message.get("finish_reason")))
+        self.replied(message.get("stop_reason") or message.get("finish_reason"))
         self.think(_spoken(message.get("reasoning_content")) or _spoken(message.get("reasoning")))
         spoken = message.get("content") or message.get("refusal") or fields_of(message.get("audio")).get("transcript")
         if not spoken and message.get("audio"):
