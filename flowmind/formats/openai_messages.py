@@ -80,6 +80,7 @@ def messages_of_trace(trace: Trace) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     reply: dict[str, Any] = {}
     turn: int | None = None
+    used: set[str] = set()
     for place, event in enumerate(trace.events):
         if isinstance(event, Said) and event.role != "agent":
             messages += results
@@ -92,9 +93,16 @@ def messages_of_trace(trace: Trace) -> list[dict[str, Any]]:
                 messages.append(reply)
             _add_event(reply, event)
             if isinstance(event, Called | Refused):
-                reply.setdefault("tool_calls", []).append(_tool_call(event, f"call_{place}"))
-                results += _result_message(event, f"call_{place}")
+                id = _recorded_id(event, used) or f"call_{place}"
+                used.add(id)
+                reply.setdefault("tool_calls", []).append(_tool_call(event, id))
+                results += _result_message(event, id)
     return messages + results
+
+
+def _recorded_id(event: Called | Refused, used: set[str]) -> str:
+    """The id that a call had where it was recorded; empty if it had none, or another call has it."""
+    return event.id if isinstance(event, Called) and event.id not in used else ""
 
 
 def _add_event(reply: dict[str, Any], event: Said | Called | Refused | Planned) -> None:

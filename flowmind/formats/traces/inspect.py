@@ -17,8 +17,7 @@ from tools_registry.specs.spec import Observation
 from tools_registry.specs.values import CaseError, clean
 
 _LIMITS: dict[str, StopReason] = {
-    "context": "context", "message": "turns", "turn": "turns", "token": "tokens", "cost": "tokens", "time": "seconds",
-    "working": "seconds", "operator": "failures", "custom": "failures",
+    "context": "context", "token": "tokens", "cost": "tokens", "time": "seconds", "working": "seconds",
 }  # fmt: skip
 _RIGHT: dict[Any, bool] = {"C": True, "I": False, 1: True, 0: False}
 

@@ -10,7 +10,7 @@ from flowmind.formats.conversation import fields_of
 from flowmind.formats.openai_messages import is_trace
 from flowmind.formats.traces.imported import Imported, Reader
 from flowmind.formats.traces.parts import at, entries, record
-from flowmind.trace.events import Trace
+from flowmind.trace.events import Said, Trace
 
 
 def imported(entry: Any) -> Imported:
@@ -19,7 +19,9 @@ def imported(entry: Any) -> Imported:
     Raises:
         ValueError: If it is none.
     """
-    return Imported(validate(Trace, record(entry, "it")), given=True)
+    trace = validate(Trace, record(entry, "it"))
+    asked = any(isinstance(event, Said) and event.role == "user" for event in trace.events)
+    return Imported(trace, given=bool(trace.inputs) or not asked)
 
 
 def _read(document: Any) -> Iterator[Imported]:

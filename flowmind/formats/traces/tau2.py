@@ -11,7 +11,7 @@ from flowmind.formats.traces.parts import Row, at, finished, label, listed, reco
 from flowmind.trace.events import Source, StopReason
 
 _ENDS: dict[str, StopReason] = {
-    "max_steps": "turns", "timeout": "seconds", "too_many_errors": "failures", "agent_error": "model_error",
+    "max_steps": "failures", "timeout": "seconds", "too_many_errors": "failures", "agent_error": "model_error",
     "user_error": "model_error", "infrastructure_error": "error", "unexpected_error": "error",
 }  # fmt: skip
 """Why a simulation ended that was not finished."""
