@@ -307,7 +307,7 @@ class Messages(Conversation):
         elif role in ("tool", "function"):
             name = message.get("name", message.get("tool_name"))
             self.answered(message.get("tool_call_id"), name, _observation(message.get("content"), message))
-        elif role in ROLES:
+        elif isinstance(role, str) and role in ROLES:
             self.hear(role, message.get("content"))
         elif kind in ("function_call", "custom_tool_call"):
             self.reply(anew=False)

@@ -56,7 +56,7 @@ def has_blocks(document: Any) -> bool:
         for message in messages:
             content = fields_of(message).get("content")
             blocks = cast(list[Any], content) if isinstance(content, list) else []
-            if any(fields_of(block).get("type") in _BLOCKS for block in blocks):
+            if any(label(fields_of(block), "type") in _BLOCKS for block in blocks):
                 return True
     return False
 

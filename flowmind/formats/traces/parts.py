@@ -106,7 +106,7 @@ def listed(row: Mapping[str, Any], key: str) -> list[Any]:
     """
     value = row.get(key)
     if value is not None and not isinstance(value, list):
-        raise ValueError(f"its {key} is {type_name(value)}, not a list")
+        raise ValueError(f"its field {key!r} is {type_name(value)}, not a list")
     return cast(list[Any], value or [])
 
 
@@ -118,7 +118,8 @@ def text(row: Mapping[str, Any], key: str) -> str:
     """
     value = row.get(key)
     if not isinstance(value, str):
-        raise ValueError(f"its {key} is missing" if value is None else f"its {key} is {type_name(value)}, not a text")
+        problem = "missing" if value is None else f"{type_name(value)}, not a text"
+        raise ValueError(f"its field {key!r} is {problem}")
     return value
 
 
@@ -170,8 +171,15 @@ def finished(
         specs: The tools that the recording describes.
         lost: What the trace has not, beside what the conversation lost.
         success: The mark of success.
+
+    Raises:
+        ValueError: If the recording has the calls and not their results.
     """
     trace = conversation.trace(inputs, answer, source)
+    errors = [call.observation.error for call in trace.calls]
+    unanswered = bool(errors) and all(error is not None and error.type == "no_result" for error in errors)
+    if unanswered and any(call.turn != conversation.turn for call in trace.calls):
+        raise ValueError("its calls have no results; record what the tools gave back, too")
     trace = trace.model_copy(update={"success": success, "source": with_request(trace, source)})
     return Imported(trace, specs or {}, (*conversation.lost_lines(), *lost), inputs is not None)
 
