@@ -57,6 +57,14 @@ def first_of(fields: dict[str, Any], *names: str) -> Any:
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
+def tool_message(value: Any) -> Message | None:
+    """The content, `tool_call_id` and status of a result that LangChain recorded as a message; else None."""
+    fields = _unwrapped(fields_of(loaded(value)))
+    if fields.get("type") != "tool" or not isinstance(fields.get("tool_call_id"), str):
+        return None
+    return {name: fields.get(name) for name in ("content", "tool_call_id", "status")}
+
+
 def _messages(value: Any, role: str) -> Iterator[Message]:
     if isinstance(value, str):
         yield {"role": role, "content": value}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from flowmind.base.errors import InputError
-from flowmind.formats.traces.genai import GENAI_SPANS
 from flowmind.formats.traces.imported import Imported, Reader, Unreadable
-from flowmind.formats.traces.openinference import KIND, OPENINFERENCE_SPANS
+from flowmind.formats.traces.openinference_spans import KIND
 from flowmind.formats.traces.otlp_document import is_spans, keys_of, spans_of
-from flowmind.formats.traces.spans import Span, Table, traces_of_spans
+from flowmind.formats.traces.span_tables import table_of
+from flowmind.formats.traces.spans import traces_of_spans
 
 
 def traces_of_otlp(data: bytes | dict[str, Any] | list[Any]) -> list[Imported]:
@@ -91,13 +91,8 @@ def _value(value: Any) -> dict[str, Any]:
             return {}
 
 
-def _table_of(spans: Sequence[Span]) -> Table:
-    """The table for the spans of a trace: the conventions of the GenAI, unless they have those of another tool."""
-    return OPENINFERENCE_SPANS if any(KIND in span.attributes for span in spans) else GENAI_SPANS
-
-
 def _read(value: Any) -> Iterator[Imported]:
-    return traces_of_spans(spans_of(value), _table_of)
+    return traces_of_spans(spans_of(value), table_of)
 
 
 def _recognises(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from flowmind.formats.traces.imported import Unreadable
@@ -150,8 +150,8 @@ def _sdk_span(fields: dict[str, Any], where: str) -> Span:
         id=_id(ids.get("spanid"), 8, f"{where}.{name}"),
         parent=_parent(parent, f"{where}, its parent"),
         name=_name(fields, where),
-        start=_time(first_of(fields, "start_time", "startTime"), f"{where}, its start time"),
-        end=_time(first_of(fields, "end_time", "endTime"), f"{where}, its end time"),
+        start=nanoseconds_of(first_of(fields, "start_time", "startTime"), f"{where}, its start time"),
+        end=nanoseconds_of(first_of(fields, "end_time", "endTime"), f"{where}, its end time"),
         attributes=_with_details(_object(fields.get("attributes") or {}, f"{where}.attributes"), events),
         error=_error(events, str(message or "")) if code in ("ERROR", 2) else None,
         dropped=int(fields.get("droppedAttributesCount") or 0),
@@ -206,8 +206,12 @@ def _nanoseconds(value: Any, where: str) -> int | None:
     raise Unreadable(f"{where}: {str(value)[:80]!r} is no time; give nanoseconds since the epoch")
 
 
-def _time(value: Any, where: str) -> int | None:
-    """A time in nanoseconds: ISO 8601 (Python), or seconds and nanoseconds (JavaScript)."""
+def nanoseconds_of(value: Any, where: str) -> int | None:
+    """A time in nanoseconds: of ISO 8601, in UTC unless it says otherwise, or of a list of seconds and nanoseconds.
+
+    Raises:
+        Unreadable: With the place.
+    """
     if value is None:
         return None
     if isinstance(value, str):
@@ -215,6 +219,7 @@ def _time(value: Any, where: str) -> int | None:
             moment = datetime.fromisoformat(value)
         except ValueError:
             raise Unreadable(f"{where}: {value[:80]!r} is no time; give it in ISO 8601") from None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1_000
     parts = cast(list[Any], value) if isinstance(value, list) else []
     if len(parts) == 2 and all(type(part) is int and part >= 0 for part in parts):

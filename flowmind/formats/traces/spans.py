@@ -260,7 +260,7 @@ class _Reading:
                 )
             if isinstance(part, Reply):
                 for message in part.asked:
-                    if message["role"] == "tool" and message["tool_call_id"] is not None:
+                    if message["role"] == "tool" and message.get("tool_call_id") is not None:
                         self.results.setdefault(str(message["tool_call_id"]), message)
 
     def imported(self) -> Imported:
@@ -351,11 +351,11 @@ class _Reading:
         """The answer that is stated, by an attribute or by the span of the agent; `...` to take the last text."""
         for span in self.case.spans:
             if ANSWER in span.attributes:
-                return _decoded(span.attributes[ANSWER])
+                return decoded(span.attributes[ANSWER])
         last = self.replies[-1][1].wrote if self.replies else []
         texts = [message for message in last if message["content"] and not message.get("tool_calls")]
         answers = [agent.answer for _, agent in self.agents if agent.answer is not ABSENT]
-        return ... if texts or not answers else _decoded(answers[-1])
+        return ... if texts or not answers else decoded(answers[-1])
 
     def _inputs(self) -> tuple[dict[str, Any], bool]:
         for span in self.case.spans:
@@ -457,7 +457,12 @@ class _Reading:
         return event.model_copy(update=update)
 
 
-def _decoded(value: Any) -> Any:
+def answer_of(output: Any) -> Any:
+    """The output of an agent's span as an answer; `ABSENT` for the state of a graph."""
+    return ABSENT if {"messages", "graph"} & fields_of(loaded(output)).keys() else output
+
+
+def decoded(value: Any) -> Any:
     """The value of a JSON text; a text that is no JSON as it is."""
     try:
         return parse_json(value) if isinstance(value, str) else value
