@@ -12,6 +12,7 @@ _KINDS = {
     "chat": "model", "generate_content": "model", "text_completion": "model", "ai.generateText.doGenerate": "model",
     "ai.streamText.doStream": "model", "ai.generateObject.doGenerate": "model", "ai.streamObject.doStream": "model",
     "invoke_agent": "agent", "invoke_workflow": "agent", "ai.generateText": "agent", "ai.streamText": "agent",
+    "ai.generateObject": "agent", "ai.streamObject": "agent",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from flowmind.formats.traces.spans import (
     Table,
     Tool,
     answer_of,
+    decoded,
     traces_of_spans,
 )
 from tools_registry.specs.schema import type_name
@@ -45,7 +46,7 @@ def _part(span: Span) -> Part:
 def _tool(span: Span) -> Tool:
     arguments, result, error = loaded(span.first(_INPUT)), span.first(_OUTPUT), span.error
     metadata = fields_of(loaded(span.attributes.get(_METADATA)))
-    id = span.text(f"{_METADATA}.tool_call_id") or str(metadata.get("tool_call_id") or "")
+    id = str(decoded(span.text(f"{_METADATA}.tool_call_id")) or metadata.get("tool_call_id") or "")
     if (told := tool_message(result)) is not None:
         result, id = told["content"], id or told["tool_call_id"]
         error = "" if error is None and told["status"] == "error" else error

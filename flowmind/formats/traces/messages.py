@@ -11,8 +11,12 @@ from typing import Any, cast
 
 from flowmind.base.files import dump_json, parse_json
 
+ABSENT: Any = object()
+"""A value that was not recorded, unlike one that is null."""
 Message = dict[str, Any]
-"""A message of chat completions. A message of the assistant has `tool_calls` with `id`, `name`, `arguments`."""
+"""A message of chat completions. A message of the assistant has `tool_calls` with `id`, `name`, `arguments`.
+
+Arguments of a call and the content of a result are `ABSENT` if they were not recorded."""
 
 _ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
@@ -63,6 +67,11 @@ def tool_message(value: Any) -> Message | None:
     if fields.get("type") != "tool" or not isinstance(fields.get("tool_call_id"), str):
         return None
     return {name: fields.get(name) for name in ("content", "tool_call_id", "status")}
+
+
+def _present(fields: dict[str, Any], *names: str) -> Any:
+    """The value of the first of these fields that is there, null or not; else `ABSENT`."""
+    return next((fields[name] for name in names if name in fields), ABSENT)
 
 
 def _messages(value: Any, role: str) -> Iterator[Message]:
@@ -142,7 +151,7 @@ def _add_part(message: Message, results: list[Message], part: Any) -> None:
     if kind in _CALLS or "toolUse" in fields:
         message.setdefault("tool_calls", []).append(_call(fields_of(fields.get("toolUse", fields))))
     elif kind in _RESULTS:
-        content = first_of(fields, "response", "result", "content", "output")
+        content = _present(fields, "response", "result", "content", "output")
         failed = fields.get("is_error") is True or fields.get("status") == "error"
         id = first_of(fields, "tool_use_id", "call_id", "toolCallId", "id")
         results.append({"role": "tool", "tool_call_id": id, "content": content, "status": "error" if failed else None})
@@ -165,7 +174,7 @@ def _call(fields: dict[str, Any]) -> Message:
     name = first_of(function, "name", "toolName")
     if not isinstance(name, str) or not name:
         raise ValueError("a call in it names no tool")
-    arguments = first_of(function, "arguments", "args", "input")
+    arguments = _present(function, "arguments", "args", "input")
     return {"id": first_of(fields, "call_id", "toolCallId", "toolUseId", "id"), "name": name, "arguments": arguments}
 
 

@@ -71,7 +71,7 @@ def _messages(span: Span, entries: Any) -> list[Message]:
     for number, entry in enumerate(_listed(entries)):
         message = fields_of(fields_of(entry).get("message"))
         contents = [fields_of(part).get("message_content") for part in _listed(message.get("contents"))]
-        calls = [fields_of(call).get("tool_call") for call in _listed(message.get("tool_calls"))]
+        calls: list[Any] = [_call(fields_of(call).get("tool_call")) for call in _listed(message.get("tool_calls"))]
         older = fields_of(message).get("function_call_name")
         calls += [{"name": older, "arguments": message.get("function_call_arguments_json")}] if older else []
         plain = {key: value for key, value in message.items() if key in ("role", "content", "tool_call_id", "name")}
@@ -81,6 +81,14 @@ def _messages(span: Span, entries: Any) -> list[Message]:
         except ValueError as error:
             raise span.refuse(f"message {number} of the request to the model: {error}") from None
     return [message for message in messages if message["content"] != _REDACTED]
+
+
+def _call(value: Any) -> dict[str, Any]:
+    """A call in the form of chat completions. An instrumentation leaves out arguments that are empty."""
+    function = fields_of(fields_of(value).get("function"))
+    arguments = function.get("arguments", "{}")
+    shown = {} if arguments == _REDACTED else {"arguments": arguments}
+    return {"id": fields_of(value).get("id"), "function": {"name": function.get("name"), **shown}}
 
 
 def nested_fields(attributes: Any) -> dict[str, Any]:

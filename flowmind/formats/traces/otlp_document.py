@@ -50,7 +50,7 @@ def spans_of(value: Any) -> list[Span]:
     for where, row in _rows(value, strict=True):
         fields = _object(row, where)
         try:
-            spans.append(_otlp_span(fields, where) if "traceId" in fields else _sdk_span(fields, where))
+            spans.append(_sdk_span(fields, where) if _is_span(fields) else _otlp_span(fields, where))
         except ValueError as error:
             raise error if isinstance(error, Unreadable) else Unreadable(f"{where}: {error}") from None
     if not spans:

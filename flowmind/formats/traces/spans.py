@@ -7,6 +7,7 @@ arguments that the span of the tool does not have. Results match by the ids of c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast, get_args
@@ -16,15 +17,13 @@ from flowmind.base.files import parse_json
 from flowmind.formats.openai_messages import trace_of_messages
 from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.formats.traces.imported import Imported, Unreadable
-from flowmind.formats.traces.messages import Message, fields_of, loaded, with_tool_calls, written
+from flowmind.formats.traces.messages import ABSENT, Message, fields_of, loaded, with_tool_calls, written
 from flowmind.trace.events import Called, Source, StopReason, Trace
 from tools_registry.specs.schema import json_equal, type_name
 from tools_registry.specs.spec import ToolError, ToolSpec
 
 INPUTS, ANSWER, OUTCOME, NODE = "flowmind.inputs", "flowmind.answer", "flowmind.outcome", "flowmind.workflow.node"
 """Attributes that state the inputs and the answer of a case, the end of a run, and the node that made a call."""
-ABSENT: Any = object()
-"""A value that was not recorded, unlike one that is null."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +199,9 @@ class _Call:
     name: str
     id: str
     arguments: Any
+    """`ABSENT` if they were not recorded, or only in the span of the tool."""
+    reply: Span | None = None
+    """The span of the model's reply that it is written in."""
     span: Span | None = None
     tool: Tool | None = None
 
@@ -230,6 +232,7 @@ class _Reading:
         self.agents: list[tuple[Span, Agent]] = []
         self.results: dict[str, Message] = {}
         self.turns: list[_Turn] = []
+        self.written: Counter[str] = Counter()
         self._sort()
 
     def _sort(self) -> None:
@@ -260,7 +263,7 @@ class _Reading:
                 )
             if isinstance(part, Reply):
                 for message in part.asked:
-                    if message["role"] == "tool" and message.get("tool_call_id") is not None:
+                    if message.get("tool_call_id") is not None and message["content"] is not ABSENT:
                         self.results.setdefault(str(message["tool_call_id"]), message)
 
     def imported(self) -> Imported:
@@ -272,6 +275,8 @@ class _Reading:
         self._require_content()
         answer = self._answers()
         self._write_turns()
+        self.turns += [] if self.turns or self.tools else [_Turn(0, 0)]  # an agent that did nothing
+        self.written = Counter(call.name for turn in self.turns for call in turn.calls)
         for span, tool in self.tools:
             self._place(span, tool)
         inputs, stated = self._inputs()
@@ -284,13 +289,9 @@ class _Reading:
         return Imported(self._completed(trace, calls), specs, tuple(self.lost), stated)
 
     def _require_content(self) -> None:
-        silent = not any(part.wrote or part.asked for _, part in self.replies)
-        for span, part in self.tools:
-            if silent and part.arguments is ABSENT:
-                raise span.refuse(f"the call is recorded without arguments; {self.table.setting} and record again")
-        if self.replies and silent and not self.tools:
-            span = self.replies[0][0]
-            raise span.refuse(f"the request is recorded without its messages; {self.table.setting} and record again")
+        """Refuses requests without messages, if no spans of tools are there to show the calls."""
+        if self.replies and not self.tools and not any(part.wrote or part.asked for _, part in self.replies):
+            raise self._missing(self.replies[0][0], "the request is recorded without its messages")
 
     def _write_turns(self) -> None:
         """The turns of the replies. A reply that failed is none: the request was repeated, or ended the run."""
@@ -310,7 +311,7 @@ class _Reading:
                 turn.content += message["content"]
                 turn.reasoning = "\n".join(filter(None, [turn.reasoning, message.get("reasoning_content")]))
                 turn.calls += [
-                    _Call(call["name"], str(call["id"] or ""), call["arguments"])
+                    _Call(call["name"], str(call["id"] or ""), call["arguments"], span)
                     for call in message.get("tool_calls", ())
                     if call["name"] not in reply.answers
                 ]
@@ -322,8 +323,7 @@ class _Reading:
         before = [turn for turn in self.turns if turn.start <= start] or self.turns[:1]
         call = self._written(span, tool, [call for turn in reversed(before) for call in turn.calls])
         if call is None:
-            if tool.arguments is ABSENT:
-                raise span.refuse(f"the call is recorded without arguments; {self.table.setting} and record again")
+            self._require_other(span, tool)
             call = _Call(tool.name, tool.id, tool.arguments)
             if before and (self.replies or start < before[-1].end):  # calls that overlap are of one turn
                 before[-1].calls.append(call)
@@ -344,8 +344,17 @@ class _Reading:
             return named[0] if len(named) == 1 else None
         if tool.arguments is ABSENT and len(fitting) > 1:
             raise span.refuse(f"it has no id, and is one of {len(fitting)} calls of {tool.name!r}")
-        equal = [call for call in fitting if json_equal(loaded(call.arguments), loaded(tool.arguments))]
+        equal = [call for call in fitting if _equal(call.arguments, tool.arguments)]
         return (equal or fitting)[0]
+
+    def _require_other(self, span: Span, tool: Tool) -> None:
+        """Refuses a call that may be one that the model wrote, but has another id or other arguments."""
+        free = [call for turn in self.turns for call in turn.calls if call.span is None and call.name == tool.name]
+        if free and len([other for _, other in self.tools if other.name == tool.name]) <= self.written[tool.name]:
+            raise span.refuse(
+                f"its id {tool.id!r} and its arguments are those of no call of {tool.name!r} that the model wrote; "
+                f"a call that it wrote has the id {free[0].id!r}"
+            )
 
     def _answers(self) -> Any:
         """The answer that is stated, by an attribute or by the span of the agent; `...` to take the last text."""
@@ -380,8 +389,14 @@ class _Reading:
                     yield {"role": "tool", "tool_call_id": id, **result}
 
     def _arguments(self, call: _Call) -> Any:
-        arguments = call.tool.arguments if call.arguments is None and call.tool is not None else call.arguments
-        return {} if arguments is None or arguments is ABSENT else arguments
+        """The arguments as the model wrote them, else as the span of the tool has them."""
+        arguments = call.arguments if call.tool is None or call.arguments is not ABSENT else call.tool.arguments
+        if arguments is ABSENT and (span := call.span or call.reply) is not None:
+            raise self._missing(span, f"a call of {call.name!r} is recorded without arguments")
+        return {} if arguments is None else arguments
+
+    def _missing(self, span: Span, problem: str) -> Unreadable:
+        return span.refuse(f"{problem}; {self.table.setting} and record again")
 
     def _result(self, call: _Call) -> Message | None:
         """The result of a call; None if it has none."""
@@ -395,9 +410,7 @@ class _Reading:
             elif call.tool.result is not ABSENT:
                 content = call.tool.result
             elif content is ABSENT and call.span.end is not None:
-                raise call.span.refuse(
-                    f"the call is recorded without its result; {self.table.setting} and record again"
-                )
+                raise self._missing(call.span, f"a call of {call.name!r} is recorded without its result")
         elif self.tools and told:  # the other calls have spans: this one reached no tool
             failed = True
         if content is ABSENT:
@@ -476,13 +489,17 @@ def _content(value: Any) -> Any:
     return parts if parts and all(fields_of(part).get("type") == "text" for part in parts) else written(value)
 
 
+def _equal(arguments: Any, recorded: Any) -> bool:
+    return ABSENT not in (arguments, recorded) and json_equal(loaded(arguments), loaded(recorded))
+
+
 def _fits(arguments: Any, recorded: Any) -> bool:
     """Whether the arguments in a tool's span can be those that the model wrote.
 
     Some instrumentations record the bare value of a single argument, and some add defaults.
     """
     model, span = fields_of(loaded(arguments)), loaded(recorded)
-    if recorded is ABSENT or json_equal(model, span):
+    if arguments is ABSENT or recorded is ABSENT or json_equal(model, span):
         return True
     if isinstance(span, dict):
         return all(name in span and json_equal(value, span[name]) for name, value in model.items())
