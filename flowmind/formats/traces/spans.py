@@ -20,10 +20,14 @@ from flowmind.formats.traces.imported import Imported, Unreadable
 from flowmind.formats.traces.messages import ABSENT, Message, fields_of, loaded, with_tool_calls, written
 from flowmind.trace.events import Called, Source, StopReason, Trace
 from tools_registry.specs.schema import json_equal, type_name
-from tools_registry.specs.spec import ToolError, ToolSpec
+from tools_registry.specs.spec import Observation, ToolCall, ToolError, ToolSpec
 
-INPUTS, ANSWER, OUTCOME, NODE = "flowmind.inputs", "flowmind.answer", "flowmind.outcome", "flowmind.workflow.node"
-"""Attributes that state the inputs and the answer of a case, the end of a run, and the node that made a call."""
+INPUTS, ANSWER = "flowmind.inputs", "flowmind.answer"
+"""Attributes that state the inputs and the answer of a case."""
+WORKFLOW, RUN, NODE = "flowmind.workflow.sha256", "flowmind.workflow.run.id", "flowmind.workflow.node"
+GUARD, OUTCOME = "flowmind.workflow.guard", "flowmind.workflow.outcome"
+"""Attributes of the spans that FlowMind writes: the workflow, the run, the node that made a call, the guard that
+stopped the run, and how it ended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +166,7 @@ def _cases(group: Sequence[Span]) -> Iterator[_Case]:
             span.name, span.start, span.attributes,
         ):  # fmt: skip
             raise span.refuse(f"another span of this trace has its id {span.id}; {other.where}")
-    ordered = sorted(by_id.values(), key=lambda span: span.start or 0)
+    ordered = sorted(by_id.values(), key=_start)
     parents = {span.id: by_id.get(span.parent) for span in ordered}
     _require_tree(ordered, parents)
     whole = _Case(ordered, parents, ())
@@ -230,7 +234,7 @@ class _Reading:
         self.tools: list[tuple[Span, Tool]] = []
         self.replies: list[tuple[Span, Reply]] = []
         self.agents: list[tuple[Span, Agent]] = []
-        self.results: dict[str, Message] = {}
+        self.workflow = any(span.text("gen_ai.operation.name") == "invoke_workflow" for span in case.spans)
         self.turns: list[_Turn] = []
         self.written: Counter[str] = Counter()
         self._sort()
@@ -256,15 +260,11 @@ class _Reading:
                 f"{len(self.agents)} agents without a common one are read as one case; set {INPUTS} on the span of "
                 "each case to separate them"
             )
-        for span, part in (*self.tools, *self.replies):
+        for span, _ in (*self.tools, *self.replies):
             if span.dropped:
                 raise span.refuse(
                     f"{span.dropped} of its attributes were dropped; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
                 )
-            if isinstance(part, Reply):
-                for message in part.asked:
-                    if message.get("tool_call_id") is not None and message["content"] is not ABSENT:
-                        self.results.setdefault(str(message["tool_call_id"]), message)
 
     def imported(self) -> Imported:
         """The trace of the case.
@@ -298,7 +298,7 @@ class _Reading:
         for span, reply in self.replies:
             if span.error is not None and not reply.wrote:
                 continue
-            start = span.start or 0
+            start = _start(span)
             turn = _Turn(start, start if span.end is None else span.end)
             said = [n for n, message in enumerate(reply.asked) if message["role"] == "assistant"]
             begin = said[-1] + 1 if said else 0
@@ -319,7 +319,7 @@ class _Reading:
 
     def _place(self, span: Span, tool: Tool) -> None:
         """Gives a tool's span to the call that the model wrote, or makes a call of it."""
-        start = span.start or 0
+        start = _start(span)
         before = [turn for turn in self.turns if turn.start <= start] or self.turns[:1]
         call = self._written(span, tool, [call for turn in reversed(before) for call in turn.calls])
         if call is None:
@@ -400,7 +400,7 @@ class _Reading:
 
     def _result(self, call: _Call) -> Message | None:
         """The result of a call; None if it has none."""
-        told = self.results.get(call.id) if call.id else None
+        told = self._told(call)
         content = told["content"] if told else ABSENT
         failed = bool(told and told.get("status") == "error")
         if call.tool is not None and call.span is not None:
@@ -416,6 +416,15 @@ class _Reading:
         if content is ABSENT:
             return None
         return {"content": _content(content), **({"status": "error"} if failed else {})}
+
+    def _told(self, call: _Call) -> Message | None:
+        """The result that the next requests to the model have for a call; ids may come again in later turns."""
+        later = [reply for span, reply in self.replies if call.reply is None or _start(span) > _start(call.reply)]
+        for reply in later if call.id else []:
+            for message in reversed(reply.asked):
+                if message.get("tool_call_id") == call.id and message["content"] is not ABSENT:
+                    return message
+        return None
 
     def _specs(self) -> dict[str, ToolSpec]:
         """The tools that the models got; those whose definition cannot be read are left out, and told."""
@@ -465,9 +474,24 @@ class _Reading:
     def _event(self, event: Called, call: _Call) -> Called:
         span = call.span
         update: dict[str, Any] = {"id": call.id, "seconds": span.seconds if span else None}
-        if span is not None and (node := span.text(NODE)):
-            update |= {"node": node, "turn": None}
+        if span is not None and call.tool is not None and RUN in span.attributes:
+            update |= _as_exported(span, call.tool)
+            update |= {"turn": None} if self.workflow else {}
         return event.model_copy(update=update)
+
+
+def _as_exported(span: Span, tool: Tool) -> dict[str, Any]:
+    """The fields of a call that FlowMind exported: values and errors as they were, not by the rules for messages."""
+    observation = Observation(value=decoded(tool.result))
+    if span.error is not None:
+        observation = Observation.failed(span.text("error.type") or "tool_error", span.error)
+    args = fields_of(loaded(tool.arguments))
+    fields = {"call": ToolCall(tool=tool.name, args=args), "observation": observation, "node": span.text(NODE) or None}
+    return {**fields, "seconds": span.seconds or None}
+
+
+def _start(span: Span) -> int:
+    return span.start or 0
 
 
 def answer_of(output: Any) -> Any:
