@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from experiments.folder import Run
@@ -10,6 +11,7 @@ from flowmind.base.files import dump_json, write_text
 from flowmind.formats.exports.every_eval import Case, Model, to_every_eval
 from flowmind.llm.models import find
 
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+")
 _DEPLOYMENTS = {"embedded": "self_deployed", "vllm": "self_deployed", "openai": "externally_managed"}
 _AVAILABILITY = {"embedded": "open_weights", "vllm": "open_weights", "openai": "closed_weights"}
 
@@ -51,9 +53,11 @@ def share_run(folder: Path, out: Path, organization: str = "unknown") -> Path:
 def _model(name: str) -> Model:
     """A model by the name of its developer and its own, as far as they are known."""
     info = find(name)
-    served = next((served for served in (name, *info.served_as) if "/" in served), "")
+    served = next((served for served in (name, *info.served_as) if _HUB_NAME.fullmatch(served)), "")
     developer = {"embedded": "flowmind", "openai": "openai"}.get(info.kind, "unknown")
-    kind = info.kind
     return Model(
-        name, served or f"{developer}/{name}", _DEPLOYMENTS.get(kind, "unknown"), _AVAILABILITY.get(kind, "unknown")
+        name,
+        served or f"{developer}/{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}",
+        _DEPLOYMENTS.get(info.kind, "unknown"),
+        _AVAILABILITY.get(info.kind, "unknown"),
     )

@@ -112,7 +112,7 @@ def _planned(trace: Trace, run: Run, content: bool) -> _Plan:
     operation = "invoke_workflow" if workflow else "invoke_agent"
     name = run.name or (trace.source.agent if trace.source else "")
     start = time.time_ns() if run.start is None else run.start
-    planning = _Planning(trace, run.id or _digest(dump_json(trace.dump()), 16), content, start)
+    planning = _Planning(trace, run.id or _digest(dump_json(trace.dump()), 16), content, start + _STEP)
     if workflow:
         planning.calls(trace.calls)
     else:
