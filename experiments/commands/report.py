@@ -29,6 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="HTML file to write (default report.html in the folder of the run; of several runs, in their folder)",
     )  # fmt: skip
     parser.add_argument("--tables", action="store_true", help="print the tables as Markdown and write no file")
+    parser.add_argument(
+        "--every-eval-ever", type=Path, metavar="DIR",
+        help="write the evaluations in the format of Every Eval Ever into DIR/data, and no report",
+    )  # fmt: skip
+    parser.add_argument(
+        "--organization", default="unknown", metavar="NAME", help="who ran the evaluations (with --every-eval-ever)"
+    )
     group = parser.add_argument_group("the runs of a grid")
     group.add_argument("--config", type=Path, metavar="FILE", help="grid file; the report is on its runs")
     group.add_argument(
@@ -55,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
         grid = read_grid(options.config, read_flags(Experiment, options))
         title, names, folders = grid.title, grid.analyses or None, _folders(grid, options)
+    if options.every_eval_ever is not None:
+        return _share(folders, options.every_eval_ever, options.organization)
     others, dialogues = _worfbench(folders), _dialogues(folders)
     runs = load(folders)
     summaries = [summarize_run(run.folder) for run in runs]
@@ -79,6 +88,15 @@ def run(options: argparse.Namespace) -> int:
     _print_size(out, write_report(runs, out, title, names, others, beside.name if beside else ""))
     if beside is not None:
         _print_size(beside, _write_sessions(dialogues, beside, None, out.name))
+    return 0
+
+
+def _share(folders: list[Path], out: Path, organization: str) -> int:
+    from experiments.loading import load
+    from experiments.sharing import share_run
+
+    for run in load(folders):
+        print(share_run(run.folder, out, organization))
     return 0
 
 
@@ -144,6 +162,10 @@ def _require_consistent(options: argparse.Namespace) -> None:
         raise InputError("--config: give either a grid file or the folders of runs")
     if options.config is None and (idle := sorted(options.explicit & {"limit", "pick", "seed", "root"})):
         raise InputError(f"{flag_of(idle[0])}: this flag needs --config; without it, name the folders of the runs")
+    if options.every_eval_ever is None and "organization" in options.explicit:
+        raise InputError("--organization: this flag needs --every-eval-ever")
+    if options.every_eval_ever is not None and (options.tables or "out" in options.explicit):
+        raise InputError("--every-eval-ever: it writes no report; leave --tables and --out out")
     if options.tables and "out" in options.explicit:
         raise InputError("--out: --tables writes no file; leave one of the two out")
 
