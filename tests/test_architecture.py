@@ -57,8 +57,9 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "flowmind.recording", "experiments.bench"),
     "opentelemetry": ("flowmind.formats.traces.otlp", "flowmind.formats.exports.otel", "flowmind.recording.otlp"),
+    "google": ("flowmind.recording.otlp",),
     "inspect_ai": ("flowmind.formats.traces.inspect",),
-    "mcp": ("flowmind.recording.mcp", "flowmind.server"),
+    "mcp": ("flowmind.server",),
     "starlette": ("flowmind.server",),
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
@@ -71,6 +72,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
+    "flowmind.cli.record",
     "flowmind.cli.run",
     "flowmind.cli.solve",
     "flowmind.cli.summarize",

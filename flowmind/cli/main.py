@@ -33,6 +33,11 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.summarize",
         "summarize traces.jsonl --tools tools.py --out workflow.json",
     ),
+    "record": Command(
+        "record the runs of an agent, between it and its model or tools",
+        "flowmind.cli.record",
+        "record openai --upstream https://api.openai.com/v1 --out conversations.jsonl",
+    ),
     "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
@@ -62,7 +67,7 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("show what works on this machine", "flowmind.cli.doctor", "doctor"),
 }
 _GROUPS = {
-    "make a workflow": ("example", "init", "solve", "summarize"),
+    "make a workflow": ("example", "init", "solve", "record", "summarize"),
     "use a workflow": ("run", "chat", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
