@@ -58,8 +58,10 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "flowmind.recording", "experiments.bench"),
     "opentelemetry": ("flowmind.formats.traces.otlp", "flowmind.formats.exports.otel", "flowmind.recording.otlp"),
+    "yarl": ("flowmind.recording.openai_proxy",),  # the URLs of aiohttp
+    "google": ("flowmind.recording.otlp",),
     "inspect_ai": ("flowmind.formats.traces.inspect",),
-    "mcp": ("flowmind.recording.mcp", "flowmind.server"),
+    "mcp": ("flowmind.server",),
     "starlette": ("flowmind.server",),
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
@@ -72,6 +74,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
+    "flowmind.cli.record",
     "flowmind.cli.run",
     "flowmind.cli.serve_workflow",
     "flowmind.cli.solve",

@@ -33,6 +33,11 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.summarize",
         "summarize traces.jsonl --tools tools.py --out workflow.json",
     ),
+    "record": Command(
+        "record the runs of an agent, between it and its model or tools",
+        "flowmind.cli.record",
+        "record openai --upstream https://api.openai.com/v1 --out conversations.jsonl",
+    ),
     "traces": Command(
         "list, show and convert recorded runs of agents in many formats",
         "flowmind.cli.traces",

@@ -249,6 +249,18 @@ def is_here(host: str | None) -> bool:
         return False
 
 
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names; none for this machine.
+
+    aiohttp can read it from the environment, but then it also prefers the password in ~/.netrc to the key.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if is_here(parts.hostname) or urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
 def opener(url: str) -> urllib.request.OpenerDirector:
     """Opens URLs through the proxies of the environment, but no URL of this machine."""
     here = is_here(urllib.parse.urlsplit(url).hostname)

@@ -14,7 +14,6 @@ import random
 import re
 import time
 import urllib.parse
-import urllib.request
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from flowmind.base.errors import ModelFailure, ModelUnavailable
 from flowmind.llm.limiting import Limit
-from flowmind.llm.models import Endpoint, ModelInfo, find, is_here, shown_url
+from flowmind.llm.models import Endpoint, ModelInfo, find, proxy_of, shown_url
 from flowmind.llm.redaction import Redactor, redactor
 from flowmind.llm.waiting import Waits
 from flowmind.protocols import ChatRequest, Reply
@@ -321,19 +320,7 @@ def _address(base_url: str | None, api_key: str | None) -> _Address:
     headers = {name: value for name, value in headers.items() if not name.startswith("x-stainless-")}
     if urllib.parse.urlsplit(url).username is not None:  # a password in the address replaces the key
         headers.pop("authorization", None)
-    return _Address(url, headers, _proxy(url))
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names; none for this machine.
-
-    aiohttp can read it from the environment, but then it also prefers the password in ~/.netrc to the key.
-    """
-    parts = urllib.parse.urlsplit(url)
-    if is_here(parts.hostname) or urllib.request.proxy_bypass(parts.hostname or ""):
-        return None
-    proxies = urllib.request.getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    return _Address(url, headers, proxy_of(url))
 
 
 async def _body_of(response: aiohttp.ClientResponse) -> bytes:
