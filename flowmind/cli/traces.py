@@ -13,6 +13,7 @@ from flowmind.base.files import dump_json, write_text
 from flowmind.base.outputs import require_file
 from flowmind.base.texts import one_line
 from flowmind.cli.arguments import add_out
+from flowmind.formats.exports import EXPORTS
 from flowmind.formats.traces import READERS
 from flowmind.formats.traces.cases import ANSWER_RULES
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from flowmind.formats.traces.imported import Imported
     from flowmind.trace.events import Trace
 
-_TO = ("flowmind", "openai")
+_TO = ("flowmind", "openai", *EXPORTS)
 _SHOWN = 160
 _COLUMNS = ("#", "id", "format", "inputs", "calls", "stop", "lost")
 
@@ -96,7 +97,10 @@ def _convert(imported: Sequence[Imported], options: argparse.Namespace) -> int:
         if options.answer is not None:
             raise InputError(f"{options.traces}: {error}") from None
         notes.append(f"the traces are written without inputs: {error}")
-    lines = [dump_json(_written(trace, options.to)) for trace in traces]
+    if (export := EXPORTS.get(options.to)) is not None:
+        lines = [*map(dump_json, export(traces, specs))]
+    else:
+        lines = [dump_json(_written(trace, options.to)) for trace in traces]
     text = "".join(f"{line}\n" for line in lines)
     if options.out is None:
         print(text, end="")

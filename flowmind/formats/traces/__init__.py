@@ -17,8 +17,12 @@ from flowmind.formats.traces.containers import document_of
 from flowmind.formats.traces.imported import Imported, Reader
 from flowmind.formats.traces.inspect import INSPECT
 from flowmind.formats.traces.langchain import LANGCHAIN
+from flowmind.formats.traces.langfuse import LANGFUSE
 from flowmind.formats.traces.mcp_log import MCP_LOG
+from flowmind.formats.traces.mlflow import MLFLOW
 from flowmind.formats.traces.openai import OPENAI
+from flowmind.formats.traces.openinference import OPENINFERENCE
+from flowmind.formats.traces.otlp import OTEL
 from flowmind.formats.traces.own import FLOWMIND
 from flowmind.formats.traces.parts import Lines, at, rows_of
 from flowmind.formats.traces.pydantic_ai import PYDANTIC_AI
@@ -32,6 +36,10 @@ READERS: dict[str, Reader] = {
     "anthropic": ANTHROPIC,
     "langchain": LANGCHAIN,
     "pydantic-ai": PYDANTIC_AI,
+    "otel": OTEL,
+    "openinference": OPENINFERENCE,
+    "mlflow": MLFLOW,
+    "langfuse": LANGFUSE,
     "inspect": INSPECT,
     "atif": ATIF,
     "mcp-log": MCP_LOG,
