@@ -35,6 +35,7 @@ from flowmind import (
     tool,
 )
 from flowmind.api.runnable import Marked
+from flowmind.base.folders import locked
 from flowmind.llm.faulty_server import FaultyServer
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
 from tools_registry.specs.spec import ToolCall, ToolError
@@ -351,6 +352,21 @@ def test_another_call_than_before_names_both(file: Path) -> None:
     asyncio.run(go())
 
 
+def test_an_agent_that_went_on_after_an_error_gets_the_error_again(file: Path) -> None:
+    desk = Desk(read_fails=1)
+    calls = [ToolCall(tool="look", args={"n": n}) for n in (1, 2)]
+
+    async def go() -> list[Any]:
+        with Journal(file).open("r", workflow="w", inputs={}) as run:
+            environment = run.environment(FunctionEnvironment(desk.tools()))
+            return [await environment.call(call) for call in calls]
+
+    first = asyncio.run(go())
+    assert [observation.ok for observation in first] == [False, True]
+    assert asyncio.run(go()) == first
+    assert desk.looked == [1, 2]
+
+
 def test_a_doubt_leaves_the_run_open(file: Path) -> None:
     shop = Shop(cents=9000)
     workflow = RunnableWorkflow(with_rivals(refunds(PAID), ("if", refunds(SMALL))), shop.tools(), journal=file)
@@ -617,6 +633,36 @@ def test_one_of_two_processes_works(file: Path, tmp_path: Path, processes: Proce
     assert processes.wait() == others.wait() == {"answer": ANSWER}
     others.close()
     assert len(lines(tmp_path / "effects")) == WRITES
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the files of Linux on open files")
+def test_who_waits_for_a_lock_file_that_is_removed_gets_a_new_one(tmp_path: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locked(tmp_path, "lock", wait=True, passing=True):
+            entered.set()
+            leave.wait(60)
+
+    def linked(descriptor: Path) -> Path | None:
+        with suppress(OSError):
+            return descriptor.readlink()
+        return None
+
+    def descriptors() -> int:
+        return [linked(descriptor) for descriptor in Path("/proc/self/fd").iterdir()].count(tmp_path / "lock")
+
+    thread = threading.Thread(target=hold)
+    with locked(tmp_path, "lock", passing=True):
+        thread.start()
+        while descriptors() < 2:  # the thread has the file open that is removed now
+            time.sleep(0.001)
+    assert entered.wait(60)
+    with pytest.raises(BlockingIOError), locked(tmp_path, "lock", passing=True):
+        pass
+    leave.set()
+    thread.join()
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_process_that_is_killed_gives_its_run_free(file: Path, tmp_path: Path, processes: Processes) -> None:
