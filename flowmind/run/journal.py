@@ -46,8 +46,10 @@ _RUN = """select run, workflow, inputs, state, answer, error, opened,
 class Journal:
     """The journal of runs in one file, for the threads and processes of one host.
 
-    The file is an SQLite database. Each note is on the disk before the run goes on. The folder `NAME-locks` beside it
-    has a file for each run that is under way. A process that was forked must open a journal of its own.
+    The file is an SQLite database. The notes of a write are on the disk before the run goes on, and with them all notes
+    before. A read that is noted after the last write survives a crash of the process, and not one of the machine. The
+    folder `NAME-locks` beside the file has a file for each run that is under way. A process that was forked must open a
+    journal of its own.
 
     Args:
         path: The file. It is made if it does not exist.
@@ -66,7 +68,6 @@ class Journal:
             if version not in (0, _VERSION) or (version == 0 and tables):
                 raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
             self._database.execute("pragma journal_mode=wal")
-            self._database.execute("pragma synchronous=full")
             if not version:
                 self._database.executescript(f"begin immediate; {_TABLES} pragma user_version={_VERSION}; commit")
         except (sqlite3.Error, ValueError) as error:
@@ -89,7 +90,7 @@ class Journal:
         lock = self._held(run)
         with lock:
             fields = (run, workflow, canonical(inputs))
-            with self._changing() as database:
+            with self._changing(synced=False) as database:
                 made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
             row = self.get(run)
             assert row is not None
@@ -140,7 +141,7 @@ class Journal:
 
     def note(self, run: str, call: JournaledCall, now: JournaledCall | None) -> None:
         """Notes a call, or forgets it if `now` is None."""
-        with self._changing() as database:
+        with self._changing(synced=call.write) as database:
             database.execute(
                 "delete from calls where run = ? and aside = ? and seq = ?", (run, int(call.aside), call.seq)
             )
@@ -184,8 +185,9 @@ class Journal:
                 raise FlowMindError(f"{self.path}: the journal cannot be used: {error}") from None
 
     @contextmanager
-    def _changing(self) -> Generator[sqlite3.Connection]:
+    def _changing(self, synced: bool = True) -> Generator[sqlite3.Connection]:
         with self._reading() as database:
+            database.execute(f"pragma synchronous={'full' if synced else 'normal'}")
             database.execute("begin immediate")
             try:
                 yield database
