@@ -71,6 +71,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
+    "flowmind.cli.jit",
     "flowmind.cli.run",
     "flowmind.cli.solve",
     "flowmind.cli.summarize",

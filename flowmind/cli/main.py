@@ -48,6 +48,11 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.show",
         "show workflow.json --svg workflow.svg",
     ),
+    "jit": Command(
+        "look at the guarded workflows of a store, promote and retire them",
+        "flowmind.cli.jit",
+        "jit ls --store flows.db",
+    ),
     "diff": Command("show what changed between two workflows", "flowmind.cli.diff", "diff old.json new.json"),
     "convert": Command(
         "write a workflow in another format",
@@ -63,7 +68,7 @@ COMMANDS: dict[str, Command] = {
 }
 _GROUPS = {
     "make a workflow": ("example", "init", "solve", "summarize"),
-    "use a workflow": ("run", "chat", "check", "show", "diff", "convert"),
+    "use a workflow": ("run", "jit", "chat", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
 }
