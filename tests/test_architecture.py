@@ -73,6 +73,7 @@ LAZY = {
     "flowmind.cli.chat",
     "flowmind.cli.jit",
     "flowmind.cli.run",
+    "flowmind.cli.serve_workflow",
     "flowmind.cli.solve",
     "flowmind.cli.summarize",
     "experiments.commands.dialogue",

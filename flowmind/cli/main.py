@@ -37,6 +37,11 @@ COMMANDS: dict[str, Command] = {
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
     ),
+    "serve-workflow": Command(
+        "serve a workflow over HTTP and MCP until Ctrl-C",
+        "flowmind.cli.serve_workflow",
+        "serve-workflow workflow.json --tools tools.py --journal runs.db --port 8080",
+    ),
     "chat": Command(
         "talk to an agent that is kept to a workflow, or test it with a script",
         "flowmind.cli.chat",
@@ -68,7 +73,7 @@ COMMANDS: dict[str, Command] = {
 }
 _GROUPS = {
     "make a workflow": ("example", "init", "solve", "summarize"),
-    "use a workflow": ("run", "jit", "chat", "check", "show", "diff", "convert"),
+    "use a workflow": ("run", "serve-workflow", "jit", "chat", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
 }
