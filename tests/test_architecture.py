@@ -75,6 +75,7 @@ LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
     "flowmind.cli.record",
+    "flowmind.cli.jit",
     "flowmind.cli.run",
     "flowmind.cli.serve_workflow",
     "flowmind.cli.solve",
