@@ -220,7 +220,7 @@ def test_the_calls_of_a_workflow_are_steps_of_atif_without_a_model() -> None:
     ]  # fmt: skip
     assert calls[2]["observation"] == {"results": [{"source_call_id": "call_2", "content": "null"}]}
     assert answer["message"] == '{"text":"7","number":7}' and answer["llm_call_count"] == 0
-    assert document["extra"]["flowmind.answer"] == {"text": "7", "number": 7}
+    assert document["extra"]["answer"] == {"text": "7", "number": 7}
     failed = to_atif(WORKFLOW_RUNS[1])["steps"][-1]["observation"]["results"][0]
     assert failed["extra"] == {"error": {"type": "timeout", "message": "SECRET happened"}}
 

@@ -408,7 +408,7 @@ def run_of_pydantic_ai(content: bool = True) -> tuple[ReadableSpan, ...]:
     Agent.instrument_all(InstrumentationSettings(tracer_provider=provider, include_content=content))
     try:
         with provider.get_tracer("test").start_as_current_span("case", attributes={"flowmind.inputs": '{"n": 1}'}):
-            assert agent.run_sync("Refund item a.").output == "done"
+            assert asyncio.run(agent.run("Refund item a.")).output == "done"
     finally:
         Agent.instrument_all(False)
     return memory.get_finished_spans()
