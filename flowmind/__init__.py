@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flowmind.build.settings import Settings
     from flowmind.llm.openai_chat import OpenAIChat
     from flowmind.protocols import ChatModel, ChatRequest, Message, Reply
+    from flowmind.recording.boundary import case, recorded
     from flowmind.trace.events import Trace
     from flowmind.trace.task import Example, Task
     from flowmind.workflow.checking import Problem, check
@@ -42,6 +43,7 @@ _HOMES = {
     "flowmind.build.settings": ("Settings",),
     "flowmind.protocols": ("ChatModel", "ChatRequest", "Message", "Reply"),
     "flowmind.llm.openai_chat": ("OpenAIChat",),
+    "flowmind.recording.boundary": ("case", "recorded"),
     "flowmind.base.errors": (
         "CaseFailed",
         "Doubt",
@@ -60,7 +62,7 @@ __all__ = [
     "CaseFailed", "ChatModel", "ChatRequest", "DialogueAgent", "DialogueSession", "Doubt", "Example",
     "ExecuteSummarize", "FlowMindError", "InputError", "InvalidWorkflow", "Message", "ModelUnavailable", "OpenAIChat",
     "Problem", "Reply", "Result", "RunnableWorkflow", "Settings", "Summarized", "Task", "ToolSource", "Trace",
-    "Workflow", "check", "mcp_tools", "summarize", "tool",
+    "Workflow", "case", "check", "mcp_tools", "recorded", "summarize", "tool",
 ]  # fmt: skip
 
 
