@@ -57,6 +57,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "openai": ("flowmind.llm", "experiments.bench"),
     "aiohttp": ("flowmind.llm", "flowmind.recording", "experiments.bench"),
     "opentelemetry": ("flowmind.formats.traces.otlp", "flowmind.formats.exports.otel", "flowmind.recording.otlp"),
+    "yarl": ("flowmind.recording.openai_proxy",),  # the URLs of aiohttp
     "google": ("flowmind.recording.otlp",),
     "inspect_ai": ("flowmind.formats.traces.inspect",),
     "mcp": ("flowmind.server",),

@@ -13,7 +13,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -356,7 +355,7 @@ def record_mcp(
         except OSError as error:
             raise InputError(f"{command[0]}: it cannot be started: {error.strerror}") from None
         report(f"recording the calls of {command[0]} to {out}")
-        relay = Relay(log, FileIO(os.dup(sys.stdout.fileno()), "w"), hide)
+        relay = Relay(log, FileIO(os.dup(1), "w"), hide)
         try:
             ended_by = _relay(server, relay)
         finally:
@@ -380,7 +379,7 @@ def _relay(server: subprocess.Popen[bytes], relay: Relay) -> _Ended:
     """
     assert server.stdin is not None and server.stdout is not None
     ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()  # signal handlers may put into it
-    from_client = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    from_client = os.fdopen(os.dup(0), "rb")
 
     def upwards(to_server: IO[bytes]) -> None:
         with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from typing import Any, Self, cast
 import aiohttp
 from aiohttp import web
 from pydantic import RootModel
+from yarl import URL
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, write_text
@@ -208,7 +209,12 @@ class Proxy:
             ]
         try:
             async with self._client.request(
-                request.method, f"{base}{target}", headers=headers, data=body, allow_redirects=False, proxy=self._proxy
+                request.method,
+                URL(f"{base}{target}", encoded=True),
+                headers=headers,
+                data=body,
+                allow_redirects=False,
+                proxy=self._proxy,
             ) as reply:
                 self._reported = ""
                 chunks = reply.content.iter_any() if exchange is None else self._watched(reply, exchange)
