@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
@@ -36,6 +37,7 @@ from flowmind import case, recorded
 from flowmind.base.errors import InputError
 from flowmind.base.redaction import MARK, Redaction
 from flowmind.formats.openai_messages import read_traces
+from flowmind.llm import processes
 from flowmind.recording.conversations import Conversations, Request
 from flowmind.recording.replies import Reply
 from flowmind.trace.events import Called, Trace
@@ -197,10 +199,10 @@ class Upstream:
         else:
             output = [
                 {
-                    "type": "function_call", "id": f"fc_{len(results) + place}", "call_id": f"call_{len(results) + place}",
+                    "type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
                     "name": name, "arguments": json.dumps(args), "status": "completed",
                 }
-                for place, (name, args) in enumerate(decision)
+                for number, (name, args) in enumerate(decision, len(results))
             ]  # fmt: skip
         id = f"resp_{next(self._numbers)}"
         self._threads[id] = [*items, *output]
@@ -600,7 +602,7 @@ def test_keys_and_what_matches_a_pattern_are_not_stored(tmp_path: Path) -> None:
                 "Ann",
             )
             with recording(*words) as recorder:
-                body = json.dumps({"messages": [{"role": "user", "content": f"I am Ann, {key}, sk-ant-{'b' * 30}"}]})
+                body = json.dumps({"messages": [{"role": "user", "content": f"I am Ann, {key}, sk-ant-1{'b' * 30}"}]})
                 headers = {"Authorization": f"Bearer {key}", "Content_Encoding": "gzip"}
                 done = await asyncio.to_thread(
                     sent, f"{recorder.url}/v1/chat/completions", gzip.compress(body.encode()), **headers
@@ -925,7 +927,8 @@ def test_calls_through_the_mcp_proxy_are_those_at_the_tools(mode: str, tmp_path:
     asyncio.run(run())
     lines = rows(out)
     *calls, unknown = calls_of_log(lines)
-    assert calls == [tuple(row) for row in json.loads(at_tools.read_text())] and len(calls) == 8
+    at_tools_calls = [tuple(row) for row in json.loads(at_tools.read_text())]
+    assert sorted(calls, key=json.dumps) == sorted(at_tools_calls, key=json.dumps) and len(calls) == 8  # some parallel
     assert unknown == ("nothing", {}, False, None)
     head, *others = lines
     assert (head["schema"], head["server"]) == ("flowmind/mcp-log@1", {"name": "shop", "version": "1.2"})
@@ -937,7 +940,7 @@ def test_calls_through_the_mcp_proxy_are_those_at_the_tools(mode: str, tmp_path:
     placed = [(line["case"], line["turn"]) for line in others if line["kind"] == "call"]
     assert placed[:4] == [(f"{session}-1", turn) for turn in (0, 0, 1, 2)] and placed[-1] == (session, 0)
     errors = [line["error"] for line in others if line["kind"] == "call" and line["error"]]
-    assert errors[0] == {"type": "tool_error", "message": "too many: 9"}
+    assert errors[0] == {"type": "tool_error", "message": "Error executing tool ship: too many: 9"}
 
 
 def test_the_log_has_the_keys_that_its_document_says(tmp_path: Path) -> None:
@@ -980,9 +983,13 @@ def test_sessions_append_to_one_log_and_a_cut_line_is_repaired(tmp_path: Path) -
 def test_a_signal_ends_the_mcp_proxy_and_its_server(number: int, tmp_path: Path) -> None:
     server, out, _ = proxied(tmp_path)
     process = subprocess.Popen(
-        [server.command, *server.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [server.command, *server.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**environment(), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert process.stdin and process.stdout and process.stderr
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages: list[Row] = [
@@ -999,19 +1006,26 @@ def test_a_signal_ends_the_mcp_proxy_and_its_server(number: int, tmp_path: Path)
             assert json.loads(process.stdout.readline())["id"] == message["id"]
     children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
     process.send_signal(number)
-    process.stdin.close()
     said = process.stderr.read()
     assert process.wait(60) == (0 if number != signal.SIGKILL else -signal.SIGKILL), said
-    assert process.stdout.read() == ""  # the server, which had it as well, has ended
+    for child in children.stdout.split():
+        assert ended(int(child))
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
     calls = [(line["tool"], line["error"] and line["error"]["type"]) for line in rows(out) if line["kind"] == "call"]
     lost = [] if number == signal.SIGKILL else [("wait", "no_result")]
     assert calls == [("stock", None), *lost]
     if number != signal.SIGKILL:
-        assert "flowmind record: recorded 2 calls in " in said
-        for child in children.stdout.split():
-            assert not Path(f"/proc/{child}").exists()
-    process.stdout.close()
-    process.stderr.close()
+        assert said.endswith(f"flowmind record: recorded 2 calls in {out}\n")
+
+
+def ended(process: int) -> bool:
+    """Waits until a process has ended: a server does when its standard input closes."""
+    for _ in range(600):
+        if processes.started(process) is None:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 # --- bad input ---
@@ -1053,7 +1067,9 @@ def test_bad_input_is_one_line(words: str, tmp_path: Path, monkeypatch: pytest.M
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     done = called("record", *shlex.split(words))
-    assert done.code == 2 and re.fullmatch(r"flowmind: [^\n]+\n", done.told) and BAD[words] in done.told, done.told
+    assert done.returncode == 2 and re.fullmatch(r"flowmind: [^\n]+\n", done.stderr) and BAD[words] in done.stderr, (
+        done.stderr
+    )
     assert {path.name: path.read_text() for path in tmp_path.iterdir() if not path.name.startswith(".")} == files
 
 
@@ -1065,7 +1081,7 @@ def test_a_port_that_is_in_use_is_one_line(tmp_path: Path) -> None:
         for words in (("otlp",), ("openai", "--upstream", URL)):
             done = called("record", *words, "--out", tmp_path / "f.jsonl", "--port", port)
             message = f"--port {port}: another program uses this port; give another port, or 0 for any that is free"
-            assert (done.code, done.told) == (2, f"flowmind: {message}\n")
+            assert (done.returncode, done.stderr) == (2, f"flowmind: {message}\n")
 
 
 def test_an_mcp_server_that_fails_is_one_line(tmp_path: Path) -> None:
@@ -1082,14 +1098,18 @@ def test_an_mcp_server_that_fails_is_one_line(tmp_path: Path) -> None:
 def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1", None)
     done = called("record", "otlp", "--out", tmp_path / "f.jsonl", "--port", 0)
-    assert (done.code, done.told) == (2, "flowmind: record otlp needs the extra: pip install 'flowmind-es[otel]'\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "flowmind: record otlp needs the extra: pip install 'flowmind-es[otel]'\n",
+    )
 
 
 def test_redaction_knows_common_keys_and_leaves_other_texts() -> None:
     redaction = Redaction()
     secrets = [
-        f"sk-{'a1' * 12}", f"sk-proj-{'a_' * 12}", f"sk-ant-api03-{'b' * 20}", f"ghp_{'c' * 36}", f"hf_{'d' * 30}",
-        f"AKIA{'E' * 16}", f"AIza{'f' * 35}", f"xoxb-{'1' * 12}", f"eyJ{'g' * 10}.eyJ{'h' * 10}.sig", f"sk_live_{'i' * 24}",
+        f"sk-{'a1' * 12}", f"sk-proj-a_-{'b1' * 12}-c", f"sk-ant-api03-{'b' * 20}", f"ghp_{'c' * 36}", f"hf_{'d' * 30}",
+        f"AKIA{'E' * 16}", f"AIza{'f' * 35}", f"xoxb-{'1' * 12}", f"eyJ{'g' * 10}.eyJ{'h' * 10}.sig",
+        f"sk_live_{'i9' * 12}",
     ]  # fmt: skip
     for secret in secrets:
         assert redaction.text(f"the key {secret!r} is") == f"the key '{MARK}' is"
@@ -1100,6 +1120,8 @@ def test_redaction_knows_common_keys_and_leaves_other_texts() -> None:
     plain = [
         "ask-for-a-very-long-identifier",
         "task_1234567890123456789",
+        "pk_orders_2024_customer_id",
+        "sk-internationalization",
         "bearer of bad news",
         "http://host:80/a@b",
         "risk-free-and-well-understood-terms",

@@ -214,9 +214,9 @@ class Conversations:
             return tried
         for count in range(len(chain) - 1, 0, -1):
             there = self._at.get(_Place(request.api, request.case, chain[count - 1]), ())
-            there = [one for one in there if one.reply is None or _repeats(own[count:], one.reply)]
-            if there:
-                return max(there, key=lambda one: (one.reply is not None, not one.waiting, _same_system(one, request)))
+            alike = [(_likeness(own[count:], one.reply), one) for one in there]
+            if any(likeness for likeness, _ in alike):
+                return max(alike, key=lambda pair: (pair[0], _same_system(pair[1], request), not pair[1].waiting))[1]
         return None
 
     def _tried(self, request: Request, chain: Sequence[str]) -> Conversation | None:
@@ -246,8 +246,13 @@ class Conversations:
         self._places[conversation] = place
 
 
-def _repeats(items: Sequence[Fields], reply: Reply) -> bool:
-    """Whether items begin with a reply. Clients may trim its text or leave out thoughts, and rename its calls."""
+def _likeness(items: Sequence[Fields], reply: Reply | None) -> int:
+    """How well the beginning of items repeats a reply: 0 not at all, 2 for certain.
+
+    Clients may trim the reply's text or leave out its thoughts, and may give its calls other ids.
+    """
+    if reply is None:
+        return 1
     said: list[Fields] = []
     for item in items:
         if item.get("role") != "assistant" and item.get("type") not in MODELS_ITEMS:
@@ -255,9 +260,11 @@ def _repeats(items: Sequence[Fields], reply: Reply) -> bool:
         said.append(item)
     repeated = Reply(said)
     if reply.calls or repeated.calls:
-        return any([call[part] for call in reply.calls] == [call[part] for call in repeated.calls] for part in (0, 1))
+        same_names = [name for _, name in reply.calls] == [name for _, name in repeated.calls]
+        same_ids = {id for id, _ in reply.calls} == {id for id, _ in repeated.calls}
+        return 2 if same_ids else 1 if same_names else 0
     text, own = repeated.text.strip(), reply.text.strip()
-    return bool(said) and (text in own or own in text)
+    return 2 if said and text == own else 1 if said and (text in own or own in text) else 0
 
 
 def _lacks_calls(items: Sequence[Fields]) -> bool:
