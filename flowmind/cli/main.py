@@ -38,6 +38,11 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.record",
         "record openai --upstream https://api.openai.com/v1 --out conversations.jsonl",
     ),
+    "traces": Command(
+        "list, show and convert recorded runs of agents in many formats",
+        "flowmind.cli.traces",
+        "traces ls runs.jsonl",
+    ),
     "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
@@ -67,7 +72,7 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("show what works on this machine", "flowmind.cli.doctor", "doctor"),
 }
 _GROUPS = {
-    "make a workflow": ("example", "init", "solve", "record", "summarize"),
+    "make a workflow": ("example", "init", "solve", "record", "traces", "summarize"),
     "use a workflow": ("run", "chat", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
@@ -248,7 +253,7 @@ def _read_variable(action: argparse.Action, flag: str, variable: str, text: str)
             raise InputError(f"{given} is none of {', '.join(_BOOLEANS)}")
         return _BOOLEANS[text.lower()]
     if type(action).__name__ == "_AppendAction":  # argparse has no public name for it
-        return [Path(part) for part in text.split(os.pathsep) if part]
+        return [Path(part) for part in text.split(os.pathsep) if part] if action.type is Path else [text]
     if action.choices is not None and text not in action.choices:
         raise InputError(f"{given} is none of {', '.join(action.choices)}{did_you_mean(text, action.choices)}")
     try:
