@@ -10,7 +10,7 @@ from typing import Any
 
 from flowmind.base.errors import InputError
 from flowmind.base.outputs import require_file
-from flowmind.base.redaction import Redaction
+from flowmind.base.secrets import Redaction
 
 _WHAT = ("otlp", "openai", "mcp")
 _PORTS = {"otlp": 4318, "openai": 8790}

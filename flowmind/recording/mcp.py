@@ -25,7 +25,7 @@ from typing import IO, Any, Literal, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, write_all
-from flowmind.base.redaction import Redaction
+from flowmind.base.secrets import Redaction
 from flowmind.llm.processes import end
 from flowmind.recording.lines import LineFile
 from flowmind.recording.replies import Fields, fields, objects

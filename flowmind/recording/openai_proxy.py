@@ -22,7 +22,7 @@ from yarl import URL
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, write_text
 from flowmind.base.folders import locked
-from flowmind.base.redaction import Redaction
+from flowmind.base.secrets import Redaction
 from flowmind.base.texts import without_secrets
 from flowmind.llm.models import proxy_of
 from flowmind.llm.redaction import redactor

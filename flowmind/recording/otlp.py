@@ -18,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import MAX_LINE, dump_json, parse_json
-from flowmind.base.redaction import Redaction
+from flowmind.base.secrets import Redaction
 from flowmind.recording.lines import LineFile
 from flowmind.recording.listening import HOST, serve
 
