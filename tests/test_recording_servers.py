@@ -35,7 +35,9 @@ from tiny import called, command, environment, typed
 
 from flowmind import case, recorded
 from flowmind.base.secrets import MARK
-from flowmind.formats.openai_messages import read_traces
+from flowmind.formats.traces import read
+from flowmind.formats.traces.imported import Imported
+from flowmind.formats.traces.otlp import traces_of_otlp
 from flowmind.llm import processes
 from flowmind.recording.conversations import Conversations, Request
 from flowmind.recording.replies import Reply
@@ -68,6 +70,10 @@ def facts(calls: Sequence[Called]) -> list[tuple[str, Row, bool, Any]]:
 
 def calls_of(trace: Trace) -> list[tuple[str, Row, bool, Any]]:
     return facts([event for event in trace.events if isinstance(event, Called)])
+
+
+def read_traces(path: Path) -> list[Trace]:
+    return [imported.trace for imported in read(path)]
 
 
 def rows(path: Path) -> list[Row]:
@@ -345,10 +351,12 @@ def client_of(url: str, **options: Any) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="sk-proj-abcdefghijklmnop123456", **options)
 
 
-async def worked(agent: Agent, client: openai.AsyncOpenAI, sku: str) -> Trace:
+async def worked(agent: Agent, url: str, sku: str) -> Trace:
     """The trace of a run at the tools."""
-    with case({"sku": sku}) as run:
-        run.answer = json.loads(await agent(client, sku))
+    headers = {"X-FlowMind-Inputs": json.dumps({"sku": sku})}
+    async with client_of(url, default_headers=headers) as client:
+        with case({"sku": sku}) as run:
+            run.answer = json.loads(await agent(client, sku))
     return run.trace
 
 
@@ -359,21 +367,24 @@ def test_interleaved_conversations_are_those_of_the_tool_boundary(name: str, tmp
     async def run() -> list[Trace]:
         async with served(Upstream().app()) as url:
             with recording("openai", "--upstream", url, "--port", 0, "--out", out) as recorder:
-                async with client_of(recorder.url) as client:
-                    traces = await asyncio.gather(*(worked(AGENTS[name], client, sku) for sku in "ac"))
+                traces = await asyncio.gather(*(worked(AGENTS[name], recorder.url, sku) for sku in "ac"))
                 assert recorder.end() == f"flowmind record: {out} has 2 conversations\n"
         return traces
 
     at_tools = asyncio.run(run())
-    read = read_traces(out)
-    assert [len(calls_of(trace)) for trace in read] == [4, 4]
-    key = json.dumps
-    assert sorted(map(calls_of, read), key=key) == sorted(map(calls_of, at_tools), key=key)
-    assert sorted((trace.answer for trace in read), key=key) == sorted((trace.answer for trace in at_tools), key=key)
-    assert {trace.stop for trace in read} == {"finish"}
+    recorded_there = read(out)
+    assert [len(calls_of(imported.trace)) for imported in recorded_there] == [4, 4]
+    assert sorted(map(whole, recorded_there), key=json.dumps) == sorted(
+        ([trace.inputs, calls_of(trace), trace.answer, trace.stop] for trace in at_tools), key=json.dumps
+    )
+    for imported in recorded_there:
+        assert (imported.given, imported.trace.source.model, [*imported.specs]) == (True, "m", [*TOOLS])
     assert "sk-proj" not in out.read_text()
-    for row in rows(out):
-        assert row["model"] == "m" and [(tool.get("function") or tool)["name"] for tool in row["tools"]] == list(TOOLS)
+
+
+def whole(imported: Imported) -> list[Any]:
+    trace = imported.trace
+    return [trace.inputs, calls_of(trace), trace.answer, trace.stop]
 
 
 def test_inputs_and_case_of_headers_are_recorded_and_not_passed_on(tmp_path: Path) -> None:
@@ -531,8 +542,7 @@ def test_a_kill_loses_nothing_and_the_next_recorder_goes_on(name: str, tmp_path:
             words = ("openai", "--upstream", url, "--out", out)
             for sku in "ac":
                 with recording(*words, "--port", 0) as recorder:
-                    async with client_of(recorder.url) as client:
-                        traces.append(await worked(AGENTS[name], client, sku))
+                    traces.append(await worked(AGENTS[name], recorder.url, sku))
                     recorder.end(signal.SIGKILL)  # right after the last reply
             with recording(*words, "--port", 0) as recorder:
                 assert f"{out}: another process writes to this file" in typed("record", *words, "--port", 0).stderr
@@ -747,20 +757,17 @@ def traced_run(provider: TracerProvider) -> Trace:
 
 
 def calls_of_spans(path: Path) -> list[tuple[str, Row, bool, Any]]:
-    found: list[tuple[str, Row, bool, Any]] = []
-    for line in rows(path):
+    """The calls in the lines of a receiver, which are OTLP's JSON."""
+    lines = rows(path)
+    for line in lines:
         assert list(line) == ["resourceSpans"]
         for span in line["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             assert re.fullmatch(r"[0-9a-f]{32}", span["traceId"]) and re.fullmatch(r"[0-9a-f]{16}", span["spanId"])
             assert re.fullmatch(r"\d{19}", span["startTimeUnixNano"]) and span["kind"] == 1
             tags = {pair["key"]: pair["value"] for pair in span.get("attributes", ())}
-            if "gen_ai.tool.name" in tags:
-                assert tags["tries"] == {"intValue": str(2**60)}
-                arguments = json.loads(tags["gen_ai.tool.call.arguments"]["stringValue"])
-                ok = span.get("status", {}).get("code") != 2
-                value = json.loads(tags["gen_ai.tool.call.result"]["stringValue"]) if ok else None
-                found.append((tags["gen_ai.tool.name"]["stringValue"], arguments, ok, value))
-    return found
+            assert tags.get("tries", {"intValue": str(2**60)}) == {"intValue": str(2**60)}
+    (imported,) = traces_of_otlp(lines)
+    return calls_of(imported.trace)
 
 
 @pytest.mark.parametrize("compression", [Compression.NoCompression, Compression.Gzip])
@@ -895,11 +902,6 @@ def proxied(tmp_path: Path, *flags: object) -> tuple[StdioServerParameters, Path
     return StdioServerParameters(command=program, args=words, env={"PYTHONPATH": str(ROOT)}), out, at_tools
 
 
-def calls_of_log(lines: Sequence[Row]) -> list[tuple[str, Row, bool, Any]]:
-    calls = sorted((line for line in lines if line["kind"] == "call"), key=lambda line: line["number"])
-    return [(line["tool"], line["arguments"], line["error"] is None, line["result"]) for line in calls]
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_calls_through_the_mcp_proxy_are_those_at_the_tools(mode: str, tmp_path: Path) -> None:
     server, out, at_tools = proxied(tmp_path)
@@ -925,10 +927,15 @@ def test_calls_through_the_mcp_proxy_are_those_at_the_tools(mode: str, tmp_path:
 
     asyncio.run(run())
     lines = rows(out)
-    *calls, unknown = calls_of_log(lines)
+    *traces, rest = read(out)
+    calls = [call for imported in traces for call in calls_of(imported.trace)]
     at_tools_calls = [tuple(row) for row in json.loads(at_tools.read_text())]
     assert sorted(calls, key=json.dumps) == sorted(at_tools_calls, key=json.dumps) and len(calls) == 8  # some parallel
-    assert unknown == ("nothing", {}, False, None)
+    assert calls_of(rest.trace) == [("nothing", {}, False, None)]
+    assert [(one.trace.inputs, one.trace.answer, one.given) for one in traces] == [
+        ({"sku": sku}, {"shipped": sku}, True) for sku in "ac"
+    ]
+    assert traces[0].specs["stock"].effect == "read"
     head, *others = lines
     assert (head["schema"], head["server"]) == ("flowmind/mcp-log@1", {"name": "shop", "version": "1.2"})
     assert [tool["name"] for tool in head["tools"]] == ["stock", "ship", "wait"]
@@ -975,7 +982,7 @@ def test_sessions_append_to_one_log_and_a_cut_line_is_repaired(tmp_path: Path) -
     out.write_text(out.read_text() + '{"kind":"call","sess')
     asyncio.run(session())
     assert len({line["session"] for line in rows(out)}) == 3
-    assert calls_of_log(rows(out)) == [("stock", {"sku": "a"}, True, 3)] * 3
+    assert [calls_of(imported.trace) for imported in read(out)] == [[("stock", {"sku": "a"}, True, 3)]] * 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -1054,8 +1061,8 @@ BAD = {
     "mcp --out f -- no-such-program": "no-such-program: no such command",
     "mcp --out f -- ./words.txt": "words.txt: no such command",
     "otlp --out f -- server": "'server': record otlp starts no command",
-    "otlp --out f --redact (": "'(' is not a regular expression",
-    "otlp --out f --redact a*": "'a*' matches the empty text",
+    "otlp --out f --redact (": "--redact: '(' is not a regular expression",
+    "otlp --out f --redact a*": "--redact: 'a*' matches the empty text",
 }
 
 

@@ -71,8 +71,7 @@ def run(options: argparse.Namespace) -> int:
     what: str = options.what
     _require_fitting(options)
     require_file("--out", options.out)
-    patterns: Any = options.redact  # from the environment it is one text
-    redaction = Redaction([patterns] if isinstance(patterns, str) else patterns)
+    redaction = _redaction(options.redact)
     port = _PORTS.get(what, 0) if options.port is None else options.port
     if not 0 <= port <= 65_535:
         raise InputError(f"--port {port}: give a port from 1 to 65535, or 0 for any that is free")
@@ -81,6 +80,14 @@ def run(options: argparse.Namespace) -> int:
     if what == "openai":
         return _record_openai(options.upstream, options.out, port, redaction)
     return _record_mcp(options, redaction)
+
+
+def _redaction(patterns: Any) -> Redaction:
+    """The redaction of `--redact`, which is one text if it comes from the environment."""
+    try:
+        return Redaction([patterns] if isinstance(patterns, str) else patterns)
+    except InputError as error:
+        raise InputError(f"--redact: {error}") from None
 
 
 def _require_fitting(options: argparse.Namespace) -> None:
