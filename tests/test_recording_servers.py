@@ -450,6 +450,7 @@ def test_everything_else_is_passed_on_unchanged(tmp_path: Path) -> None:
         async with served(upstream.app()) as url:
             with recording("openai", "--upstream", url, "--port", 0, "--out", out) as recorder:
                 packed = gzip.compress(b'{"messages": "none"}')
+                deep = b'{"messages": [{"role": "user", "content": ' + b"[" * 700 + b"]" * 700 + b"}]}"
                 upstream.fail = [200, 200, 429]
                 answers = [
                     await asyncio.to_thread(sent, f"{recorder.url}/v1/files/a%20b?x=1&x=%2F"),
@@ -457,9 +458,12 @@ def test_everything_else_is_passed_on_unchanged(tmp_path: Path) -> None:
                     await asyncio.to_thread(sent, f"{recorder.url}/v1/chat/completions", b"{}"),
                     await asyncio.to_thread(sent, f"{recorder.url}/v1/files", packed, Content_Encoding="gzip"),
                 ]
+                for odd in (b"", b"[]", b"\xff", deep, b'{"messages": [{"role": ["user"], "content": 1}]}'):
+                    answer = await asyncio.to_thread(sent, f"{recorder.url}/v1/elsewhere/chat/completions", odd)
+                    assert answer[2] == answers[0][2] and upstream.bodies[-1] == odd
                 assert recorder.end() == (
                     f"flowmind record: {out} has 0 conversations\n"
-                    "flowmind record: not recorded: 1 request whose body has no conversation that can be read\n"
+                    "flowmind record: not recorded: 5 requests whose body has no conversation that can be read\n"
                 )
         return answers
 
@@ -821,7 +825,16 @@ def test_bad_exports_are_refused_with_a_reason_and_write_nothing(tmp_path: Path)
     out = tmp_path / "spans.jsonl"
     with recording("otlp", "--port", 0, "--out", out) as recorder:
         url = f"{recorder.url}/v1/traces"
-        for body in (b"", b"[]", b"{", b'{"resourceSpans": 1}', b'{"resourceSpans": [{"scopeSpans": [1]}]}', b"\xff"):
+        deep = b'{"resourceSpans": ' + b"[" * 900 + b"]" * 900 + b"}"
+        for body in (
+            deep,
+            b"",
+            b"[]",
+            b"{",
+            b'{"resourceSpans": 1}',
+            b'{"resourceSpans": [{"scopeSpans": [1]}]}',
+            b"\xff",
+        ):
             status, _, answer = sent(url, body, Content_Type="application/json")
             assert (status, json.loads(answer)["message"].partition(":")[0]) == (
                 400,

@@ -85,8 +85,8 @@ class Conversation:
     line: str = ""
     """The conversation as a line of a file; empty if no reply of the model is known."""
 
-    def write(self) -> None:
-        """Updates the line."""
+    def write(self) -> bool:
+        """Updates the line; returns whether it has changed."""
         final = self.reply is not None and self.reply.final
         messages = [*self.items, *(self.reply.items if self.reply is not None and final else [])]
         replied = any(item.get("role") == "assistant" or item.get("type") == "function_call" for item in messages)
@@ -96,7 +96,8 @@ class Conversation:
         row["messages"] = messages
         if self.reply is not None:
             row["reply"] = {"id": self.reply.id, "items": self.reply.items}
-        self.line = f"{dump_json(row)}\n" if replied else ""
+        before, self.line = self.line, f"{dump_json(row)}\n" if replied else ""
+        return self.line != before
 
     @classmethod
     def read(cls, row: Fields) -> Conversation:
@@ -141,6 +142,8 @@ class Conversations:
         self.all: list[Conversation] = []
         self.unknown = 0
         """The number of requests that follow replies from before the recording."""
+        self.changes = 0
+        """The number of changes to the lines."""
         self._at: defaultdict[_Place, list[Conversation]] = defaultdict(list)
         self._places: dict[Conversation, _Place] = {}
         self._answered: dict[str, _Answered] = {}
@@ -174,7 +177,7 @@ class Conversations:
         conversation.reply = None
         conversation.waiting += 1
         self._place(conversation)
-        conversation.write()
+        self.changes += conversation.write()
         return Turn(conversation, request.items, request.thread)
 
     def end(self, turn: Turn, reply: Reply | None) -> None:
@@ -184,7 +187,7 @@ class Conversations:
             return
         if turn.conversation.items is turn.items:
             turn.conversation.reply = reply
-            turn.conversation.write()
+            self.changes += turn.conversation.write()
         self._note(turn, reply)
 
     def text(self) -> str:
@@ -270,8 +273,8 @@ def _likeness(items: Sequence[Fields], reply: Reply | None) -> int:
 def _lacks_calls(items: Sequence[Fields]) -> bool:
     """Whether there is the result of a call and not the call."""
     calls = {id for item in items for id, _ in calls_of(item)}
-    results = {item.get("tool_call_id", item.get("call_id")) for item in items if is_result(item)}
-    return not results <= calls | {None}
+    results = {str(item.get("tool_call_id", item.get("call_id"))) for item in items if is_result(item)}
+    return not results <= calls
 
 
 def _parted(items: Sequence[Fields]) -> tuple[list[Fields], list[Fields]]:

@@ -185,8 +185,8 @@ class Log:
                 self._line("session", head)
                 self._lent = self._tools
             self._line(kind, row)
-        except OSError as error:
-            self._report(f"{self._file.path}: a line cannot be written: {error.strerror}")
+        except (OSError, RecursionError) as error:
+            self._report(f"{self._file.path}: a line cannot be written: {getattr(error, 'strerror', None) or error}")
 
     def _line(self, kind: str, row: Fields) -> None:
         self._file.write({"kind": kind, "session": self.session, **self._redaction.value(row)})

@@ -28,7 +28,7 @@ from flowmind.llm.models import proxy_of
 from flowmind.llm.redaction import redactor
 from flowmind.recording.conversations import Conversation, Conversations, Request, Turn
 from flowmind.recording.listening import HOST, serve
-from flowmind.recording.replies import Api, Reply, StreamedReply, whole_reply
+from flowmind.recording.replies import Api, Reply, StreamedReply, fields, whole_reply
 
 INPUTS, CASE = "X-FlowMind-Inputs", "X-FlowMind-Case"
 """Headers that tell the inputs of the case, a JSON object, and its id. They are not passed on."""
@@ -90,7 +90,10 @@ class _Exchange:
         """Notes the reply, or that there is none; only the first call counts."""
         if not self._ended:
             self._ended = True
-            known = None if reply is None else Reply(self._clean(reply.items), reply.id)
+            try:
+                known = None if reply is None else Reply(self._clean(reply.items), reply.id)
+            except RecursionError:
+                known = None
             self._conversations.end(self._turn, known)
 
 
@@ -118,7 +121,8 @@ class Proxy:
         self._report = report
         self._reported = ""
         self._saving = asyncio.Lock()
-        self._saved = self.conversations.text()
+        self._saved = self.conversations.changes
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def app(self) -> web.Application:
         """The application; it accepts every path."""
@@ -128,26 +132,35 @@ class Proxy:
         return app
 
     async def save(self) -> None:
-        """Writes the conversations as they are now, unless the file has them. A problem is reported.
+        """Writes the conversations as they are now, unless the file has them. A problem is reported."""
+        await asyncio.shield(self._start_saving())  # a client that leaves does not interrupt it
 
-        Each time the whole file is replaced, so that it is complete at any moment. Changes that come while it is
-        written are written together.
+    def _start_saving(self) -> asyncio.Task[None]:
+        saving = asyncio.create_task(self._save())
+        self._tasks.add(saving)
+        saving.add_done_callback(self._tasks.discard)
+        return saving
+
+    async def _save(self) -> None:
+        """Replaces the whole file, so that it is complete at any moment.
+
+        Changes that come while it is written are written together.
         """
         async with self._saving:
-            text = self.conversations.text()
-            if text == self._saved:
+            changes = self.conversations.changes
+            if changes == self._saved:
                 return
             try:
-                await asyncio.to_thread(write_text, self._out, text)
+                await asyncio.to_thread(write_text, self._out, self.conversations.text())
             except OSError as error:
                 self._say(f"{self._out}: the conversations cannot be written: {error.strerror}; trying again later")
             else:
-                self._saved = text
+                self._saved = changes
 
     @property
     def saved(self) -> bool:
         """Whether the file has the conversations as they are now."""
-        return self.conversations.text() == self._saved
+        return self.conversations.changes == self._saved
 
     async def _connected(self, _: web.Application) -> AsyncGenerator[None]:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT)
@@ -171,7 +184,7 @@ class Proxy:
         if exchange is None:
             return await self._forward(request, body)
         with exchange:
-            await self.save()
+            self._start_saving()  # while the server works
             return await self._forward(request, body, exchange)
 
     def _begun(self, api: Api, request: web.Request, body: bytes) -> _Exchange | None:
@@ -183,10 +196,10 @@ class Proxy:
         clean = self._cleaner(request)
         inputs, case = _inputs(request.headers.get(INPUTS)), request.headers.get(CASE)
         try:
-            value = parse_json(_unpacked(body, request.headers.get("Content-Encoding")).decode())
-        except ValueError:
-            value = None
-        found = Request.of(api, clean(value), case, clean(inputs)) if isinstance(value, dict) else None
+            value: Any = clean(parse_json(_unpacked(body, request.headers.get("Content-Encoding")).decode()))
+            found = Request.of(api, fields(value), case, clean(inputs))
+        except (ValueError, RecursionError):
+            found = None
         if found is None:
             self.unread += 1
             return None

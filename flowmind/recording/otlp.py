@@ -74,7 +74,7 @@ class Receiver:
         try:
             export = _decoded(await request.read(), encoding)
             lines, rejected = _lines(self._redaction.value(export))
-        except (ValueError, HttpProcessingError, web.RequestPayloadError) as error:
+        except (ValueError, RecursionError, HttpProcessingError, web.RequestPayloadError) as error:
             return _failure(encoding, 400, f"this is no OTLP export of traces: {error}")
         except web.HTTPRequestEntityTooLarge:
             return _failure(encoding, 413, f"a request may have {_MAX_BODY} bytes")
