@@ -133,7 +133,7 @@ def answered(trace: Trace, rule: AnswerRule) -> Trace | None:
 def other_effect(trace: Trace, run: Trace, specs: Mapping[str, ToolSpec]) -> ToolCall | None:
     """The first successful call of a trace in whose place a run makes another one; None if their effects are equal.
 
-    Only calls of tools that are not marked `read` count. Effects are equal if they are the same calls in the same order.
+    Only calls of tools that are not marked `read` count. Equal effects are the same calls in the same order.
     """
     recorded, made = (
         [
