@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -630,11 +630,10 @@ def test_a_run_that_is_held_is_busy_until_it_is_closed(file: Path) -> None:
 
 def test_one_of_two_processes_works(file: Path, tmp_path: Path, processes: Processes) -> None:
     told = {"journal": str(file), "effects": str(tmp_path / "effects"), "run": "r"}
-    others = Processes()
-    for each in (processes, others):
-        each.start(**told)
-    assert processes.wait() == others.wait() == {"answer": ANSWER}
-    others.close()
+    with closing(Processes()) as others:
+        for each in (processes, others):
+            each.start(**told)
+        assert [each.wait() for each in (processes, others)] == [{"answer": ANSWER}] * 2
     assert len(lines(tmp_path / "effects")) == WRITES
 
 
@@ -679,6 +678,28 @@ def test_a_process_that_is_killed_gives_its_run_free(file: Path, tmp_path: Path,
 
 
 # files
+
+
+def test_several_open_a_new_journal_at_once(tmp_path: Path) -> None:
+    for number in range(20):
+        gate = threading.Barrier(6)
+        failures: list[BaseException] = []
+
+        def opened(path: Path, gate: threading.Barrier, failures: list[BaseException]) -> None:
+            gate.wait()
+            try:
+                Journal(path).open(str(threading.get_ident()), workflow="w", inputs={}).close()
+            except BaseException as error:
+                failures.append(error)
+
+        path = tmp_path / f"{number}.db"
+        threads = [threading.Thread(target=opened, args=(path, gate, failures)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert len(Journal(path).runs()) == 6
 
 
 def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:

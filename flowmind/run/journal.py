@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,17 +29,17 @@ from tools_registry.specs.spec import ToolError
 _VERSION = 1
 _WAIT = 60.0
 """The seconds that a statement waits for those of other processes."""
-_TABLES = """
-create table if not exists runs (
-    run text primary key, workflow text not null, inputs text not null, state text not null default 'open',
-    answer text, error text, opened text not null default current_timestamp
-) without rowid;
-create table if not exists calls (
-    run text not null references runs, aside integer not null, seq integer not null, tool text not null,
-    args text not null, key text not null, state text not null, value text, error text, write integer not null,
-    primary key (run, aside, seq)
-) without rowid;
-"""
+_TABLES = (
+    """create table runs (
+        run text primary key, workflow text not null, inputs text not null, state text not null default 'open',
+        answer text, error text, opened text not null default current_timestamp
+    ) without rowid""",
+    """create table calls (
+        run text not null references runs, aside integer not null, seq integer not null, tool text not null,
+        args text not null, key text not null, state text not null, value text, error text, write integer not null,
+        primary key (run, aside, seq)
+    ) without rowid""",
+)
 _RUN = """select run, workflow, inputs, state, answer, error, opened,
     exists (select 1 from calls where calls.run = runs.run and calls.state = 'unknown') from runs"""
 
@@ -63,13 +64,7 @@ class Journal:
         self._mutex = threading.RLock()
         try:
             self._database = sqlite3.connect(self.path, _WAIT, isolation_level=None, check_same_thread=False)
-            (version,) = self._database.execute("pragma user_version").fetchone()
-            (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
-            if version not in (0, _VERSION) or (version == 0 and tables):
-                raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
-            self._database.execute("pragma journal_mode=wal")
-            if not version:
-                self._database.executescript(f"begin immediate; {_TABLES} pragma user_version={_VERSION}; commit")
+            self._prepare()
         except (sqlite3.Error, ValueError) as error:
             raise InputError(f"{self.path}: the journal cannot be opened: {error}") from None
 
@@ -175,6 +170,28 @@ class Journal:
         except OSError as error:
             raise InputError(f"{folder}: {error.strerror or error}") from None
         return stack
+
+    def _prepare(self) -> None:
+        """Makes the tables, if the file is new. Another process may do the same at this time."""
+        self._database.execute("begin immediate")
+        (version,) = self._database.execute("pragma user_version").fetchone()
+        (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
+        if version not in (0, _VERSION) or (version == 0 and tables):
+            self._database.close()
+            raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
+        if not version:
+            for statement in (*_TABLES, f"pragma user_version={_VERSION}"):
+                self._database.execute(statement)
+        self._database.execute("commit")
+        until = time.monotonic() + _WAIT
+        while True:  # SQLite does not wait for others where it changes this mode
+            try:
+                self._database.execute("pragma journal_mode=wal")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
