@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from flowmind.base.errors import InputError
@@ -36,12 +36,13 @@ class Redaction:
 
     Args:
         patterns: Regular expressions of further texts to remove.
+        mark: Makes the text that stands in place of a secret; by default `MARK`.
 
     Raises:
         InputError: If a pattern is not a regular expression, or matches the empty text.
     """
 
-    def __init__(self, patterns: Iterable[str] = ()) -> None:
+    def __init__(self, patterns: Iterable[str] = (), mark: Callable[[str], str] = lambda _: MARK) -> None:
         found: list[re.Pattern[str]] = []
         for pattern in patterns:
             try:
@@ -51,15 +52,16 @@ class Redaction:
             if found[-1].match(""):
                 raise InputError(f"{pattern!r} matches the empty text; give an expression that matches a secret")
         self._patterns = [*found, *map(re.compile, _KEYS)]
+        self._mark = mark
 
     def text(self, text: str) -> str:
-        """The text with `MARK` in place of each secret."""
+        """The text with a mark in place of each secret."""
         for pattern in self._patterns:
-            text = pattern.sub(MARK, text)
+            text = pattern.sub(lambda match: self._mark(match.group()), text)
         return text
 
     def value(self, value: Any) -> Any:
-        """The JSON value with `MARK` in place of secrets, in texts, keys, and fields that hold secrets."""
+        """The JSON value with a mark in place of secrets, in texts, keys, and fields that hold secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -69,4 +71,4 @@ class Redaction:
         return value
 
     def _field(self, name: str, value: Any) -> Any:
-        return MARK if isinstance(value, str) and value and _NAME.search(name) else self.value(value)
+        return self._mark(value) if isinstance(value, str) and value and _NAME.search(name) else self.value(value)
