@@ -452,9 +452,10 @@ def test_ways_that_no_trace_took() -> None:
     def handle(name: str) -> str:
         return ask(name) if find(name) >= 5 else "too young"
 
-    for name in ("abc", "abcdef", "ab"):
+    for name in ("abc", "abcdef", "ab", "a"):
         handle(name)
-    assert kinds(handle)[-1] == "hit"
+    assert kinds(handle) == ["agent", "agent", "fallback", "hit"]
+    assert "only 0 of 2 traces took a way that another one took" in str(handle.store.runs()[1].reason)
     handle("abcdefg")
     assert (kinds(handle)[-1], guards(handle)[-1]) == ("fallback", "arm")
     handle("abcdefgh")
