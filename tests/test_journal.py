@@ -147,6 +147,22 @@ def test_the_journal_has_each_call(file: Path) -> None:
     assert current_key() is None
 
 
+def test_values_keep_the_order_of_their_keys(file: Path) -> None:
+    @tool(effect="read")
+    def look(n: int) -> dict[str, int]:
+        return {"z": n, "a": n}
+
+    async def go() -> list[Any]:
+        with Journal(file).open("r", workflow="w", inputs={"y": 1, "b": 2}) as run:
+            environment = run.environment(FunctionEnvironment([look]))
+            value = (await environment.call(ToolCall(tool="look", args={"n": 1}))).value
+            run.finish(value)
+        with Journal(file).open("r", workflow="w", inputs={"b": 2, "y": 1}) as run:
+            return [[*value], [*run.answer], [*run.calls[0].value]]
+
+    assert asyncio.run(go()) == asyncio.run(go()) == [["z", "a"]] * 3
+
+
 def test_the_key_of_a_write_differs_between_runs_workflows_and_places(file: Path, tmp_path: Path) -> None:
     def keys(name: str, run: str) -> list[str]:
         workflow = RunnableWorkflow(

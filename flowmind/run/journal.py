@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flowmind.base.errors import FlowMindError, InputError, RunBusy, RunConflict
-from flowmind.base.files import path_of
+from flowmind.base.files import dump_json, path_of
 from flowmind.base.folders import locked
 from flowmind.run.journaled import JournaledCall, JournaledRun, RunRow, canonical, digest
 from tools_registry.specs.marks import Happened
@@ -84,14 +84,14 @@ class Journal:
         require_run_id(run)
         lock = self._held(run)
         with lock:
-            fields = (run, workflow, canonical(inputs))
+            fields = (run, workflow, dump_json(dict(inputs)))
             with self._changing(synced=False) as database:
                 made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
             row = self.get(run)
             assert row is not None
             if row.workflow != workflow:
                 raise RunConflict(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
-            if canonical(row.inputs) != fields[-1]:
+            if canonical(row.inputs) != canonical(dict(inputs)):
                 raise RunConflict(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
             return JournaledRun(self, row, lock.pop_all(), new=made.rowcount == 1)
 
@@ -141,14 +141,14 @@ class Journal:
                 "delete from calls where run = ? and aside = ? and seq = ?", (run, int(call.aside), call.seq)
             )
             if now is not None:
-                value = canonical(now.value) if now.state == "done" else None
+                value = dump_json(now.value) if now.state == "done" else None
                 error = now.error.model_dump_json() if now.error else None
-                row = (run, int(now.aside), now.seq, now.tool, canonical(now.args), now.key, now.state, value, error)
+                row = (run, int(now.aside), now.seq, now.tool, dump_json(now.args), now.key, now.state, value, error)
                 database.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, int(now.write)))
 
     def end(self, run: str, answer: Any, error: ToolError | None = None) -> None:
         """Notes the end of a run."""
-        values = ("failed", None, error.model_dump_json()) if error else ("finished", canonical(answer), None)
+        values = ("failed", None, error.model_dump_json()) if error else ("finished", dump_json(answer), None)
         with self._changing() as database:
             database.execute("update runs set state = ?, answer = ?, error = ? where run = ?", (*values, run))
 
