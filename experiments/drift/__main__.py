@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from experiments.drift.answering import About
 from experiments.drift.changes import KINDS, Kind
+from experiments.drift.office import OfficeBench, TemplateStreams, office_summary
 from experiments.drift.serving import Plan, TaskStreams
 from experiments.drift.summing import summary_of
-from experiments.drift.tasks import StreamTask, read_tasks
+from experiments.drift.tasks import read_tasks, spread
 from experiments.folder import RunFolder
 from experiments.progress import CaseBar, shown
-from flowmind.base.errors import FlowMindError
+from experiments.record import Kept
+from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.processes import HelperEnded, Helpers
 from flowmind.base.texts import one_line, shown_output
 from tools_registry.sandbox.errors import SandboxUnavailable
+
+R = TypeVar("R", bound=Kept)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit codes: 0 measured; 2 bad usage or input; 130 interrupted, with what was measured before kept."""
     options = _parser().parse_args(arguments)
     try:
-        if options.workbench is not None:
-            from experiments.drift.office import measured  # needs the tests of a checkout
-
-            text = measured(options.workbench, options.out)
-        else:
-            text = _measured(options)
+        print(_streams(options) if options.bench is not None else _office(options))
     except (FlowMindError, SandboxUnavailable, HelperEnded) as error:
         print(f"drift: {one_line(str(error))}", file=sys.stderr)
         return 2
@@ -39,14 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"drift: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
-        print(f"drift: {error or 'interrupted'}", file=sys.stderr)
+        print(f"drift: {error if error.args else 'interrupted'}", file=sys.stderr)
         return 130
-    print(text)
     return 0
 
 
-def _measured(options: argparse.Namespace) -> str:
-    """Serves the streams that the folder does not have, and returns the tables of all."""
+def _streams(options: argparse.Namespace) -> str:
+    """The tables of the streams of a benchmark."""
     plan = Plan(
         kinds=_kinds(options.drift),
         guards=tuple(options.guards),
@@ -54,40 +52,81 @@ def _measured(options: argparse.Namespace) -> str:
         audit=options.audit,
         patience=options.patience,
     )
-    tasks = read_tasks(options.bench, options.control_flow, options.split, options.limit)
-    folder = RunFolder(options.out, TaskStreams, free=("limit",))
-    with folder.locked():
-        folder.begin({"settings": _settings(options, plan), "benchmark": {"name": str(options.bench.resolve())}})
-        known = folder.records()
-        missing = [task for task in tasks if task.id not in known]
-        with shown(CaseBar("drift", len(tasks), "task")) as bar:
-            bar.begin("drift", len(tasks), len(tasks) - len(missing))
-            for record in _served(missing, About(options.bench, plan), options.processes):
-                folder.keep_record(record)
-                bar.step(record.id)
-        records = folder.records()
-        folder.put_in_order(dict.fromkeys([*(task.id for task in tasks), *records]))
-        summary = summary_of([records[task.id] for task in tasks])
-        folder.write_summary(summary, summary.text())
-    return summary.text()
+    tasks = {task.id: task for task in read_tasks(options.bench, options.control_flow, options.split, options.limit)}
+    settings = {**plan.model_dump(mode="json"), "control_flow": options.control_flow, "split": options.split}
+    work = Work("drift", settings, options.bench, "experiments.drift.answering", About(options.bench, plan))
+    return work.done(options, tasks, TaskStreams, summary_of)
 
 
-def _settings(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
-    chosen = {"control_flow": options.control_flow, "split": options.split, "limit": options.limit}
-    return {"model": "gold", "mode": "drift", **plan.model_dump(mode="json"), **chosen}
+def _office(options: argparse.Namespace) -> str:
+    """The table of the WorkBench stream."""
+    for name in ("control_flow", "split", "drift", "guards", "audit", "requests", "patience"):
+        if getattr(options, name) != _parser().get_default(name):
+            raise InputError(f"--{name.replace('_', '-')} belongs to --bench, not to --workbench")
+    templates = OfficeBench(options.workbench).templates
+    chosen = spread(templates, options.limit)
+    work = Work("workbench", {}, options.workbench, "experiments.drift.office", options.workbench)
+    return work.done(options, {template: template for template in chosen}, TemplateStreams, office_summary)
 
 
-def _served(tasks: Sequence[StreamTask], about: About, processes: int) -> Iterator[TaskStreams]:
-    """The streams of tasks, as they are served."""
-    with Helpers("experiments.drift.answering", about, processes) as helpers, ThreadPoolExecutor(processes) as threads:
-        waiting = [threads.submit(helpers.ask, task) for task in tasks]
-        try:
-            for done in as_completed(waiting):
-                yield done.result()
-        except BaseException:
-            helpers.close()
-            threads.shutdown(cancel_futures=True)
-            raise
+class Work(NamedTuple):
+    """What other processes answer.
+
+    The records are kept in a folder as they come, so that an interrupted command goes on where it was.
+    """
+
+    mode: str
+    settings: dict[str, Any]
+    source: Path
+    module: str
+    about: Any
+
+    def done(
+        self,
+        options: argparse.Namespace,
+        questions: Mapping[str, Any],
+        kind: type[R],
+        summarize: Callable[[Sequence[R]], Any],
+    ) -> str:
+        """Asks the questions whose records the folder does not have; returns the tables of all.
+
+        Args:
+            options: The folder, the limit, and the number of processes.
+            questions: The questions by id.
+            kind: The kind of a record.
+            summarize: Makes the tables.
+        """
+        folder = RunFolder(options.out, kind, free=("limit",))
+        manifest = {
+            "settings": {"model": "gold", "mode": self.mode, **self.settings, "limit": options.limit},
+            "benchmark": {"name": str(self.source.resolve())},
+        }
+        with folder.locked():
+            folder.begin(manifest)
+            known = folder.records()
+            missing = [question for id, question in questions.items() if id not in known]
+            with shown(CaseBar(self.mode, len(questions), "task")) as bar:
+                bar.begin(self.mode, len(questions), len(questions) - len(missing))
+                for record in self._answers(missing, options.processes):
+                    folder.keep_record(record)
+                    bar.step(record.id)
+            records = folder.records()
+            folder.put_in_order(dict.fromkeys([*questions, *records]))
+            summary = summarize([records[id] for id in questions])
+            folder.write_summary(summary, summary.text())
+        return summary.text()
+
+    def _answers(self, questions: Sequence[Any], processes: int) -> Iterator[Any]:
+        """The answers, in the order in which they come."""
+        with Helpers(self.module, self.about, processes) as helpers, ThreadPoolExecutor(processes) as threads:
+            waiting = [threads.submit(helpers.ask, question) for question in questions]
+            try:
+                for done in as_completed(waiting):
+                    yield done.result()
+            except BaseException:
+                helpers.close()
+                threads.shutdown(cancel_futures=True)
+                raise
 
 
 def _kinds(names: Sequence[str]) -> tuple[Kind, ...]:

@@ -116,9 +116,9 @@ def _with_field(value: Any) -> Any:
 
 def _retyped(value: Any) -> Any:
     """A text as a list, a number or a truth value as a text."""
-    if value is None or isinstance(value, list | dict):
-        return cast(Any, value)
-    return cast(list[Any], [value]) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return [value]
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
 
 
 def _typed_back(value: Any) -> Any:

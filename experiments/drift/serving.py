@@ -37,7 +37,7 @@ from tools_registry.specs.schema import JSONSchema, json_equal
 from tools_registry.specs.spec import Record, ToolCall, ToolSpec
 from tools_registry.specs.values import copy_json
 
-_AT_ONCE = Promotion(runs=0, by="experiment")
+AT_ONCE = Promotion(runs=0, by="experiment")
 """Versions go live without rehearsals, so that the guards alone are measured."""
 
 
@@ -276,7 +276,7 @@ def _part(
 
     def service(derive: Derive) -> Service:
         agent: Callable[[Sequence[Callable[..., Any]]], Any] = lambda tools: Agent(workflow, world, tools).answer  # noqa: E731
-        return Service(subject, world, agent, store, guards, _AT_ONCE, plan.audit, derive)
+        return Service(subject, world, agent, store, guards, AT_ONCE, plan.audit, derive)
 
     served: list[Served] = []
     learns = seconds <= plan.patience

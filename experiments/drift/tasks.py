@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from experiments.drift.changes import ABOUT_FIELDS, UNCHANGED, Change, Kind, atoms, has_record, takes
 from experiments.drift.worlds import Agent, Outcome, Request, World
@@ -20,6 +21,7 @@ from flowmind.trace.task import Benchmark, Task, benchmark_tools
 from flowmind.workflow.document import Workflow
 from tools_registry.specs.spec import ToolSource
 
+T = TypeVar("T")
 MATTERS = 0.5
 """The least share of the requests after half time for which a change must matter."""
 _PROBED = 6
@@ -79,8 +81,13 @@ def read_tasks(folder: Path, flows: Sequence[str] = (), split: str = "", limit: 
     if not chosen:
         known = ", ".join(sorted({task.task.control_flow for task in tasks})) or "none"
         raise InputError(f"{folder}: no gold workflow of such a task; control flows with one: {known}")
-    count = min(limit or len(chosen), len(chosen))
-    return [chosen[number * len(chosen) // count] for number in range(count)]
+    return spread(chosen, limit)
+
+
+def spread(items: Sequence[T], limit: int | None) -> list[T]:
+    """At most so many items, spread evenly over all."""
+    count = min(limit or len(items), len(items))
+    return [items[number * len(items) // count] for number in range(count)]
 
 
 def _plain_tasks(folder: Path) -> list[StreamTask]:
