@@ -122,8 +122,8 @@ def _retyped(value: Any) -> Any:
 
 
 def _typed_back(value: Any) -> Any:
-    if isinstance(value, list) and len(parts := cast(list[Any], value)) == 1:
-        return parts[0]
+    if isinstance(value, list):
+        return cast(list[Any], value)[0]
     return json.loads(value) if isinstance(value, str) else value
 
 

@@ -96,7 +96,9 @@ def summary_of(records: Sequence[TaskStreams]) -> Summary:
         if (pairs := _pairs(records, kind, guards))
     ]
     return Summary(
-        tasks=len(records), flows=tuple(plain), changes=tuple(changed) if len(changed) > len(SETTINGS) else ()
+        tasks=len(records),
+        flows=tuple(plain),
+        changes=tuple(changed) if any(row.group != "none" for row in changed) else (),
     )
 
 

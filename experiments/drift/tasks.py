@@ -11,9 +11,9 @@ from random import Random
 from typing import TypeVar
 
 from experiments.drift.changes import ABOUT_FIELDS, UNCHANGED, Change, Kind, atoms, has_record, takes
+from experiments.drift.procedures import procedures
 from experiments.drift.worlds import Agent, Outcome, Request, World
 from experiments.golds import read_golds
-from flowbench_synth.api.mutants import all_mutants
 from flowmind.base.errors import InputError
 from flowmind.build.verification.inputs import inputs_like
 from flowmind.trace.stateful import is_suite, load
@@ -165,7 +165,10 @@ def chosen_change(
     if kind in ABOUT_FIELDS:
         options = [(change, task.gold) for change in _fields(kind, plain)]
     else:
-        options = [(Change(kind), workflow) for workflow in _procedures(task, world, plain)]
+        options = [(Change(kind), workflow) for workflow in procedures(task.gold, world.specs)]
+
+    Random(task.id).shuffle(options)
+    options = options[:_MOST_TRIED]
 
     def matters(option: tuple[Change, Workflow], most: int) -> int:
         world.change, workflow = option
@@ -188,11 +191,4 @@ def _fields(kind: Kind, plain: Sequence[Outcome]) -> Iterator[Change]:
             for path, value in atoms(step.observation.value):
                 if takes(kind, path, value):
                     found[Change(kind, step.call.tool, path)] = None
-    yield from list(found)[:_MOST_TRIED]
-
-
-def _procedures(task: StreamTask, world: World, plain: Sequence[Outcome]) -> list[Workflow]:
-    """Other procedures: mutants of the gold workflow."""
-    mutants = all_mutants(task.gold, world.specs, [outcome.trace for outcome in plain])
-    Random(task.id).shuffle(mutants)
-    return [mutant.workflow for mutant in mutants[:_MOST_TRIED]]
+    yield from found
