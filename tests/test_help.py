@@ -45,7 +45,7 @@ def test_the_task_that_the_help_names_is_in_the_benchmark() -> None:
 def test_the_help_lists_every_command_once_on_one_line() -> None:
     lines = called_help("flowmind", "--help").splitlines()
     listed = [
-        line.split()[0] for line in lines if re.match(r"    \w+ +\w", line) and not line.startswith("    flowmind")
+        line.split()[0] for line in lines if re.match(r"    [\w-]+ +\w", line) and not line.startswith("    flowmind")
     ]
     assert sorted(listed) == NAMES
     assert max(map(len, lines)) <= 100

@@ -165,7 +165,7 @@ def test_the_result_has_a_short_form_and_no_private_matters() -> None:
     )
     public = {field.name for field in dataclasses.fields(result) if not field.name.startswith("_")}
     assert public == {
-        "name", "total", "verdict", "checked", "questions", "guesses", "notes", "answers", "problem",
+        "name", "total", "verdict", "checked", "questions", "guesses", "notes", "answers", "templates", "problem",
     }  # fmt: skip
     narrow = ToolSpec(name="total", parameters={"type": "object", "properties": {}, "additionalProperties": False})
     failed = summarize(BILLS, [narrow, spec_of(with_tax)])

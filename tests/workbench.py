@@ -37,6 +37,8 @@ class Instance:
     """What GPT-4 did on it, its inputs the slots; None if the record cannot be read."""
     correct: bool
     """Whether that run left the world as the golden calls do."""
+    phrasing: str = ""
+    """The template that the query is an instance of."""
 
     def shown(self, specs: Mapping[str, ToolSpec]) -> Trace | None:
         """GPT-4's run as an example of how the task is done, if it is one.
@@ -93,7 +95,7 @@ def read_workbench(folder: Path) -> WorkBench:
         gold = tuple(_gold_step(step, specs) for step in gold_of[id]["steps"])
         run = run_of[id]
         correct = run["reference"]["is_correct"]
-        made = Instance(id, record["query"], slots, gold, _run(run, slots or {}), correct)
+        made = Instance(id, record["query"], slots, gold, _run(run, slots or {}), correct, record["chosen_template"])
         found.setdefault(record["base_template"], []).append(made)
     return WorkBench({template: tuple(instances) for template, instances in found.items()}, specs, folder / "data")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -9,19 +10,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
-from flowmind.base.errors import CaseFailed, Doubt, InputError
+from flowmind.base.errors import CaseFailed, Doubt, InputError, RunBusy
 from flowmind.base.files import path_of, read_model, save
 from flowmind.protocols import ChatModel
 from flowmind.run.running import Prepared, Ran, arun
+from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
+from flowmind.workflow.program import Outcome
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of, to_json
-from tools_registry.specs.spec import SpecError, ToolSource
+from tools_registry.specs.spec import SpecError, ToolError, ToolSource
 from tools_registry.specs.values import CaseError
 
 if TYPE_CHECKING:  # only a workflow with rivals needs it
     from flowmind.run.doubt import Guard, Guarded
+if TYPE_CHECKING:  # only a workflow with a journal, or a dry run, needs them
+    from flowmind.run.dry_run import DryRun
+    from flowmind.run.journal import Journal, JournaledRun
 
 T = TypeVar("T")
 Inputs = Mapping[str, Any]
@@ -162,9 +168,12 @@ class RunnableWorkflow:
         tools: Its tools: functions or tool sources, one, a list or a dict by name; or an environment.
         model: The model of `llm` nodes.
         on_doubt: What happens where rivals of the workflow disagree with it; see `OnDoubt`.
+        journal: A `Journal`, or its file. Calls with a `run` are noted in it, and resumed.
+        approve: Asked before each call of a tool that is not marked `read`, or a mapping of tools to such functions;
+            see `Ask`.
 
     Raises:
-        InputError: If something cannot be a tool.
+        InputError: If something cannot be a tool, or the journal cannot be opened.
         InvalidWorkflow: If the workflow does not pass `check`.
         SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
@@ -176,17 +185,25 @@ class RunnableWorkflow:
         model: ChatModel | None = None,
         *,
         on_doubt: OnDoubt = "raise",
+        journal: str | Path | Journal | None = None,
+        approve: Ask | Mapping[str, Ask] | None = None,
     ) -> None:
         if not isinstance(cast(Any, workflow), Workflow):
             raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; load reads a file")
         if model is not None and not hasattr(model, "complete"):
             raise InputError(f"model: give a ChatModel, not {type(model).__name__}")
         self.workflow = workflow
-        self._environment: Environment = environment_of(tools)
+        environment = environment_of(tools)
+        self._environment: Environment = environment if approve is None else Approved(environment, approve)
         self._prepared = Prepared(workflow, self._environment)
         self._model = model
         self._on_doubt: OnDoubt = _require_on_doubt(on_doubt)
         self._guard = self._guarded() if on_doubt != "ignore" else None
+        if isinstance(journal, str | Path):
+            journal = cast("Journal", import_module("flowmind.run.journal").Journal(journal))
+        if journal is not None and not hasattr(journal, "open"):
+            raise InputError(f"journal: give a Journal or the path of its file, not {type(journal).__name__}")
+        self._journal = journal
 
     @classmethod
     def load(
@@ -196,18 +213,22 @@ class RunnableWorkflow:
         model: ChatModel | None = None,
         *,
         on_doubt: OnDoubt = "raise",
+        journal: str | Path | Journal | None = None,
+        approve: Ask | Mapping[str, Ask] | None = None,
     ) -> Self:
         """Reads a workflow's file.
 
         Raises:
-            InputError: If the file is no workflow document, or something cannot be a tool.
+            InputError: If the file is no workflow document, something cannot be a tool, or the journal cannot be
+                opened.
             InvalidWorkflow: If the workflow does not pass `check` with these tools.
         """
-        return cls(read_model(path_of(path), Workflow), tools, model, on_doubt=on_doubt)
+        workflow = read_model(path_of(path), Workflow)
+        return cls(workflow, tools, model, on_doubt=on_doubt, journal=journal, approve=approve)
 
     def when_in_doubt(self, on_doubt: OnDoubt) -> RunnableWorkflow:
         """The same workflow with another `on_doubt`: `workflow.when_in_doubt(ask_a_person)(inputs)`."""
-        return RunnableWorkflow(self.workflow, self._environment, self._model, on_doubt=on_doubt)
+        return RunnableWorkflow(self.workflow, self._environment, self._model, on_doubt=on_doubt, journal=self._journal)
 
     def _guarded(self) -> Guard | None:
         """The workflow with its rivals; None if it has none."""
@@ -224,15 +245,28 @@ class RunnableWorkflow:
         """The drawing that a notebook shows."""
         return import_module("flowmind.formats.svg").to_svg(self.workflow)
 
-    def __call__(self, inputs: Inputs | None = None, /, **named: Any) -> Any:
+    def __call__(self, inputs: Inputs | None = None, /, *, run: str | None = None, **named: Any) -> Any:
         """The answer for these inputs, given as a mapping or by name: `workflow({"n": 3})`, `workflow(n=3)`.
+
+        Args:
+            inputs: The inputs.
+            run: The id of the run in the journal. A run that has finished is not made again: its answer is returned.
+                A run that was interrupted is resumed. A run that is under way elsewhere is waited for. For a workflow
+                with an input `run`, pass the inputs as a mapping.
+            named: Inputs by name.
 
         Raises:
             CaseFailed: If the run ends in an error. `node` is the node that failed and `trace` the run up to the error.
-                The cause is the exception of the tool, if a sync function of this process raised one.
+                The cause is the exception of the tool, if a sync function of this process raised one. The same `run`
+                can be called again: it makes the read again that failed, but no write.
             Doubt: If rivals of the workflow disagree with it; see `on_doubt`.
-            InputError: If the inputs are not a mapping.
+            InputError: If the inputs are not a mapping, or the run belongs to another workflow or to other inputs.
+            OutcomeUnknown: If a write of the run was begun, and it is not known whether it happened.
         """
+        if run is not None:
+            if inputs is not None or "run" not in self.workflow.input_names:
+                return wait_for(self.acall(inputs, run=run, **named))
+            named["run"] = run
         if named or not isinstance(inputs, dict):
             inputs = _inputs(inputs, named)
         if self._guard is not None:
@@ -253,14 +287,77 @@ class RunnableWorkflow:
             raise _failure(ran)
         return ran.answer
 
-    async def acall(self, inputs: Inputs | None = None, /, **named: Any) -> Any:
-        """The answer. The event loop is not blocked while async tools wait. Raises the errors of a call."""
+    async def acall(self, inputs: Inputs | None = None, /, *, run: str | None = None, **named: Any) -> Any:
+        """The answer. The event loop is not blocked while async tools wait. Takes the arguments and raises the errors
+        of a call."""
+        if inputs is None and run is not None and "run" in self.workflow.input_names:
+            named, run = {**named, "run": run}, None
         given = _inputs(inputs, named)
+        if run is None:
+            return await self._answered(given, self._environment, self._model)
+        admitted = self._prepared.admit(given)
+        if isinstance(admitted, Outcome):
+            raise _failure(Ran(admitted, self._prepared, {}, DEFAULT_BUDGET))
+        with await self._held(run, admitted) as journaled:
+            if journaled.state == "finished":
+                return Marked(journaled.answer, None) if self._on_doubt == "mark" else journaled.answer
+            environment = journaled.environment(self._environment)
+            try:
+                answer = await self._answered(admitted, environment, environment.asking(self._model))
+            except CaseFailed as failure:
+                journaled.fail(ToolError(type=failure.type, message=failure.message))
+                raise
+            if not isinstance(answer, Marked):
+                journaled.finish(_json_answer(answer))
+            elif answer.doubt is None:  # a disputed answer is computed again, so that each call gets the doubt
+                journaled.finish(answer.answer)
+            return answer
+
+    async def _answered(self, inputs: dict[str, Any], environment: Environment, model: ChatModel | None) -> Any:
+        """The answer of a run in an environment."""
         if self._guard is not None:
-            answer = self._settled(await self._guard.arun(given, self._environment, self._model, ending=self._ending))
+            answer = self._settled(await self._guard.arun(inputs, environment, model, ending=self._ending))
             return await answer if inspect.isawaitable(answer) else answer
-        answer = _answer(await arun(self.workflow, given, self._environment, self._model))
+        answer = _answer(await arun(self.workflow, inputs, environment, model))
         return Marked(answer, None) if self._on_doubt == "mark" else answer
+
+    async def _held(self, run: str, inputs: dict[str, Any]) -> JournaledRun:
+        """The run in the journal, as soon as it is not under way elsewhere."""
+        if self._journal is None:
+            raise InputError("run: the workflow has no journal; load it with journal=, a file")
+        seconds = 0.01
+        while True:
+            try:
+                return self._journal.open(run, workflow=identity(self.workflow), inputs=inputs)
+            except RunBusy:
+                await import_module("asyncio").sleep(seconds)
+                seconds = min(2 * seconds, 0.25)
+
+    def dry_run(self, inputs: Inputs | None = None, /, **named: Any) -> DryRun:
+        """The writes that a run would make. Tools that are marked `read` are called, and no others.
+
+        The list ends at the first write whose result decides how the run goes on. It also ends where the run would end
+        in doubt or in an error. The reason is part of the result. Nobody is asked to approve a write. The journal is
+        not used.
+        """
+        return wait_for(self.adry_run(inputs, **named))
+
+    async def adry_run(self, inputs: Inputs | None = None, /, **named: Any) -> DryRun:
+        """As `dry_run`, without blocking the event loop."""
+        module = import_module("flowmind.run.dry_run")
+        dry = module.Unwritten(self._environment, self.workflow)
+        given, reason = _inputs(inputs, named), ""
+        try:
+            if self._guard is None:
+                _answer(await arun(self.workflow, given, dry, self._model))
+            else:
+                compared = await self._guard.arun(given, dry, self._model, ending=self._ending)
+                if compared.error is not None and not compared.doubted:
+                    raise _case_failed(compared)
+                reason = str(compared.doubt) if compared.doubted else ""
+        except (module.ResultNeeded, CaseFailed) as stop:
+            reason = str(stop)
+        return module.DryRun(tuple(dry.writes), not reason, reason)
 
     def invoke(self, inputs: Inputs, config: object = None) -> Any:
         """The answer, as from a call. `config` is ignored; it is part of LangChain's `Runnable` interface."""
@@ -336,9 +433,7 @@ class RunnableWorkflow:
                 raise doubt
             return self._on_doubt(doubt)
         if run.error is not None:
-            failure = CaseFailed(run.error.type, run.error.message, run.node, run.trace)
-            failure.__cause__ = run.cause
-            raise failure
+            raise _case_failed(run)
         return Marked(run.answer, run.doubt) if self._on_doubt == "mark" else run.answer
 
     def _settled_batch(self, cases: Sequence[dict[str, Any]], return_exceptions: bool) -> list[Any]:
@@ -396,6 +491,23 @@ class RunnableWorkflow:
         return export(self.workflow, functions, llm, environment.specs)
 
 
+def identity(workflow: Workflow) -> str:
+    """The name and the digest of a workflow: what the runs of a journal belong to."""
+    return f"{workflow.name}@{hashlib.sha256(workflow.document.encode()).hexdigest()[:16]}"
+
+
+def _json_answer(answer: Any) -> Any:
+    """The answer of a run as JSON; a function that decides in doubt may give something else.
+
+    Raises:
+        InputError: If it is no JSON value.
+    """
+    try:
+        return to_json(answer)
+    except CaseError as error:
+        raise InputError(f"on_doubt: the journal cannot keep the answer of the function: {error.message}") from None
+
+
 def _inputs(inputs: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs of a call as JSON, in the form of the results of functions; unchanged if they have none.
 
@@ -430,6 +542,13 @@ def _failure(ran: Ran) -> CaseFailed:
     assert ran.error is not None
     failure = CaseFailed(ran.error.type, ran.error.message, ran.node, ran.trace)
     failure.__cause__ = ran.cause
+    return failure
+
+
+def _case_failed(run: Guarded) -> CaseFailed:
+    assert run.error is not None
+    failure = CaseFailed(run.error.type, run.error.message, run.node, run.trace)
+    failure.__cause__ = run.cause
     return failure
 
 

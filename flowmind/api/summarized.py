@@ -13,6 +13,7 @@ from flowmind.base.errors import InputError, InvalidWorkflow
 from flowmind.base.files import save
 from flowmind.build.building import Built
 from flowmind.build.verification.questions import Illustration, Question
+from flowmind.formats.traces.templates import Template
 from flowmind.protocols import ChatModel
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
@@ -40,6 +41,8 @@ class Summarized(Judged):
     """Notes on traces that were ignored and checks that were not made."""
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
     """The answers to questions that the workflow was built with, by the questions' ids."""
+    templates: tuple[Template, ...] = ()
+    """The templates by which the inputs were read off the requests; empty if the traces state their inputs."""
     problem: str = ""
     """The reason if there is no workflow, else empty."""
     _parts: tuple[Workflow, Environment | None, ChatModel | None] | None = None

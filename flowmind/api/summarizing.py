@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,19 +28,25 @@ from flowmind.build.building import Built, build
 from flowmind.build.derivation import Forecast
 from flowmind.build.settings import Settings
 from flowmind.build.verification.guesses import ALLOW, unsupported
-from flowmind.dialogue.conversations import conversations_of, is_conversation
-from flowmind.dialogue.executions import executions_of
-from flowmind.formats.openai_messages import read_trace, read_traces
+from flowmind.dialogue.conversations import MESSAGE, conversations_of, is_conversation
+from flowmind.dialogue.executions import Executions, executions_of
+from flowmind.formats.openai_messages import read_trace
+from flowmind.formats.tool_schema import specs_of_traces
+from flowmind.formats.traces import read as read_traces
+from flowmind.formats.traces.cases import AnswerRule, Cases, NoInputs, cases_of, other_effect
+from flowmind.formats.traces.imported import Imported
+from flowmind.formats.traces.templates import Template
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import UNSOURCED, unexplained
+from flowmind.trace.recorded import shown
 from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import JSONSchema, json_equal
-from tools_registry.specs.spec import ToolCall
+from tools_registry.specs.spec import ToolCall, ToolSpec
 
 TraceLike = Trace | Sequence[Mapping[str, Any]] | Mapping[str, Any]
 """A trace; the messages of a conversation; or an object with `messages` and optionally `inputs` and `answer`."""
@@ -68,6 +74,9 @@ def summarize(
     drop: Sequence[int] = (),
     dialogues: bool = False,
     predict: bool = True,
+    form: str | None = None,
+    redact: Sequence[str] = (),
+    answer: AnswerRule | None = None,
 ) -> Summarized:
     """Turns traces of one task into a workflow. No model is asked unless one is passed.
 
@@ -76,8 +85,9 @@ def summarize(
     a recorded call of a tool that is not marked `read` does not reproduce the trace.
 
     Args:
-        traces: Traces, or conversations with their inputs (`{"inputs": {...}, "messages": [...]}`); or a file of them,
-            see `flowmind.formats.openai_messages.read_traces`.
+        traces: Traces, or conversations with their inputs (`{"inputs": {...}, "messages": [...]}`); or a file of them
+            in any format that `flowmind.formats.traces` reads. Where the inputs are not stated, they are read off the
+            requests; see `flowmind.formats.traces.cases.cases_of`.
         tools: The tools: one, a list or a dict by name. Functions and tool sources are run for the check. Specs and
             definitions in the form of OpenAI, Anthropic or MCP only describe the tools. By default the specs are
             inferred from the traces.
@@ -92,6 +102,10 @@ def summarize(
         dialogues: The traces are conversations with users about one kind of request. The inputs are then the values
             that users gave, and the answers are what they were told; see `flowmind.dialogue.executions`.
         predict: Predict each of up to 10 traces from the others, which takes an induction for each.
+        form: The format of the file, a key of `flowmind.formats.traces.READERS`; by default its structure decides.
+        redact: Regular expressions of texts to remove from the file's traces, besides keys and passwords.
+        answer: What the answer of a trace is: `given`, `text`, `last-result` or `effects`; by default the recorded one
+            if it is a value, else the calls that write if there are any, else the last result.
 
     Raises:
         InputError: If the traces cannot be read, none has an answer, several have no inputs, they call a tool that was
@@ -100,18 +114,77 @@ def summarize(
         ModelUnavailable: If the named model cannot be reached.
         SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
-    read = read_traces(Path(traces)) if isinstance(traces, str | Path) else _traces(traces)
-    notes: Sequence[str] = ()
-    if dialogues:
-        executions = executions_of(read, toolbox_of(read, tools, environment).trial.specs)
-        read, inputs, notes = executions.traces, inputs or executions.inputs, executions.notes
-    elif inputs is None and all(map(is_conversation, read)):
-        executions = conversations_of(read, toolbox_of(read, tools, environment).trial.specs)
-        read, inputs, notes = executions.traces, executions.inputs, executions.notes
+    imported = read_traces(Path(traces), form, redact) if isinstance(traces, str | Path) else _traces(traces)
+    described = tools if tools or environment is not None else _described(imported)
+    specs = toolbox_of([one.trace for one in imported], described, environment).trial.specs
+    cases = _cases(imported, specs, inputs, answer, dialogues)
     request = _Request(
-        read, tools, environment, query, inputs, examples, name, model, tuple(drop), predict, tuple(notes)
+        cases.traces,
+        described,
+        environment,
+        query,
+        inputs or cases.inputs,
+        examples,
+        name,
+        model,
+        tuple(drop),
+        predict,
+        tuple(cases.notes),
+        cases.left_out,
+        cases.templates,
+        cases.rule,
     )
     return wait_for(request.run(answers or {}))
+
+
+def _described(imported: Sequence[Imported]) -> list[ToolSpec] | None:
+    """The tools as the recordings describe them, completed by what the calls show; None if they describe none."""
+    stated: dict[str, ToolSpec] = {}
+    for one in imported:
+        stated |= one.specs
+    seen = specs_of_traces([one.trace for one in imported])
+    if not stated.keys() & seen.keys():
+        return None
+    completed = {
+        name: spec.model_copy(update={"returns": spec.returns or seen[name].returns})
+        for name, spec in stated.items()
+        if name in seen
+    }
+    return [*{**seen, **completed}.values()]
+
+
+def _cases(
+    imported: Sequence[Imported],
+    specs: Mapping[str, ToolSpec],
+    inputs: JSONSchema | None,
+    answer: AnswerRule | None,
+    dialogues: bool,
+) -> Cases:
+    """The traces with their inputs and answers.
+
+    Raises:
+        InputError: If the inputs are not known.
+    """
+    traces = [one.trace for one in imported]
+    if dialogues:
+        return _from_dialogues(executions_of(traces, specs), answer)
+    try:
+        return cases_of(imported, specs, answer)
+    except NoInputs:
+        if inputs is not None or not all(map(is_conversation, traces)):
+            raise
+        executions = conversations_of(traces, specs)
+        if len(traces) > 1 and executions.inputs["properties"].keys() <= {MESSAGE}:
+            raise
+        return _from_dialogues(executions, answer)
+
+
+def _from_dialogues(executions: Executions, answer: AnswerRule | None) -> Cases:
+    """Conversations with users as cases, with other answers if there is a rule for them."""
+    if answer is None:
+        return Cases(executions.traces, executions.inputs, (), {}, list(executions.notes))
+    rule = cases_of([Imported(trace, given=True) for trace in executions.traces], {}, answer)
+    return rule._replace(inputs=executions.inputs, notes=[*executions.notes, *rule.notes])
 
 
 @dataclass(frozen=True)
@@ -129,10 +202,13 @@ class _Request:
     drop: tuple[int, ...]
     predict: bool = True
     notes: tuple[str, ...] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict[int, str])
+    templates: tuple[Template, ...] = ()
+    rule: AnswerRule = "given"
 
     async def run(self, answers: Mapping[str, str]) -> Summarized:
         """Builds the workflow with these answers to questions."""
-        kept, notes = _usable(self.traces, self.drop)
+        kept, notes = _usable(self.traces, self.drop, self.left_out)
         toolbox = toolbox_of([self.traces[number] for number in kept], self.tools, self.environment)
         called = dict.fromkeys(call.call.tool for number in kept for call in self.traces[number].calls)
         name = self.name or name_of(self.query, called)
@@ -159,18 +235,19 @@ class _Request:
                 await close(model)
 
 
-def _traces(traces: Any) -> list[Trace]:
+def _traces(traces: Any) -> list[Imported]:
     """The traces of objects in any of their forms."""
     if not isinstance(traces, Trace | Mapping | Iterable):
         raise InputError(f"traces: give a list of traces or conversations, or a file, not {type(traces).__name__}")
     entries: list[Any] = [traces] if isinstance(traces, Trace | Mapping) else [*traces]
     if entries and isinstance(entries[0], Mapping) and not _ENTRY & cast(Mapping[str, Any], entries[0]).keys():
         entries = [entries]
-    read: list[Trace] = []
+    read: list[Imported] = []
     for number, entry in enumerate(entries, 1):
         try:
             plain = dict(cast(Mapping[str, Any], entry)) if isinstance(entry, Mapping) else entry
-            read.append(entry if isinstance(entry, Trace) else read_trace(plain))
+            trace = entry if isinstance(entry, Trace) else read_trace(plain)
+            read.append(Imported(trace, given=not is_conversation(trace)))
         except (InputError, ValueError) as error:
             raise InputError(f"trace {number}: {error}") from None
     if not read:
@@ -178,7 +255,7 @@ def _traces(traces: Any) -> list[Trace]:
     return read
 
 
-def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], list[str]]:
+def _usable(traces: Sequence[Trace], drop: Sequence[int], left_out: Mapping[int, str]) -> tuple[list[int], list[str]]:
     """The indices of the traces that a workflow can come from, and notes on the others.
 
     Raises:
@@ -194,6 +271,8 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
         key = json.dumps(trace.inputs, sort_keys=True)
         if number + 1 in drop:
             notes.append(f"trace {number + 1} is left out, as asked")
+        elif number in left_out:
+            notes.append(f"trace {number + 1} is left out: {left_out[number]}")
         elif trace.success is False:
             notes.append(f"trace {number + 1} is left out: its mark says that it failed")
         elif not trace.executed:
@@ -218,7 +297,7 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int]) -> tuple[list[int], li
         rest = "other " if drop else ""
         raise InputError(
             f"none of the {len(traces) - len({*drop})} {rest}traces has an answer; "
-            "give conversations that end with the assistant's answer"
+            "give conversations that end with the assistant's answer, or choose with --answer what counts as one"
         )
     for number in kept:
         for key in traces[number].inputs:
@@ -250,6 +329,7 @@ class _Findings:
             questions=self.built.questions,
             guesses=(*self.built.refused, *self._unexplained()),
             notes=(*self.notes, *self._unused()),
+            templates=self.request.templates,
             answers={id: answer for id, answer in self.answers.items() if id in self.built.answered},
             _built=self.built,
             _again=self.request.run,
@@ -268,8 +348,8 @@ class _Findings:
             model,
         )
         checks = [
-            check.model_copy(update={"kind": "trace", "number": number + 1})
-            for number, (check, _) in zip(self.kept, runs, strict=True)
+            check.model_copy(update={"kind": "trace", "number": number + 1, **self._in_order(traces[number], run)})
+            for number, (check, run) in zip(self.kept, runs, strict=True)
         ]
         checks += await self._example_checks(workflow, examples, model)
         shown = [*task.examples[: len(self.kept)], *examples]
@@ -283,6 +363,13 @@ class _Findings:
             notes=(*result.notes, *self._not_run(), *left_out),
             _parts=(workflow, self.toolbox.own, model),
         )
+
+    def _in_order(self, trace: Trace, run: Trace) -> dict[str, Any]:
+        """The error of a run that makes the recorded writes in another order, where the writes are the answer."""
+        if self.request.rule != "effects" or run.error is not None:
+            return {}
+        call = other_effect(trace, run, self.toolbox.trial.specs)
+        return {"error": f"other_order: it does not make {shown(call)} where the trace does"} if call else {}
 
     async def _example_checks(
         self, workflow: Workflow, examples: Sequence[Example], model: ChatModel | None

@@ -94,6 +94,10 @@ class OutcomeUnknown(FlowMindError):
         )
 
 
+class RunConflict(InputError):
+    """The id of a run belongs to a run of another workflow, or with other inputs."""
+
+
 class RunBusy(FlowMindError):
     """A run of a journal is under way elsewhere: in another thread, task or process."""
 

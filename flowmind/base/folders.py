@@ -200,23 +200,32 @@ def _entered(path: Path, above: int | None, create: bool) -> int | None:
 
 
 @contextmanager
-def locked(folder: Path, name: str, wait: bool = False) -> Generator[Folder]:
+def locked(folder: Path, name: str, wait: bool = False, passing: bool = False) -> Generator[Folder]:
     """Yields a folder whose lock file this process holds; the folder is made if it does not exist.
 
     Args:
         folder: The folder.
         name: The name of the lock file, whose content is left alone.
         wait: Whether to wait until no other process holds it.
+        passing: Whether the lock file is removed at the end.
 
     Raises:
-        BlockingIOError: If another process holds it.
+        BlockingIOError: If it is held elsewhere.
         OSError: If it cannot be opened.
     """
     import fcntl  # Unix only
 
-    with opened(folder, create=True) as place, FileIO(place.open(name, os.O_RDWR | os.O_CREAT), "r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield place
+    while True:
+        with opened(folder, create=True) as place, FileIO(place.open(name, os.O_RDWR | os.O_CREAT), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if passing and not os.fstat(file.fileno()).st_nlink:  # its holder has removed it meanwhile
+                continue
+            try:
+                yield place
+            finally:
+                if passing:
+                    place.remove(name)
+            return
 
 
 def open_to_read(path: Path) -> FileIO:

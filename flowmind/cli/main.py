@@ -33,9 +33,19 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.summarize",
         "summarize traces.jsonl --tools tools.py --out workflow.json",
     ),
+    "traces": Command(
+        "list, show and convert recorded runs of agents in many formats",
+        "flowmind.cli.traces",
+        "traces ls runs.jsonl",
+    ),
     "init": Command("mark the functions of a tools file as reading or writing", "flowmind.cli.init", "init tools.py"),
     "run": Command(
         "run a workflow on inputs", "flowmind.cli.run", """run workflow.json --tools tools.py --input '{"n": 1}'"""
+    ),
+    "serve-workflow": Command(
+        "serve a workflow over HTTP and MCP until Ctrl-C",
+        "flowmind.cli.serve_workflow",
+        "serve-workflow workflow.json --tools tools.py --journal runs.db --port 8080",
     ),
     "chat": Command(
         "talk to an agent that is kept to a workflow, or test it with a script",
@@ -47,6 +57,11 @@ COMMANDS: dict[str, Command] = {
         "draw a workflow, or a task of a benchmark with its gold workflow",
         "flowmind.cli.show",
         "show workflow.json --svg workflow.svg",
+    ),
+    "jit": Command(
+        "look at the guarded workflows of a store, promote and retire them",
+        "flowmind.cli.jit",
+        "jit ls --store flows.db",
     ),
     "diff": Command("show what changed between two workflows", "flowmind.cli.diff", "diff old.json new.json"),
     "convert": Command(
@@ -62,8 +77,8 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("show what works on this machine", "flowmind.cli.doctor", "doctor"),
 }
 _GROUPS = {
-    "make a workflow": ("example", "init", "solve", "summarize"),
-    "use a workflow": ("run", "chat", "check", "show", "diff", "convert"),
+    "make a workflow": ("example", "init", "solve", "traces", "summarize"),
+    "use a workflow": ("run", "serve-workflow", "jit", "chat", "check", "show", "diff", "convert"),
     "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
 }
@@ -243,7 +258,7 @@ def _read_variable(action: argparse.Action, flag: str, variable: str, text: str)
             raise InputError(f"{given} is none of {', '.join(_BOOLEANS)}")
         return _BOOLEANS[text.lower()]
     if type(action).__name__ == "_AppendAction":  # argparse has no public name for it
-        return [Path(part) for part in text.split(os.pathsep) if part]
+        return [Path(part) for part in text.split(os.pathsep) if part] if action.type is Path else [text]
     if action.choices is not None and text not in action.choices:
         raise InputError(f"{given} is none of {', '.join(action.choices)}{did_you_mean(text, action.choices)}")
     try:

@@ -13,6 +13,7 @@ from flowmind.base.outputs import require_file
 from flowmind.cli.arguments import add_out, read_tools
 from flowmind.cli.flags import add_flags, read_flags
 from flowmind.cli.options import SandboxOptions
+from flowmind.cli.traces import add_reading
 from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.llm.models import find, reach
 from flowmind.trace.task import TaskFile
@@ -32,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "traces",
         type=Path,
         metavar="TRACES",
-        help="JSON or JSON Lines: traces, or conversations in the format of OpenAI or Anthropic",
+        help="recorded runs of an agent, in a format that `flowmind traces --help` lists",
     )
+    add_reading(parser)
     parser.add_argument(
         "--tools", type=Path, metavar="FILE",
         help="Python file with the tools, which are run to check the workflow; or a JSON list of definitions in "
@@ -106,7 +108,8 @@ def _summarize(options: argparse.Namespace) -> Summarized:
         result = summarize(
             options.traces, described, query=query, inputs=task.inputs, examples=task.examples, name=task.id,
             model=model, environment=sandboxes.of(sources) if sources else None, answers=answers, drop=drop,
-            dialogues=options.dialogues, predict=not options.no_predict,
+            dialogues=options.dialogues, predict=not options.no_predict, form=options.form,
+            redact=options.redact or (), answer=options.answer,
         )  # fmt: skip
         if options.ask:
             result = ask(result, options.answers)

@@ -10,32 +10,32 @@ names become equal are an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from pydantic import RootModel
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, parse_json, read_numbered, read_text, validate
+from flowmind.formats.conversation import (
+    BAD_ARGUMENTS,
+    ROLES,
+    UNREAD_NOTE,
+    Conversation,
+    fields_of,
+    json_or_text,
+    observation_of,
+    run_by_provider,
+    text_of,
+)
 from flowmind.trace.events import Called, Planned, Refused, Said, Trace
-from flowmind.trace.references import with_references
 from tools_registry.specs.schema import type_name
-from tools_registry.specs.spec import Observation, ToolCall, tool_identifier
+from tools_registry.specs.spec import Observation
 from tools_registry.specs.values import CaseError, clean
 
 _LINES = (".jsonl", ".ndjson")
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "agent"}
-_TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
-_FAILED = re.compile(
-    r"Error\b(?!-)|(?i:error)\s*:|[A-Z]\w*(?:Error|Exception):|An error occurred\b|Traceback \(most recent call last\)"
-)
-"""The start of a result that reports an error, as common agent libraries and Python's exceptions write it."""
-BAD_ARGUMENTS = "bad_arguments"
-"""The error of a recorded call whose arguments are not a JSON object."""
-_UNREAD_NOTE = "the arguments are not a JSON object: "
 
 
 class _Entry(RootModel[Any]):
@@ -80,6 +80,7 @@ def messages_of_trace(trace: Trace) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     reply: dict[str, Any] = {}
     turn: int | None = None
+    used: set[str] = set()
     for place, event in enumerate(trace.events):
         if isinstance(event, Said) and event.role != "agent":
             messages += results
@@ -92,9 +93,16 @@ def messages_of_trace(trace: Trace) -> list[dict[str, Any]]:
                 messages.append(reply)
             _add_event(reply, event)
             if isinstance(event, Called | Refused):
-                reply.setdefault("tool_calls", []).append(_tool_call(event, f"call_{place}"))
-                results += _result_message(event, f"call_{place}")
+                id = _recorded_id(event, used) or f"call_{place}"
+                used.add(id)
+                reply.setdefault("tool_calls", []).append(_tool_call(event, id))
+                results += _result_message(event, id)
     return messages + results
+
+
+def _recorded_id(event: Called | Refused, used: set[str]) -> str:
+    """The id that a call had where it was recorded; empty if it had none, or another call has it."""
+    return event.id if isinstance(event, Called) and event.id not in used else ""
 
 
 def _add_event(reply: dict[str, Any], event: Said | Called | Refused | Planned) -> None:
@@ -112,7 +120,7 @@ def _tool_call(event: Called | Refused, id: str) -> dict[str, Any]:
     arguments = dump_json(event.call.args)
     error = event.observation.error if isinstance(event, Called) else None
     if error is not None and error.type == BAD_ARGUMENTS:
-        arguments = error.message.removeprefix(_UNREAD_NOTE)
+        arguments = error.message.removeprefix(UNREAD_NOTE)
     return {"id": id, "type": "function", "function": {"name": event.call.tool, "arguments": arguments}}
 
 
@@ -128,7 +136,7 @@ def _result_message(event: Called | Refused, id: str) -> list[dict[str, Any]]:
             else [{**message, "content": error.message, "status": "error"}]
         )
     value = event.observation.value
-    plain = isinstance(value, str) and _json_or_text(value) == value
+    plain = isinstance(value, str) and json_or_text(value) == value
     return [{**message, "content": value if plain else dump_json(value)}]
 
 
@@ -166,28 +174,88 @@ def read_trace(value: Any, names: dict[str, str] | None = None) -> Trace:
         ValueError, InputError: If it cannot be read.
     """
     names = {} if names is None else names
+    if is_trace(value):
+        return validate(Trace, value)
+    entry = entry_of(value)
+    trace = _trace(entry.messages, entry.inputs, entry.answer, names, entry.system)
+    return trace if entry.success is None else trace.model_copy(update={"success": entry.success})
+
+
+def is_trace(value: Any) -> bool:
+    """Whether an entry is a trace as `Trace.dump` writes it."""
+    return bool({"events", "steps", "stop"} & fields_of(value).keys()) and "messages" not in fields_of(value)
+
+
+class Entry(NamedTuple):
+    """A conversation of a file, with what stands beside the messages."""
+
+    messages: Sequence[Any]
+    inputs: dict[str, Any] | None = None
+    """None if the entry states none."""
+    answer: Any = ...
+    """`...` if the entry states none."""
+    system: Any = None
+    success: bool | None = None
+    fields: Mapping[str, Any] = MappingProxyType({})
+    """The other fields of the request, such as `tools` and `model`."""
+
+
+def entry_of(value: Any) -> Entry:
+    """The parts of an entry: a list of messages, or an object with `messages`, `traj`, or the body of a request.
+
+    The reply may stand beside the request: as `response` (a response of chat completions, of the Responses API, or of
+    Anthropic), as `choices`, or as `output`.
+
+    Raises:
+        ValueError: If it has no messages, or another field cannot be read.
+    """
     if isinstance(value, list):
-        return _trace(cast(list[Any], value), None, ..., names)
-    fields = _fields(value)
-    if {"events", "steps", "stop"} & fields.keys() and "messages" not in fields:
-        return validate(Trace, fields)
-    messages, inputs = fields.get("messages", fields.get("traj")), fields.get("inputs")
+        return Entry(cast(list[Any], value))
+    fields = fields_of(value)
+    inputs = fields.get("inputs")
+    request = fields_of(fields.get("request")) or fields
+    response = fields_of(fields.get("response")) or fields
+    messages = next((request[key] for key in ("messages", "traj", "input") if request.get(key) is not None), None)
+    system = request.get("system", request.get("instructions"))
+    if isinstance(messages, str) and isinstance(response.get("output"), list):
+        messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, list | tuple):
-        problem = "its messages are not a list" if "messages" in fields else "it is no trace and no conversation"
+        if fields.get("choices") or fields.get("role") == "assistant":
+            problem = "it is a single reply without its conversation"
+        else:
+            problem = "its messages are not a list" if "messages" in fields else "it is no trace and no conversation"
         raise ValueError(
             f"{problem}; give a trace (events, stop), a list of messages, or an object with such a list as messages"
         )
     if inputs is not None and not isinstance(inputs, dict):
         raise ValueError(f"its inputs are {type_name(inputs)}, not an object")
-    trace = _trace(
-        cast(Sequence[Any], messages),
-        cast(dict[str, Any] | None, inputs),
+    return Entry(
+        [*cast(Sequence[Any], messages), *_reply(response)],
+        cast("dict[str, Any] | None", inputs),
         fields.get("answer", ...),
-        names,
-        fields.get("system"),
+        system,
+        _mark(fields),
+        {**response, **request},
     )
-    success = _mark(fields)
-    return trace if success is None else trace.model_copy(update={"success": success})
+
+
+def _reply(response: Mapping[str, Any]) -> list[Any]:
+    """The messages or items of a response; none if it has none.
+
+    Raises:
+        ValueError: If it has several replies.
+    """
+    choices, output = response.get("choices"), response.get("output")
+    if isinstance(choices, list):
+        if len(cast(list[Any], choices)) > 1:
+            raise ValueError("its response has several choices; give the one that the conversation went on with")
+        rows = [fields_of(choice) for choice in cast(list[Any], choices)]
+        return [{**fields_of(row.get("message")), "finish_reason": row.get("finish_reason")} for row in rows]
+    if isinstance(output, list) and "messages" not in response:
+        return cast(list[Any], output)
+    if response.get("role") == "assistant" and "content" in response:
+        return [{key: response.get(key) for key in ("role", "content", "stop_reason")}]
+    return []
 
 
 def _mark(fields: Mapping[str, Any]) -> bool | None:
@@ -204,48 +272,28 @@ def _mark(fields: Mapping[str, Any]) -> bool | None:
     return success if success is not None else None if reward is None else reward >= 1
 
 
-@dataclass
-class _Call:
-    """A call that waits for its result."""
+class Messages(Conversation):
+    """A conversation in messages or items of the APIs of OpenAI and Anthropic."""
 
-    name: str
-    args: dict[str, Any] | None
-    """None if they cannot be read."""
-    written: str
-    reasoning: str
-    turn: int
-    result: Observation | None = None
+    def read(self, messages: Iterable[Any], system: Any = None) -> None:
+        """Reads messages, oldest first.
 
-    def event(self) -> Called:
-        """The call as an event of a trace."""
-        if self.args is None:
-            observation = Observation.failed(BAD_ARGUMENTS, f"{_UNREAD_NOTE}{self.written}")
-        else:
-            observation = self.result or Observation.failed("no_result", "the conversation has no result of this call")
-        call = ToolCall(tool=self.name, args=self.args or {})
-        return Called(call=call, observation=observation, reasoning=self.reasoning, turn=self.turn)
+        Args:
+            messages: The messages.
+            system: The content of the system prompt, if it is no message.
 
-
-class _Reading:
-    """The part of a conversation that has been read.
-
-    Args:
-        names: The original names of the tools, by their names here.
-    """
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-        self.events: list[Said | _Call] = []
-        self.by_id: dict[str, _Call] = {}
-        self.turn = -1
-        self.replying = False
-        """Whether the last message was the model's, so that an item continues its reply."""
-        self.thoughts: list[str] = []
-        """Thoughts of this turn that belong to no event yet."""
-
-    @property
-    def calls(self) -> list[_Call]:
-        return [event for event in self.events if isinstance(event, _Call)]
+        Raises:
+            InputError: With the message's number, from 1.
+        """
+        rows = [{"role": "system", "content": system}] if system is not None else []
+        for number, message in enumerate([*rows, *messages], 1 - len(rows)):
+            try:
+                if not isinstance(message, Mapping):
+                    dumped = "; its model_dump() can be read" if hasattr(message, "model_dump") else ""
+                    raise ValueError(f"it is not an object, but {type(message).__name__}{dumped}")
+                self.message(clean(dict(cast(Mapping[str, Any], message))))
+            except (ValueError, CaseError) as error:
+                raise InputError(f"message {number}: {error}") from None
 
     def message(self, message: dict[str, Any]) -> None:
         """Reads the next message or item.
@@ -258,74 +306,28 @@ class _Reading:
             self.assistant(message)
         elif role in ("tool", "function"):
             name = message.get("name", message.get("tool_name"))
-            self.answered(message.get("tool_call_id"), name, message.get("content"), message)
-        elif role in _ROLES:
-            self.end_reply()
-            self.content(role, message.get("content"))
+            self.answered(message.get("tool_call_id"), name, _observation(message.get("content"), message))
+        elif isinstance(role, str) and role in ROLES:
+            self.hear(role, message.get("content"))
         elif kind in ("function_call", "custom_tool_call"):
             self.reply(anew=False)
             custom = kind == "custom_tool_call"
             arguments = {"input": message.get("input")} if custom else message.get("arguments")
             self.called(message.get("call_id"), message.get("name"), arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            self.answered(message.get("call_id"), None, message.get("output"), message)
+            self.answered(message.get("call_id"), None, _observation(message.get("output"), message))
         elif kind == "reasoning":
             self.reply(anew=False)
             self.think(_spoken(message.get("summary")) or _spoken(message.get("content")))
         else:
             unknown = f"the role {role!r}" if role is not None else "no role" if kind is None else f"the type {kind!r}"
             raise ValueError(
-                f"it has {unknown}; known are the roles {', '.join(_ROLES)}, tool and function, and the types"
+                f"it has {unknown}; known are the roles {', '.join(ROLES)}, tool and function, and the types"
                 " function_call, function_call_output, custom_tool_call, custom_tool_call_output and reasoning"
             )
 
-    def reply(self, anew: bool) -> None:
-        """Begins a turn of the model, unless it continues its reply."""
-        if anew or not self.replying:
-            self.end_reply()
-            self.turn += 1
-        self.replying = True
-
-    def end_reply(self) -> None:
-        """Ends the model's turn; thoughts that came before no call belong to the last text of the turn."""
-        self.replying = False
-        if not self.thoughts:
-            return
-        last = self.events.pop() if self.events else None
-        if not (isinstance(last, Said) and last.role == "agent" and last.turn == self.turn):
-            self.events += [] if last is None else [last]
-            last = Said(role="agent", text="", turn=self.turn)
-        self.events.append(last.model_copy(update={"reasoning": "\n".join(self.thoughts)}))
-        self.thoughts = []
-
-    def think(self, text: str) -> None:
-        self.thoughts += filter(None, [text])
-
-    def say(self, role: str, text: str) -> None:
-        if text:
-            turn = self.turn + (role != "assistant")
-            self.events.append(Said.model_validate({"role": _ROLES[role], "text": text, "turn": turn}))
-
-    def content(self, role: str, content: Any) -> None:
-        """Reads the content of a message: a text, or parts. Texts that follow one another are one text.
-
-        Raises:
-            ValueError: If a part cannot be read.
-        """
-        texts: list[str] = []
-        for part in cast(list[Any], content) if isinstance(content, list) else [content]:
-            text = "" if part is None else part if isinstance(part, str) else _part(part)
-            if text is None:
-                self.say(role, "".join(texts))
-                texts = []
-                self.block(role, part)
-            else:
-                texts.append(text)
-        self.say(role, "".join(texts))
-
-    def block(self, role: str, part: Any) -> None:
-        """Reads a part of a message that is no text: a content block of Anthropic."""
-        block = _fields(part)
+    def block(self, role: str, block: dict[str, Any]) -> None:
+        """Reads a content block of Anthropic."""
         match role, block.get("type"):
             case "assistant", "tool_use":
                 self.called(block.get("id"), block.get("name"), block.get("input"))
@@ -334,196 +336,56 @@ class _Reading:
             case "assistant", "redacted_thinking":
                 pass
             case "user", "tool_result":
-                self.answered(block.get("tool_use_id"), None, block.get("content"), block)
-            case _, str(kind):
-                raise ValueError(f"it has a part of type {kind!r}; only text, tool calls and their results can be read")
+                result = _observation(block.get("content"), block)
+                self.answered(block.get("tool_use_id"), None, result)
+            case _, "server_tool_use" | "mcp_tool_use" as kind:
+                raise run_by_provider(kind, block.get("name"))
             case _:
-                raise ValueError("a part of its content has no type and no text")
+                super().block(role, block)
 
     def assistant(self, message: dict[str, Any]) -> None:
         """Reads the thoughts, the text and the calls of a message."""
         self.reply(anew=message.get("type") != "message")
+        self.replied(message.get("stop_reason") or message.get("finish_reason"))
         self.think(_spoken(message.get("reasoning_content")) or _spoken(message.get("reasoning")))
-        spoken = message.get("content") or message.get("refusal") or _fields(message.get("audio")).get("transcript")
+        spoken = message.get("content") or message.get("refusal") or fields_of(message.get("audio")).get("transcript")
         if not spoken and message.get("audio"):
             raise ValueError("its audio has no transcript")
         self.content("assistant", spoken)
         calls: Any = message.get("tool_calls") or []
         if not isinstance(calls, list):
             raise ValueError(f"its tool_calls are {type_name(calls)}, not a list")
-        for call in map(_fields, cast(list[Any], calls)):
+        for call in map(fields_of, cast(list[Any], calls)):
             if call.get("type") == "custom":
-                custom = _fields(call.get("custom"))
+                custom = fields_of(call.get("custom"))
                 self.called(call.get("id"), custom.get("name"), {"input": custom.get("input")})
             else:
-                function = _fields(call.get("function"))
+                function = fields_of(call.get("function"))
                 self.called(call.get("id"), function.get("name"), function.get("arguments"))
         if (older := message.get("function_call")) is not None:
-            function = _fields(older)
+            function = fields_of(older)
             self.called(None, function.get("name"), function.get("arguments"))
-
-    def called(self, id: Any, name: Any, arguments: Any) -> None:
-        """Notes a call."""
-        if not isinstance(name, str) or not name:
-            raise ValueError("a call in it names no function")
-        tool = named_tool(name, self.names)
-        written = arguments if isinstance(arguments, str) else dump_json(arguments)
-        call = _Call(tool, _arguments(arguments), written, "\n".join(self.thoughts), self.turn)
-        self.thoughts = []
-        if id is not None:
-            if _id(id) in self.by_id and self.by_id[id].result is None:
-                raise ValueError(f"two calls have the id {id!r}")
-            self.by_id[id] = call
-        self.events.append(call)
-
-    def answered(self, id: Any, name: Any, content: Any, marks: Mapping[str, Any]) -> None:
-        """Notes a result; without an id it belongs to the first call of its tool that has none."""
-        self.end_reply()
-        if id is not None:
-            call = self.by_id.get(_id(id))
-            if call is None:
-                raise ValueError(f"it is the result of a call {id!r}, and no message before it has that call")
-            if call.result is not None:
-                raise ValueError(f"it is a second result of the call {id!r}")
-        else:
-            tool = tool_identifier(name) if isinstance(name, str) else None
-            call = next((call for call in self.calls if call.result is None and call.name == tool), None)
-            if call is None:
-                waiting = "" if tool is None else f", and no call of {name!r} waits for a result"
-                raise ValueError(f"it is the result of a call and has no id{waiting}")
-        call.result = _observation(content, marks)
-
-    def final(self) -> bool:
-        """Whether the model's last turn has no calls."""
-        return self.turn >= 0 and not any(call.turn == self.turn for call in self.calls)
-
-    def last_text(self) -> str | None:
-        """The text of the model's last turn, if that turn has no calls."""
-        said = [event for event in self.events if isinstance(event, Said)]
-        texts = [event.text for event in said if event.role == "agent" and event.turn == self.turn and event.text]
-        return "\n".join(texts) if texts and self.final() else None
 
 
 def _trace(
     messages: Iterable[Any], inputs: Mapping[str, Any] | None, answer: Any, names: dict[str, str], system: Any = None
 ) -> Trace:
-    reading = _Reading(names)
-    rows = [{"role": "system", "content": system}] if system is not None else []
-    for number, message in enumerate([*rows, *messages], 1 - len(rows)):
-        try:
-            if not isinstance(message, Mapping):
-                dumped = "; its model_dump() can be read" if hasattr(message, "model_dump") else ""
-                raise ValueError(f"it is not an object, but {type(message).__name__}{dumped}")
-            reading.message(clean(dict(cast(Mapping[str, Any], message))))
-        except (ValueError, CaseError) as error:
-            raise InputError(f"message {number}: {error}") from None
-    if reading.turn < 0:
-        raise InputError("no message is an assistant's")
-    reading.end_reply()
-    explicit = answer is not ...
-    if not explicit:
-        text = reading.last_text()
-        answer = None if text is None else _json_or_text(text)
-    try:
-        trace = Trace(
-            inputs=clean(dict(inputs or {})),
-            events=tuple(event.event() if isinstance(event, _Call) else event for event in reading.events),
-            stop="finish" if explicit or reading.final() else "turns",
-            answer=clean(answer),
-        )
-        return with_references(trace, answer=not explicit)
-    except CaseError as error:
-        raise InputError(f"the inputs and the answer of a conversation: {error}") from None
-
-
-def named_tool(name: str, names: dict[str, str]) -> str:
-    """A tool's name as an identifier.
-
-    Raises:
-        ValueError: If another tool has it.
-    """
-    tool = tool_identifier(name)
-    if (other := names.setdefault(tool, name)) != name:
-        raise ValueError(f"the tools {other!r} and {name!r} would both be called {tool!r}; rename one")
-    return tool
-
-
-def _id(id: Any) -> str:
-    if not isinstance(id, str):
-        raise ValueError(f"the id of a call is {type_name(id)}, not a string")
-    return id
-
-
-def _arguments(written: Any) -> dict[str, Any] | None:
-    """The arguments as an object; None if they are not an object. None or an empty text means no arguments."""
-    if written is None or isinstance(written, str):
-        try:
-            written = clean(parse_json(written)) if written and written.strip() else {}
-        except (ValueError, CaseError):
-            return None
-    return cast(dict[str, Any], written) if isinstance(written, dict) else None
+    conversation = Messages(names)
+    conversation.read(messages, system)
+    return conversation.trace(inputs, answer)
 
 
 def _observation(content: Any, marks: Mapping[str, Any]) -> Observation:
-    text = _text(content)
-    value = content if text is None else _json_or_text(text)
     marked = marks.get("status") == "error" or marks.get("is_error") is True or marks.get("isError") is True
-    error = _error_in(value)
-    if error is None and marked:
-        error = value if isinstance(value, str) else dump_json(value)
-    return Observation(value=value) if error is None else Observation.failed("tool_error", error)
-
-
-def _error_in(value: Any) -> str | None:
-    """The error that a result reports; None if it reports none."""
-    if isinstance(value, str):
-        return value if _FAILED.match(value) else None
-    fields = _fields(value)
-    match fields.get("error"):
-        case str(error) if error.strip():
-            return error
-        case dict() if error := _fields(fields["error"]):
-            message = error.get("message")
-            return message if isinstance(message, str) else dump_json(error)
-        case error if error is True or fields.get("isError") is True:
-            message = fields.get("message")
-            return message if isinstance(message, str) else dump_json(value)
-        case _:
-            return None
-
-
-def _json_or_text(text: str) -> Any:
-    try:
-        return clean(parse_json(text))
-    except (ValueError, CaseError):
-        return text
-
-
-def _text(content: Any) -> str | None:
-    """Content that is text, or the text of its parts; None if a part is something else."""
-    if isinstance(content, str):
-        return content
-    parts = cast(list[Any], content) if isinstance(content, list) else []
-    texts = [_part(part) for part in parts]
-    return "".join(text or "" for text in texts) if texts and None not in texts else None
+    return observation_of(content, marked)
 
 
 def _spoken(content: Any) -> str:
     """The text of a model's thoughts."""
-    text = _text(content) if content else ""
+    text = text_of(content) if content else ""
     if text is None:
         raise ValueError("its reasoning has a part without text")
     return text
-
-
-def _part(part: Any) -> str | None:
-    kind = _fields(part).get("type")
-    text = _fields(part).get("refusal" if kind == "refusal" else "text") if kind in _TEXTS else None
-    return text if isinstance(text, str) else None
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
@@ -548,6 +410,6 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 def _is_message(first: Sequence[Any]) -> bool:
     """Whether a list is a conversation, by its first element."""
     return any(
-        isinstance(entry, dict) and not {"messages", "traj", "events", "steps", "stop"} & _fields(entry).keys()
+        isinstance(entry, dict) and not {"messages", "traj", "events", "steps", "stop"} & fields_of(entry).keys()
         for entry in first
     )

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
+from flowmind.formats.conversation import BAD_ARGUMENTS, named_tool
 from flowmind.formats.fidelity import Export, Fidelity, Note
-from flowmind.formats.openai_messages import BAD_ARGUMENTS, named_tool
 from flowmind.formats.pycode import Code, Names, require_sound
 from flowmind.formats.pyexpr import ANY, Type, join, kind, type_of_input
 from flowmind.trace.events import Called, Trace

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from flowmind.base.errors import InputError
 from flowmind.jit.attempts import Attempt, Rehearsal, Rules, attempt, difference, rehearse
-from flowmind.jit.environments import AuditEnvironment, Ledger, OverJournal, uncertain
+from flowmind.jit.environments import Ledger, OnTape, OverJournal, uncertain
 from flowmind.jit.guards import ABSORBED, Halt
 from flowmind.jit.learning import Learner
 from flowmind.jit.outcomes import NeedsAgent, Stopped
@@ -85,7 +85,7 @@ class Engine:
         self._loaded: tuple[int, list[Version]] = (-2, [])
         self._lock = threading.Lock()
         self._count = 0
-        store.declare(name, query, inputs, [spec.model_dump(mode="json") for spec in specs.values()])
+        store.declare(name, query, inputs, [spec.model_dump(mode="json") for spec in specs.values()], settings.request)
         self.learner = Learner(name, query, inputs, specs, store, settings, self.consider)
         if settings.keep_days is not None:
             store.clean(settings.keep_days)
@@ -116,7 +116,7 @@ class Engine:
         candidate, rule = self.candidate, self.settings.promotion
         if self.settings.mode != "live" or candidate is None or (candidate.writes and not rule.by):
             return
-        if rule.allows(*self.store.rehearsed(self.name, candidate.id)):
+        if rule.allows(*self.store.rehearsed(candidate.record)):
             promote(self.store, candidate.record, rule.by or "rule")
 
     # Requests
@@ -195,7 +195,7 @@ class Engine:
         self, request: _Request, over: OverJournal | None, before: Attempt | None
     ) -> Generator[Work, Any, Case]:
         """Lets the agent work in a case of its own."""
-        case = Case(request.inputs, environment=over)
+        case = Case(request.inputs, gate=over)
         try:
             with case:
                 case.answer = yield Work(case)
@@ -240,7 +240,7 @@ class Engine:
             learn = yield from self._compared(version, trace, rehearsal)
             if first is None:
                 first, needed = rehearsal, learn
-        self.store.put_trace(self.name, request.id, trace, taught=first is None or first.verdict != "agreed")
+        self.store.put_trace(self.name, request.id, trace, taught=first is None or _teaches(first))
         self.learner.wanted = self.learner.wanted or needed
         return first
 
@@ -249,6 +249,8 @@ class Engine:
         halt = rehearsal.attempt.halt
         if rehearsal.verdict != "guarded" or halt is None:
             return rehearsal.verdict == "disagreed"
+        if halt.guard == "request":
+            return False
         if halt.guard not in ABSORBED:
             return True
         unguarded: Rehearsal = yield Wait(rehearse(version, trace, Rules(frozenset())))
@@ -261,8 +263,8 @@ class Engine:
         """Lets the agent work on a share of the requests that a version answered, and compares."""
         if self.settings.mode == "frozen" or not self._is_drawn(request, version):
             return
-        environment = AuditEnvironment(request.tools, result.calls)
-        case = Case(request.inputs, environment=environment)
+        tape = OnTape(version.specs, result.calls)
+        case = Case(request.inputs, gate=tape)
         problem: str | None
         try:
             with case:
@@ -273,13 +275,13 @@ class Engine:
             self.store.log(self.name, "audit_failed", {"run": request.id, "error": f"{type(error).__name__}: {error}"})
             self.store.put_audit(request.id, self.name, version.id, None, case.seconds or 0.0, case.tokens)
             return
-        if environment.refused:
-            problem = f"the agent calls {environment.refused[0].tool}, which the workflow did not"
+        if tape.refused:
+            problem = f"the agent calls {tape.refused[0].tool}, which the workflow did not"
         self.store.put_audit(request.id, self.name, version.id, problem, case.seconds or 0.0, case.tokens)
         if not problem:
             return
         self.store.move(version.record, "retired", reason=f"run {request.id}: {problem}")
-        if not environment.refused and not case.lost:
+        if not tape.refused and not case.lost:
             self.store.put_trace(self.name, request.id, trace, taught=True)
             self.learner.wanted = True
             self.learner.go_on()
@@ -296,11 +298,17 @@ class Engine:
     def journal(self) -> Journal:
         """The journal of the writes, beside the store."""
         if self.store.path is not None:
-            return Journal(self.store.path.with_name(f"{self.store.path.name}-journal"))
+            return Journal(self.store.path.with_name(f"{self.store.path.name}.journal"))
         folder = tempfile.TemporaryDirectory(prefix="flowmind-jit-")
         journal = Journal(Path(folder.name) / "journal.db")
         weakref.finalize(self, _removed, journal, folder)
         return journal
+
+
+def _teaches(rehearsal: Rehearsal) -> bool:
+    """Whether versions are derived from an execution. One of another phrasing would take the place of others."""
+    halt = rehearsal.attempt.halt
+    return rehearsal.verdict != "agreed" and (halt is None or halt.guard != "request")
 
 
 def _json_of(case: Case) -> Any:

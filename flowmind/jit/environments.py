@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowmind.base.errors import OutcomeUnknown
-from flowmind.jit.attempts import NOT_MADE, MadeCall
+from flowmind.jit.attempts import NOT_HAPPENED, NOT_MADE, MadeCall
 from flowmind.jit.reading import writes
+from flowmind.recording.boundary import Answered
 from flowmind.run.journal import JournaledRun
 from flowmind.run.journaled import JournaledCall
+from flowmind.run.worded import call_of
 from flowmind.run.wrappers import Approved, Ask, Wrapper
 from flowmind.trace.events import Called
 from flowmind.trace.recorded import Tape
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.marks import Happened
 from tools_registry.specs.schema import json_equal
-from tools_registry.specs.spec import Observation, ToolCall
-from tools_registry.specs.values import CaseError
+from tools_registry.specs.spec import Observation, ToolCall, ToolError, ToolSpec
+from tools_registry.specs.values import CaseError, copy_json
 
 
 class Ledger(Wrapper):
@@ -72,8 +74,11 @@ class Ledger(Wrapper):
         if not hasattr(inside, "verified"):
             raise LookupError(f"{call.tool} has no verify function")
         happened: Happened | None = await inside.verified(call)
-        known = self.written[-1] if self.written else None
-        if known is not None and happened is not None:
+        known = self.written[-1]
+        if happened is None:
+            error = ToolError(type=NOT_HAPPENED, message="it did not happen")
+            self.run_of_journal.note(known._replace(state="failed", error=error))
+        else:
             self.run_of_journal.note(known._replace(state="done", value=happened.value, error=None))
         return happened
 
@@ -95,8 +100,32 @@ class Ledger(Wrapper):
             self._run.close()
 
 
-class OverJournal(Wrapper):
-    """The tools of an agent that works over the journal of its run.
+class _Causes(Wrapper):
+    """Tools whose exceptions are kept, for an agent that expects them."""
+
+    def __init__(self, inner: Environment) -> None:
+        super().__init__(inner)
+        self._causes: dict[int, tuple[Observation, BaseException]] = {}
+
+    async def call(self, call: ToolCall) -> Observation:
+        """Makes a call."""
+        if call.tool in self.inner.awaited or call.tool not in self.specs:
+            return await self.inner.call(call)
+        (outcome,) = self.inner.run(call_of(call.tool), (copy_json(call.args),))
+        if outcome.error is None:
+            return Observation(value=outcome.answer)
+        observation = Observation.failed(*outcome.error)
+        if outcome.cause is not None:
+            self._causes[id(observation)] = observation, outcome.cause
+        return observation
+
+    def cause(self, observation: Observation) -> BaseException | None:
+        """The exception behind an observation."""
+        return self._causes.get(id(observation), (None, None))[1]
+
+
+class OverJournal:
+    """Answers an agent that works over the journal of its run.
 
     Reads are made. A write that the journal has is answered from it, each once. Another write must be approved, except
     where the agent works from scratch and has repeated all writes of the journal.
@@ -108,7 +137,7 @@ class OverJournal(Wrapper):
     """
 
     def __init__(self, ledger: Ledger, approve: Ask | Mapping[str, Ask] | None, from_scratch: bool) -> None:
-        super().__init__(ledger.inner)
+        self._tools = _Causes(ledger.inner)
         self._ledger = ledger
         self._approve = approve
         self._from_scratch = from_scratch
@@ -117,30 +146,26 @@ class OverJournal(Wrapper):
         self.unknown: ToolCall | None = None
         """A write of which nobody knows whether it happened."""
 
-    @property
-    def awaited(self) -> Collection[str]:
-        """All tools."""
-        return frozenset(self.specs)
-
-    async def call(self, call: ToolCall) -> Observation:
-        """Answers a write from the journal, or makes the call.
+    async def answered(self, call: ToolCall) -> Answered | None:
+        """Answers a write from the journal, or makes it; None for a read.
 
         Raises:
             OutcomeUnknown: If it is not known whether a write happened.
         """
-        if not writes(call.tool, self.specs):
-            return await self.inner.call(call)
+        if not writes(call.tool, self._tools.specs):
+            return None
         try:
             journaled = await self._replayed()
             for place, (known, observation) in enumerate(self._known):
                 if known.tool == call.tool and json_equal(known.args, call.args):
                     del self._known[place]
-                    return observation
+                    return Answered(observation)
             if not self._from_scratch or self._known:
                 refusal = await self._refusal(call)
                 if refusal is not None:
-                    return refusal
-            return await journaled.call(call)
+                    return Answered(refusal)
+            observation = await journaled.call(call)
+            return Answered(observation, self._tools.cause(observation))
         except OutcomeUnknown as unknown:
             self.unknown = unknown.call
             raise
@@ -149,7 +174,7 @@ class OverJournal(Wrapper):
         """The journaled tools, after all calls that the journal has."""
         if self._journaled is None:
             run = self._ledger.run_of_journal
-            journaled = run.environment(self.inner)
+            journaled = run.environment(self._tools)
             for known in run.calls:
                 if not known.aside:
                     observation = await journaled.call(known.call)
@@ -160,38 +185,33 @@ class OverJournal(Wrapper):
 
     async def _refusal(self, call: ToolCall) -> Observation | None:
         if self._approve is None:
-            return Observation.refused(f"{call.tool} was called before in this run; nobody approves writes", "approval")
-        return await Approved(self.inner, self._approve).refusal(call)
+            return Observation.refused(f"{call.tool} is called after other writes; nobody approves it", "approval")
+        return await Approved(self._tools, self._approve).refusal(call)
 
 
-class AuditEnvironment(Wrapper):
-    """The tools of an agent that audits a run: the run's calls are answered from it, and no write goes out.
+class OnTape:
+    """Answers an agent that audits a run: the run's calls are answered from it, and no other write goes out.
 
     Args:
-        inner: The tools.
+        specs: The tools.
         calls: The calls of the run.
     """
 
-    def __init__(self, inner: Environment, calls: Sequence[MadeCall]) -> None:
-        super().__init__(inner)
+    def __init__(self, specs: Mapping[str, ToolSpec], calls: Sequence[MadeCall]) -> None:
+        self._specs = specs
         self._tape = Tape([Called(call=made.call, observation=made.observation) for made in calls])
         self.refused: list[ToolCall] = []
         """The writes that the run did not make."""
 
-    @property
-    def awaited(self) -> Collection[str]:
-        """All tools."""
-        return frozenset(self.specs)
-
-    async def call(self, call: ToolCall) -> Observation:
-        """Answers a call from the run; another read is made, another write is refused."""
+    async def answered(self, call: ToolCall) -> Answered | None:
+        """Answers a call from the run; None for another read, and a refusal for another write."""
         try:
-            return Observation(value=self._tape.answer(call.tool, call.args))
+            return Answered(Observation(value=self._tape.answer(call.tool, call.args)))
         except CaseError:
-            if not writes(call.tool, self.specs):
-                return await self.inner.call(call)
+            if not writes(call.tool, self._specs):
+                return None
             self.refused.append(call)
-            return Observation.refused("an audit makes no write", "audit")
+            return Answered(Observation.refused("an audit makes no write", "audit"))
 
 
 def uncertain(known: JournaledCall) -> bool:

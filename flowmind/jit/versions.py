@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
+from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
+from flowmind.formats.traces.templates import Template
 from flowmind.jit.knowledge import Knowledge, Step
 from flowmind.jit.reading import Reading, read_workflow, writes
 from flowmind.run.lockstep import SECONDS, Contest, Loaded
@@ -33,6 +35,10 @@ class VersionRecord(Record):
     """When it was derived, in seconds since 1970."""
     workflow: Workflow
     knowledge: Knowledge
+    template: Template | None = None
+    """The template that reads the inputs off the request, if requests are in prose."""
+    request: str = ""
+    """The parameter with the request."""
     seconds: float = 0.0
     """The duration of its derivation."""
     by: str = ""
@@ -135,6 +141,13 @@ class Version:
         others = [(rival, loaded.start(inputs, budget, clock)) for rival, loaded in rivals if with_rivals]
         return Contest(running, others, self.specs)
 
+    def given(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The inputs of the workflow, with defaults; None if the template does not read the request."""
+        template = self.record.template
+        if template is None:
+            return {**self.record.workflow.input_defaults, **inputs}
+        return read_request(template, self.record.request, inputs)
+
     def step(self, logged: Any) -> Step:
         """A step that the program has reported."""
         number, args, value = logged
@@ -146,9 +159,11 @@ class Version:
         return self._kinds[number][0] if number >= 0 else ""
 
 
-def with_defaults(workflow: Workflow, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs with the defaults of those that are missing."""
-    return {**workflow.input_defaults, **inputs}
+def read_request(template: Template, request: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Inputs with the slots of a template in place of the request; None if it does not read the request."""
+    text = inputs.get(request)
+    slots = template.parse(text) if isinstance(text, str) else None
+    return None if slots is None else {**{name: value for name, value in inputs.items() if name != request}, **slots}
 
 
 def said_call(tool: str, args: Mapping[str, Any]) -> str:
@@ -163,3 +178,23 @@ def write_calls(trace: Trace, specs: Mapping[str, ToolSpec]) -> list[tuple[str, 
         for step in trace.calls
         if step.observation.ok and writes(step.call.tool, specs)
     ]
+
+
+def chosen_version(
+    records: Sequence[VersionRecord], id: str, handle: str, states: Sequence[str] = ("shadow",)
+) -> VersionRecord:
+    """The version with this id, or the latest in one of these states.
+
+    Raises:
+        InputError: If there is none, or if several ids begin so.
+    """
+    if id:
+        matching = [record for record in records if record.id.startswith(id)]
+        problem = f"there is no version {id!r}" if not matching else f"several versions begin with {id!r}"
+    else:
+        matching = [record for record in records if record.state in states][-1:]
+        problem = f"no version is {' or '.join(states)}"
+    if len(matching) != 1:
+        known = ", ".join(f"{record.id} ({record.state})" for record in records) or "none"
+        raise InputError(f"{handle}: {problem}; there are {known}")
+    return matching[0]

@@ -8,8 +8,8 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-MARK = "..."
-"""The text in place of a secret."""
+from flowmind.base.secrets import MARK
+
 _SHORTEST = 6
 """Shorter secrets are not searched for: they are parts of words."""
 _PLACEHOLDERS = {"dummy-key", "lm-studio", "no-key", "not-needed", "ollama", "sk-no-key-required"}

@@ -21,15 +21,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from types import MethodType, TracebackType
-from typing import Any, Literal, Self, TypeVar, cast, overload
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, cast, overload
 
 from pydantic import TypeAdapter, ValidationError
 
 from flowmind.base.errors import CaseFailed, InputError
-from flowmind.run.worded import call_of
 from flowmind.trace.events import Called, Trace
 from tools_registry.sandbox.callables import named_function
-from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.functions import spec_of, to_json
 from tools_registry.sandbox.idempotency import is_async, without_key
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
@@ -90,18 +88,34 @@ def original(tool: Any) -> Any:
     return getattr(tool, _ORIGINAL, None)
 
 
+class Answered(NamedTuple):
+    """The result of a call in place of the function."""
+
+    observation: Observation
+    cause: BaseException | None = None
+    """The exception behind its error."""
+
+
+class Gate(Protocol):
+    """Answers calls of a case in place of the functions."""
+
+    async def answered(self, call: ToolCall) -> Answered | None:
+        """The result of a call; None if the function is to be called."""
+        ...
+
+
 class Case:
     """One case of an agent's work. It collects the calls of recorded functions that are made in its `with` block.
 
     Args:
         inputs: The inputs of the case by name: JSON values, or what becomes JSON, such as a date.
-        environment: Answers the calls in place of the functions.
+        gate: Answers calls in place of the functions.
 
     Raises:
         InputError: If the inputs are not a mapping, or no JSON.
     """
 
-    def __init__(self, inputs: Mapping[str, Any] | None = None, *, environment: Environment | None = None) -> None:
+    def __init__(self, inputs: Mapping[str, Any] | None = None, *, gate: Gate | None = None) -> None:
         if not isinstance(cast(Any, inputs), Mapping | None):
             raise InputError(f'case: give the inputs by name, as in case({{"sku": "a"}}), not {type(inputs).__name__}')
         try:
@@ -116,7 +130,8 @@ class Case:
         """The duration of the `with` block."""
         self.lost: tuple[str, ...] = ()
         """Why the trace may lack calls, one line each; empty if it is complete."""
-        self._environment = environment
+        self.gate = gate
+        """What answers calls in place of the functions."""
         self._calls: list[_Call] = []
         self._lock = threading.Lock()
         self._error: ToolError | None = None
@@ -181,11 +196,6 @@ class Case:
         if self.seconds is not None:
             self.lose(f"{tool} was called after the case had ended; wait for the call")
         return call
-
-    @property
-    def environment(self) -> Environment | None:
-        """What answers the calls in place of the functions."""
-        return self._environment
 
 
 case = Case
@@ -277,8 +287,10 @@ class _Boundary:
         if case is None:
             return self._function(*given, **named)
         call = case.begin(self._name, self._arguments(given, named))
-        if case.environment is not None:
-            return self._answered(case.environment, call)
+        if case.gate is not None:
+            answered = finished(case.gate.answered(ToolCall(tool=self._name, args=call.args)))
+            if answered is not None:
+                return self._given(call, answered)
         token = _CURRENT.set(_INSIDE)
         try:
             result = self._function(*given, **named)
@@ -297,9 +309,10 @@ class _Boundary:
         if case is None:
             return await self._function(*given, **named)
         call = case.begin(self._name, self._arguments(given, named))
-        if case.environment is not None:
-            observation = await case.environment.call(ToolCall(tool=self._name, args=call.args))
-            return self._given(call, observation)
+        if case.gate is not None:
+            answered = await case.gate.answered(ToolCall(tool=self._name, args=call.args))
+            if answered is not None:
+                return self._given(call, answered)
         return await self._awaited(call, self._function(*given, **named))
 
     async def _awaited(self, call: _Call, result: Awaitable[Any]) -> Any:
@@ -314,23 +327,12 @@ class _Boundary:
         call.end(_observed(value))
         return value
 
-    def _answered(self, environment: Environment, call: _Call) -> Any:
-        if self._name in environment.awaited:
-            return self._given(call, finished(environment.call(ToolCall(tool=self._name, args=call.args))))
-        (outcome,) = environment.run(call_of(self._name), (call.args,))
-        if outcome.error is None:
-            return self._given(call, Observation(value=outcome.answer))
-        observation = Observation.failed(*outcome.error)
-        if outcome.cause is not None:
-            call.end(observation)
-            raise outcome.cause
-        return self._given(call, observation)
-
-    def _given(self, call: _Call, observation: Observation) -> Any:
-        """A result of an environment, as the function would return it."""
+    def _given(self, call: _Call, answered: Answered) -> Any:
+        """A result of a gate, as the function would return it."""
+        observation, cause = answered
         call.end(observation)
         if observation.error is not None:
-            raise CaseFailed(observation.error.type, observation.error.message)
+            raise cause or CaseFailed(observation.error.type, observation.error.message)
         return self._typed(observation.value)
 
     def _typed(self, value: Any) -> Any:

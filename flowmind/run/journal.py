@@ -14,19 +14,17 @@ import json
 import sqlite3
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal
 
-from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.errors import FlowMindError, InputError, RunBusy, RunConflict
 from flowmind.base.files import path_of
-from flowmind.run.journaled import Journaled, JournaledCall, Tape, canonical
-from flowmind.run.run_lock import RunLock
-from tools_registry.sandbox.environment import Environment
+from flowmind.base.folders import locked
+from flowmind.run.journaled import JournaledCall, JournaledRun, RunRow, canonical, digest
 from tools_registry.specs.marks import Happened
 from tools_registry.specs.spec import ToolError
 
-RunState = Literal["new", "open", "finished", "failed"]
 _VERSION = 1
 _WAIT = 60.0
 """The seconds that a statement waits for those of other processes."""
@@ -45,26 +43,13 @@ _RUN = """select run, workflow, inputs, state, answer, error, opened,
     exists (select 1 from calls where calls.run = runs.run and calls.state = 'unknown') from runs"""
 
 
-class RunRow(NamedTuple):
-    """A run in the list of a journal."""
-
-    run: str
-    workflow: str
-    inputs: dict[str, Any]
-    state: Literal["open", "finished", "failed", "unknown"]
-    """`unknown`: the run ended in `OutcomeUnknown`."""
-    answer: Any
-    error: ToolError | None
-    """The error that ended a failed run."""
-    opened: str
-    """When it began, in UTC: `2026-11-25 09:30:00`."""
-
-
 class Journal:
     """The journal of runs in one file, for the threads and processes of one host.
 
-    The file is an SQLite database. Each note is on the disk before the run goes on. The folder `NAME-locks` beside it
-    has a file for each run that is under way. A process that was forked must open a journal of its own.
+    The file is an SQLite database. The notes of a write are on the disk before the run goes on, and with them all notes
+    before. A read that is noted after the last write survives a crash of the process, and not one of the machine. The
+    folder `NAME-locks` beside the file has a file for each run that is under way. A process that was forked must open a
+    journal of its own.
 
     Args:
         path: The file. It is made if it does not exist.
@@ -83,7 +68,6 @@ class Journal:
             if version not in (0, _VERSION) or (version == 0 and tables):
                 raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
             self._database.execute("pragma journal_mode=wal")
-            self._database.execute("pragma synchronous=full")
             if not version:
                 self._database.executescript(f"begin immediate; {_TABLES} pragma user_version={_VERSION}; commit")
         except (sqlite3.Error, ValueError) as error:
@@ -98,34 +82,33 @@ class Journal:
             inputs: The inputs, as JSON.
 
         Raises:
-            InputError: If the id is not a text of 1 to 200 characters, or belongs to another workflow or other inputs.
+            InputError: If the id is not a text of 1 to 200 printable characters.
+            RunConflict: If the id belongs to a run of another workflow, or with other inputs. It is an `InputError`.
             RunBusy: If the run is under way elsewhere.
         """
-        if not isinstance(cast(Any, run), str) or not 0 < len(run) <= 200 or not run.isprintable():
-            raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
-        lock = RunLock(self.path, run)
-        try:
+        require_run_id(run)
+        lock = self._held(run)
+        with lock:
             fields = (run, workflow, canonical(inputs))
-            with self._changing() as database:
+            with self._changing(synced=False) as database:
                 made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
             row = self.get(run)
             assert row is not None
             if row.workflow != workflow:
-                raise InputError(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
+                raise RunConflict(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
             if canonical(row.inputs) != fields[-1]:
-                raise InputError(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
-            return JournaledRun(self, row, lock, new=made.rowcount == 1)
-        except BaseException:
-            lock.release()
-            raise
+                raise RunConflict(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
+            return JournaledRun(self, row, lock.pop_all(), new=made.rowcount == 1)
 
     def get(self, run: str) -> RunRow | None:
         """A run, as the journal has it now; None if there is no such run."""
         return next(iter(self._rows(f"{_RUN} where run = ?", run)), None)
 
-    def runs(self) -> list[RunRow]:
-        """All runs, in the order of their ids."""
-        return self._rows(f"{_RUN} order by run")
+    def runs(self, state: Literal["open", "finished", "failed"] | None = None) -> list[RunRow]:
+        """All runs, or those in one state, in the order of their ids. A run whose state is unknown counts as open."""
+        if state is None:
+            return self._rows(f"{_RUN} order by run")
+        return self._rows(f"{_RUN} where state = ? order by run", state)
 
     def calls(self, run: str) -> tuple[JournaledCall, ...]:
         """The calls of a run, in order."""
@@ -150,18 +133,15 @@ class Journal:
             InputError: If the run has no write whose outcome is unknown.
             RunBusy: If the run is under way.
         """
-        lock = RunLock(self.path, run)
-        try:
+        with self._held(run):
             pending = next((call for call in self.calls(run) if call.state in ("intent", "unknown")), None)
             if pending is None:
                 raise InputError(f"run {run!r} has no write whose outcome is unknown")
             self.note(run, pending, None if outcome is None else pending._replace(state="done", value=outcome.value))
-        finally:
-            lock.release()
 
     def note(self, run: str, call: JournaledCall, now: JournaledCall | None) -> None:
         """Notes a call, or forgets it if `now` is None."""
-        with self._changing() as database:
+        with self._changing(synced=call.write) as database:
             database.execute(
                 "delete from calls where run = ? and aside = ? and seq = ?", (run, int(call.aside), call.seq)
             )
@@ -182,6 +162,20 @@ class Journal:
         with self._mutex:
             self._database.close()
 
+    def _held(self, run: str) -> ExitStack:
+        """Holds a run until the stack is closed, or the process ends."""
+        folder = self.path.with_name(f"{self.path.name}-locks")
+        stack = ExitStack()
+        try:
+            stack.enter_context(locked(folder, digest(run)[:32], passing=True))
+        except BlockingIOError:
+            raise RunBusy(f"run {run!r} is under way elsewhere") from None
+        except ModuleNotFoundError:
+            raise InputError(f"{self.path}: a journal needs the file locks of Unix") from None
+        except OSError as error:
+            raise InputError(f"{folder}: {error.strerror or error}") from None
+        return stack
+
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
         with self._mutex:
@@ -191,14 +185,16 @@ class Journal:
                 raise FlowMindError(f"{self.path}: the journal cannot be used: {error}") from None
 
     @contextmanager
-    def _changing(self) -> Generator[sqlite3.Connection]:
+    def _changing(self, synced: bool = True) -> Generator[sqlite3.Connection]:
         with self._reading() as database:
+            database.execute(f"pragma synchronous={'full' if synced else 'normal'}")
             database.execute("begin immediate")
             try:
                 yield database
                 database.execute("commit")
             except BaseException:
-                database.execute("rollback")
+                if database.in_transaction:  # a full disk ends it
+                    database.execute("rollback")
                 raise
 
     def _rows(self, query: str, *values: str) -> list[RunRow]:
@@ -210,63 +206,14 @@ class Journal:
         ]
 
 
-class JournaledRun:
-    """A run that is held. Make it with `Journal.open`, and use it as a context manager.
+def require_run_id(run: Any) -> None:
+    """Refuses what cannot be the id of a run.
 
-    A run that is left without `finish` or `fail` stays open, and can be resumed.
+    Raises:
+        InputError: If it is not a text of 1 to 200 printable characters.
     """
-
-    def __init__(self, journal: Journal, row: RunRow, lock: RunLock, new: bool) -> None:
-        self.run = row.run
-        """The id."""
-        self.workflow = row.workflow
-        self.state: RunState = "new" if new else "open" if row.state == "unknown" else row.state
-        """`new` if the journal had no such run. A failed run can be resumed."""
-        self.answer: Any = row.answer
-        """The answer of a finished run."""
-        self.error = row.error
-        """The error that ended a failed run."""
-        self._journal = journal
-        self._lock = lock
-
-    @property
-    def calls(self) -> tuple[JournaledCall, ...]:
-        """The calls, as the journal has them now."""
-        return self._journal.calls(self.run)
-
-    def environment(self, inner: Environment) -> Environment:
-        """The tools of the run: calls that the journal has are answered from it, others are made and noted.
-
-        A run that is resumed makes its calls again from the first one. One environment serves one pass.
-        """
-        calls = self.calls
-        return Journaled(inner, self, *(Tape(call for call in calls if call.aside is aside) for aside in (False, True)))
-
-    def note(self, call: JournaledCall) -> None:
-        """Notes the present state of a call."""
-        self._journal.note(self.run, call, call)
-
-    def finish(self, answer: Any) -> None:
-        """Notes the answer and closes the run."""
-        self._journal.end(self.run, answer)
-        self.state, self.answer = "finished", answer
-        self.close()
-
-    def fail(self, error: ToolError) -> None:
-        """Notes the error that ended the run, and closes the run."""
-        self._journal.end(self.run, None, error)
-        self.state, self.error = "failed", error
-        self.close()
-
-    def close(self) -> None:
-        """Gives the run free."""
-        self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    if not isinstance(run, str) or not 0 < len(run) <= 200 or not run.isprintable():
+        raise InputError(f"run {run!r:.80}: give an id of 1 to 200 printable characters")
 
 
 def _value(text: str | None) -> Any:

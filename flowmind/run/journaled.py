@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from flowmind.base.errors import InputError, OutcomeUnknown
 from flowmind.base.files import dump_json
+from flowmind.protocols import ChatModel, ChatRequest, Reply
 from flowmind.run.wrappers import Approved, Wrapper
 from tools_registry.sandbox.environment import Environment
 from tools_registry.sandbox.idempotency import keyed
@@ -16,11 +18,12 @@ from tools_registry.specs.marks import Happened
 from tools_registry.specs.spec import Observation, ToolCall, ToolError
 
 if TYPE_CHECKING:
-    from flowmind.run.journal import JournaledRun
+    from flowmind.run.journal import Journal
 
 CallState = Literal["intent", "done", "failed", "unknown"]
 """`intent`: it was begun. `done`, `failed`: it has a value, or an error. `unknown`: it may have happened."""
-_UNCERTAIN = frozenset({"timeout", "memory", "crash"})
+RunState = Literal["new", "open", "finished", "failed"]
+UNCERTAIN = frozenset({"timeout", "memory", "crash"})
 """Errors of a write that do not say whether it happened."""
 _SHOWN = 200
 
@@ -46,6 +49,80 @@ class JournaledCall(NamedTuple):
     def call(self) -> ToolCall:
         """The tool and the arguments."""
         return ToolCall(tool=self.tool, args=self.args)
+
+
+class RunRow(NamedTuple):
+    """A run in the list of a journal."""
+
+    run: str
+    workflow: str
+    inputs: dict[str, Any]
+    state: Literal["open", "finished", "failed", "unknown"]
+    """`unknown`: the run ended in `OutcomeUnknown`."""
+    answer: Any
+    error: ToolError | None
+    """The error that ended a failed run."""
+    opened: str
+    """When it began, in UTC: `2026-11-25 09:30:00`."""
+
+
+class JournaledRun:
+    """A run that is held. Make it with `Journal.open`, and use it as a context manager.
+
+    A run that is left without `finish` or `fail` stays open, and can be resumed.
+    """
+
+    def __init__(self, journal: Journal, row: RunRow, lock: ExitStack, new: bool) -> None:
+        self.run = row.run
+        """The id."""
+        self.workflow = row.workflow
+        self.state: RunState = "new" if new else "open" if row.state == "unknown" else row.state
+        """`new` if the journal had no such run. A failed run can be resumed."""
+        self.answer: Any = row.answer
+        """The answer of a finished run."""
+        self.error = row.error
+        """The error that ended a failed run."""
+        self._journal = journal
+        self._lock = lock
+
+    @property
+    def calls(self) -> tuple[JournaledCall, ...]:
+        """The calls, as the journal has them now."""
+        return self._journal.calls(self.run)
+
+    def environment(self, inner: Environment) -> Journaled:
+        """The tools of the run: calls that the journal has are answered from it, others are made and noted.
+
+        A run that is resumed makes its calls again from the first one. One environment serves one pass.
+        """
+        calls = self.calls
+        return Journaled(inner, self, *(Tape(call for call in calls if call.aside is aside) for aside in (False, True)))
+
+    def note(self, call: JournaledCall) -> None:
+        """Notes the present state of a call."""
+        self._journal.note(self.run, call, call)
+
+    def finish(self, answer: Any) -> None:
+        """Notes the answer and closes the run."""
+        self._journal.end(self.run, answer)
+        self.state, self.answer = "finished", answer
+        self.close()
+
+    def fail(self, error: ToolError) -> None:
+        """Notes the error that ended the run, and closes the run."""
+        self._journal.end(self.run, None, error)
+        self.state, self.error = "failed", error
+        self.close()
+
+    def close(self) -> None:
+        """Gives the run free."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Tape:
@@ -96,7 +173,11 @@ class Journaled(Wrapper):
         self._run = run
         self._tape = tape
         self._beside = beside
-        self._settling = _settling(inner)
+        self._settling = Settling(inner)
+
+    def asking(self, model: ChatModel | None) -> ChatModel | None:
+        """The model of the run's `llm` nodes."""
+        return None if model is None else JournaledModel(model, self._run, self._tape)
 
     def fork(self) -> Environment:
         """The environment of calls that only rivals of the workflow make."""
@@ -131,10 +212,8 @@ class Journaled(Wrapper):
         else:
             failed = None
         try:
-            happened = await self._verified(known)
+            happened = await self._settling.settled(known.call, known.key)
         except LookupError as error:
-            if known.tool in getattr(self._settling, "idempotent", ()):
-                return None
             if failed is not None:
                 return failed
             self._run.note(known._replace(state="unknown"))
@@ -143,12 +222,6 @@ class Journaled(Wrapper):
             return None
         self._run.note(known._replace(state="done", value=happened.value, error=None))
         return Observation(value=happened.value)
-
-    async def _verified(self, known: JournaledCall) -> Happened | None:
-        if self._settling is None:
-            raise LookupError(f"{known.tool} has no verify function")
-        with keyed(known.key):
-            return await self._settling.verified(known.call)
 
     async def _made(self, begun: JournaledCall) -> Observation:
         inner, observation = self.inner, None
@@ -161,27 +234,65 @@ class Journaled(Wrapper):
             with keyed(begun.key or None):
                 observation = await inner.call(begun.call)
         error = observation.error
-        if begun.write and error is not None and error.type in _UNCERTAIN:
+        if begun.write and error is not None and error.type in UNCERTAIN:
             self._run.note(begun._replace(state="unknown"))
             raise OutcomeUnknown(self._run.run, begun.call, f"it ended in {error.type}: {error.message}")
         self._run.note(begun._replace(state="failed" if error else "done", value=observation.value, error=error))
         return observation
 
 
-class _Settling(Protocol):
-    """Functions that know more of their writes; see `FunctionEnvironment`."""
+class JournaledModel:
+    """The model of `llm` nodes, whose replies are calls of a run as well."""
 
-    idempotent: Collection[str]
+    def __init__(self, model: ChatModel, run: JournaledRun, tape: Tape) -> None:
+        self.name = model.name
+        self._model = model
+        self._run = run
+        self._tape = tape
 
-    async def verified(self, call: ToolCall) -> Happened | None: ...
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Answers from the journal, or asks the model and notes the reply."""
+        call = ToolCall(tool="llm", args=request.model_dump(mode="json"))
+        seq, known = self._tape.take(self._run.run, call)
+        if known is not None:
+            return Reply.model_validate(known.value)
+        reply = await self._model.complete(request)
+        self._run.note(JournaledCall(seq, call.tool, call.args, "", "done", reply.model_dump(mode="json")))
+        return reply
+
+    async def aclose(self) -> None:
+        """Closes the connections of the model."""
+        await self._model.aclose()
 
 
-def _settling(environment: Environment) -> _Settling | None:
-    """The functions inside the wrappers; None if the tools are no functions."""
-    inside: Any = environment
-    while not hasattr(inside, "verified") and hasattr(inside, "inner"):
-        inside = inside.inner
-    return inside if hasattr(inside, "verified") else None
+class Settling:
+    """Settles writes whose outcome is unknown, with what their functions are marked with.
+
+    Args:
+        environment: Functions (`FunctionEnvironment`), also inside wrappers. Other tools settle nothing.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        inside: Any = environment
+        while not hasattr(inside, "verified") and hasattr(inside, "inner"):
+            inside = inside.inner
+        self._functions: Any = inside if hasattr(inside, "verified") else None
+
+    async def settled(self, call: ToolCall, key: str) -> Happened | None:
+        """The result of a write that has happened; None if it did not happen, or may be repeated.
+
+        Raises:
+            LookupError: If nobody knows.
+        """
+        if self._functions is None:
+            raise LookupError(f"{call.tool} has no verify function")
+        try:
+            with keyed(key):
+                return await self._functions.verified(call)
+        except LookupError:
+            if call.tool in self._functions.idempotent:
+                return None
+            raise
 
 
 def canonical(value: Any) -> str:
