@@ -150,9 +150,14 @@ def noticed_after(changed: Stream, plain: Stream) -> int | None:
     contradicts it. A wrong answer that nothing contradicts notices nothing.
     """
     for number, (one, other) in enumerate(zip(changed.served, plain.served, strict=True)):
-        if number >= changed.half and (one.kind, one.guard, one.audit) != (other.kind, other.guard, other.audit):
+        if number >= changed.half and _seen(one) != _seen(other):
             return number - changed.half + 1
     return None
+
+
+def _seen(served: Served) -> tuple[str, str, bool]:
+    """What shows of a request: what became of it, and whether an audit contradicts it."""
+    return served.kind, served.guard, served.audit is False
 
 
 def _plain_table(rows: Sequence[Row]) -> str:
