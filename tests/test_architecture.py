@@ -74,6 +74,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
+    "flowmind.cli.jit",
     "flowmind.cli.record",
     "flowmind.cli.run",
     "flowmind.cli.serve_workflow",

@@ -48,9 +48,14 @@ def run(options: argparse.Namespace) -> int:
     """Prints the changes from A to B; 1 if the workflows differ in behaviour, or may differ."""
     sources = [read_source(path) for path in (options.before, options.after)]
     before, after = (source.workflow for source in sources)
+    return compared(before, after, _specs(options.tools, sources), options.json)
+
+
+def compared(before: Workflow, after: Workflow, specs: Mapping[str, ToolSpec], as_json: bool) -> int:
+    """Prints the changes between two workflows, and returns the exit code."""
     changes = diff(before, after)
-    verdict = judge(before, after, changes, _specs(options.tools, sources))
-    if options.json:
+    verdict = judge(before, after, changes, specs)
+    if as_json:
         print(dump_json({**verdict.model_dump(), **changes.model_dump(mode="json")}, indent=1))
     else:
         print("\n".join([*_lines(changes), *_rivals(before, after), *_verdict_lines(verdict, changes)]))

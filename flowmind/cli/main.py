@@ -63,6 +63,11 @@ COMMANDS: dict[str, Command] = {
         "flowmind.cli.show",
         "show workflow.json --svg workflow.svg",
     ),
+    "jit": Command(
+        "look at the guarded workflows of a store, promote and retire them",
+        "flowmind.cli.jit",
+        "jit ls --store flows.db",
+    ),
     "diff": Command("show what changed between two workflows", "flowmind.cli.diff", "diff old.json new.json"),
     "convert": Command(
         "write a workflow in another format",

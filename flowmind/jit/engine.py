@@ -116,7 +116,7 @@ class Engine:
         candidate, rule = self.candidate, self.settings.promotion
         if self.settings.mode != "live" or candidate is None or (candidate.writes and not rule.by):
             return
-        if rule.allows(*self.store.rehearsed(self.name, candidate.id)):
+        if rule.allows(*self.store.rehearsed(candidate.record)):
             promote(self.store, candidate.record, rule.by or "rule")
 
     # Requests

@@ -20,7 +20,7 @@ from flowmind.jit.guards import Limits
 from flowmind.jit.settings import Derive, Mode, Promotion, settings_of
 from flowmind.jit.stats import Stats, explained, stats_of
 from flowmind.jit.store import IN_MEMORY, Store
-from flowmind.jit.versions import VersionRecord
+from flowmind.jit.versions import VersionRecord, chosen_version
 from flowmind.recording.boundary import finished, original
 from flowmind.run.wrappers import Ask
 from tools_registry.sandbox.environment import Environment
@@ -393,26 +393,6 @@ class BoundHandle:
     def __getattr__(self, name: str) -> Any:
         self._handle._engine_for(self._owner)  # pyright: ignore[reportPrivateUsage]
         return getattr(self._handle, name)
-
-
-def chosen_version(
-    records: Sequence[VersionRecord], id: str, handle: str, states: Sequence[str] = ("shadow",)
-) -> VersionRecord:
-    """The version with this id, or the latest in one of these states.
-
-    Raises:
-        InputError: If there is none, or if several ids begin so.
-    """
-    if id:
-        matching = [record for record in records if record.id.startswith(id)]
-        problem = f"there is no version {id!r}" if not matching else f"several versions begin with {id!r}"
-    else:
-        matching = [record for record in records if record.state in states][-1:]
-        problem = f"no version is {' or '.join(states)}"
-    if len(matching) != 1:
-        known = ", ".join(f"{record.id} ({record.state})" for record in records) or "none"
-        raise InputError(f"{handle}: {problem}; there are {known}")
-    return matching[0]
 
 
 def _driven(serving: Serving, work: Callable[[], Any], wait: Callable[[Any], Any]) -> Any:

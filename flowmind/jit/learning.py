@@ -65,22 +65,28 @@ class Learner:
         if self._settings.derive == "never" or not self.wanted:
             return
         if self._settings.derive == "now":
-            self.derive_now()
+            self.derive_now(forced=False)
             return
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name=f"flowmind-jit-{self._name}", daemon=True)
                 self._thread.start()
 
-    def derive_now(self) -> Derived | None:
-        """Derives a version in this thread; None if there are too few executions."""
+    def derive_now(self, forced: bool = True) -> Derived | None:
+        """Derives a version in this thread; None if there are too few executions, or if none is wanted by now.
+
+        Args:
+            forced: Derive one even if none is wanted.
+        """
         with self._lock:
+            if not (self.wanted or forced):
+                return None
             self.wanted = False
             job = self._job()
             if len(job.traces) < FEWEST:
                 return None
             derived = derive_safely(job)
-            self.take(derived)
+            take(self._store, self._name, derived)
         self._consider()
         return derived
 
@@ -105,7 +111,7 @@ class Learner:
                 return
             try:
                 derived = self._asked(job)
-                self.take(derived)
+                take(self._store, self._name, derived)
             finally:
                 self._store.release(self._name)
             self._consider()
@@ -119,43 +125,66 @@ class Learner:
             return Derived(problem=f"the process that derives ended: {error}", traces=len(job.traces))
 
     def _job(self) -> Job:
-        traces = self._store.traces(self._name, most=self._settings.most_traces)
-        fitting = tuple(trace for trace in traces if self._fits(trace))
-        return Job(handle=self._name, query=self._query, inputs=self._inputs, specs=dict(self._specs), traces=fitting)
+        return job_of(self._store, self._name, self._query, self._inputs, self._specs, self._settings.most_traces)
 
-    def _fits(self, trace: Trace) -> bool:
-        """Whether the present tools take the calls of an execution. Tools may have changed since."""
+
+def job_of(store: Store, handle: str, query: str, inputs: JSONSchema, specs: Mapping[str, ToolSpec], most: int) -> Job:
+    """What the next version of a handle is derived from: the latest executions whose calls the present tools take."""
+
+    def fits(trace: Trace) -> bool:
         calls = [step.call for step in trace.calls if step.observation.ok]
-        return all(call.tool in self._specs and self._specs[call.tool].check(call.args) is None for call in calls)
+        return all(call.tool in specs and specs[call.tool].check(call.args) is None for call in calls)
 
-    def take(self, derived: Derived) -> VersionRecord | None:
-        """Stores what was derived. A version that is known keeps its state; a new one enters shadow."""
-        workflow = derived.workflow
-        told = {"traces": derived.traces, "seconds": round(derived.seconds, 3)}
-        if workflow is None:
-            self._store.log(self._name, "not_derived", {**told, "problem": derived.problem})
-            return None
-        id = version_id(workflow)
-        with self._store.changing():
-            records = self._store.versions(self._name)
-            known = next((record for record in records if record.id == id and record.state != "retired"), None)
-            record = VersionRecord(
-                id=id,
-                handle=self._name,
-                state="shadow" if known is None else known.state,
-                made=time.time() if known is None else known.made,
-                workflow=workflow,
-                knowledge=_richer(derived, known),
-                seconds=derived.seconds + (0.0 if known is None else known.seconds),
-                by="" if known is None else known.by,
-            )
-            if known is None:
-                for other in records:
-                    if other.state == "shadow":
-                        self._store.move(other, "retired", reason=f"version {id} took its place")
-            self._store.put(record)
-            self._store.log(self._name, "derived" if known is None else "confirmed", {"version": id, **told})
-        return record
+    fitting = tuple(trace for trace in store.traces(handle, most=most) if fits(trace))
+    return Job(handle=handle, query=query, inputs=inputs, specs=dict(specs), traces=fitting)
+
+
+def take(store: Store, handle: str, derived: Derived) -> VersionRecord | None:
+    """Stores what was derived. A version that is known keeps its state; a new one enters shadow."""
+    workflow = derived.workflow
+    told = {"traces": derived.traces, "seconds": round(derived.seconds, 3)}
+    if workflow is None:
+        store.log(handle, "not_derived", {**told, "problem": derived.problem})
+        return None
+    id = version_id(workflow)
+    with store.changing():
+        records = store.versions(handle)
+        known = next((record for record in records if record.id == id and record.state != "retired"), None)
+        record = VersionRecord(
+            id=id,
+            handle=handle,
+            state="shadow" if known is None else known.state,
+            made=time.time() if known is None else known.made,
+            workflow=workflow,
+            knowledge=_richer(derived, known),
+            seconds=derived.seconds + (0.0 if known is None else known.seconds),
+            by="" if known is None else known.by,
+        )
+        if known is None:
+            for other in records:
+                if other.state == "shadow":
+                    store.move(other, "retired", reason=f"version {id} took its place")
+        store.put(record)
+        store.log(handle, "derived" if known is None else "confirmed", {"version": id, **told})
+    return record
+
+
+def derive_stored(store: Store, handle: str, most: int = 24) -> tuple[str, VersionRecord | None]:
+    """Derives a version of a handle from what its store has.
+
+    Returns:
+        The problem, and the version; None if there is none.
+
+    Raises:
+        InputError: If there is no such handle.
+    """
+    query, inputs, specs = store.handle(handle)
+    known = [ToolSpec.model_validate(spec) for spec in specs]
+    job = job_of(store, handle, query, inputs, {spec.name: spec for spec in known}, most)
+    if len(job.traces) < FEWEST:
+        return f"a version needs {FEWEST} executions, and there are {len(job.traces)}", None
+    derived = derive_safely(job)
+    return derived.problem, take(store, handle, derived)
 
 
 def _richer(derived: Derived, known: VersionRecord | None) -> Knowledge:

@@ -397,13 +397,13 @@ class Store:
             for node, tool, args, value, error, write, seconds in rows
         ]
 
-    def rehearsed(self, handle: str, version: str) -> tuple[int, int]:
+    def rehearsed(self, version: VersionRecord) -> tuple[int, int]:
         """The distinct inputs on which a version agreed with the agent in every rehearsal, and all that it finished."""
         query = """select count(*), coalesce(sum(wrong = 0), 0) from (
             select max(verdict = 'disagreed') as wrong from runs
-            where handle = ? and shadow = ? and verdict in ('agreed', 'disagreed') group by input_key)"""
+            where handle = ? and shadow = ? and at >= ? and verdict in ('agreed', 'disagreed') group by input_key)"""
         with self.reading() as database:
-            count, agreed = database.execute(query, (handle, version)).fetchone()
+            count, agreed = database.execute(query, (version.handle, version.id, version.made)).fetchone()
         return agreed, count
 
     # Traces

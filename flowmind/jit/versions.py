@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
+from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
 from flowmind.jit.knowledge import Knowledge, Step
 from flowmind.jit.reading import Reading, read_workflow, writes
@@ -163,3 +164,23 @@ def write_calls(trace: Trace, specs: Mapping[str, ToolSpec]) -> list[tuple[str, 
         for step in trace.calls
         if step.observation.ok and writes(step.call.tool, specs)
     ]
+
+
+def chosen_version(
+    records: Sequence[VersionRecord], id: str, handle: str, states: Sequence[str] = ("shadow",)
+) -> VersionRecord:
+    """The version with this id, or the latest in one of these states.
+
+    Raises:
+        InputError: If there is none, or if several ids begin so.
+    """
+    if id:
+        matching = [record for record in records if record.id.startswith(id)]
+        problem = f"there is no version {id!r}" if not matching else f"several versions begin with {id!r}"
+    else:
+        matching = [record for record in records if record.state in states][-1:]
+        problem = f"no version is {' or '.join(states)}"
+    if len(matching) != 1:
+        known = ", ".join(f"{record.id} ({record.state})" for record in records) or "none"
+        raise InputError(f"{handle}: {problem}; there are {known}")
+    return matching[0]
