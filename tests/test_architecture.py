@@ -74,8 +74,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
 LAZY = {
     "flowbench_synth.cli",
     "flowmind.cli.chat",
-    "flowmind.cli.record",
     "flowmind.cli.jit",
+    "flowmind.cli.record",
     "flowmind.cli.run",
     "flowmind.cli.serve_workflow",
     "flowmind.cli.solve",

@@ -422,6 +422,19 @@ def test_changed_tools_and_shapes() -> None:
     assert (kinds(changed)[-1], guards(changed)[-1]) == ("fallback", "tools")
 
 
+def test_a_value_that_a_condition_cannot_compare_stops_at_its_shape() -> None:
+    shop = Shop()
+    shop.items["sold"] = {"count": 0, "warehouse": "w", "cents": 1}
+    deliver = delivering(shop)
+    for sku in ("a0", "sold", "a1", "a2", "a3"):
+        deliver(sku)
+    assert kinds(deliver)[-1] == "hit" and deliver.version is not None
+    assert any(node.kind == "condition" for node in deliver.version.workflow.nodes)
+    shop.items["odd"] = {"count": None, "warehouse": "w", "cents": 1}
+    deliver("odd")
+    assert (kinds(deliver)[-1], guards(deliver)[-1]) == ("fallback", "shape")
+
+
 def test_new_fields_pass() -> None:
     shop = Shop()
     deliver = delivering(shop)

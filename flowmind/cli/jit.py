@@ -32,6 +32,8 @@ _ARGUMENTS = {
     "export": (1, 1, "VERSION", "write the document of a version"),
     "gc": (0, 0, "", "delete runs that are older than --keep-days"),
 }
+_NAMING = """A version is named by its id or the beginning of it. The name of a handle stands for its live
+version, else for the one in shadow; for promote, for the one in shadow."""
 _SHOWN = 60
 
 
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     width = max(len(f"{name} {names}") for name, (_, _, names, _) in _ARGUMENTS.items())
     lines = [f"  {f'{name} {names}':<{width}}  {help}" for name, (_, _, names, help) in _ARGUMENTS.items()]
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n".join(["actions:", *lines, "", "A version is named by its id or the beginning of it."])
+    parser.epilog = "\n".join(["actions:", *lines, "", _NAMING])
     parser.add_argument("action", choices=list(_ARGUMENTS), metavar="ACTION", help="what to do, see below")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a handle, versions or a run")
     parser.add_argument("--store", type=Path, default=Path("flows.db"), metavar="FILE", help="default flows.db")
@@ -167,7 +169,7 @@ def _promote(store: Store, options: argparse.Namespace) -> int:
 
     if not options.by.strip():
         raise InputError("jit promote: say who answers for the version, with --by NAME")
-    record = _version(store, options.names[0])
+    record = _version(store, options.names[0], ("shadow",))
     promote(store, record, options.by)
     print(f"version {record.id} of {record.handle} is live")
     return 0
@@ -217,11 +219,16 @@ _ACTIONS: dict[str, Callable[[Any, argparse.Namespace], int]] = {
 }  # fmt: skip
 
 
-def _version(store: Store, name: str) -> VersionRecord:
-    """The version with this id, of any handle."""
+def _version(store: Store, name: str, states: Sequence[str] = ("live", "shadow")) -> VersionRecord:
+    """The version with this id; or that of the handle with this name in the first of the states that it has one in."""
     from flowmind.jit.versions import chosen_version
 
-    return chosen_version(store.versions(), name, str(store.path))
+    records = store.versions()
+    if name not in store.handles() or any(record.id.startswith(name) for record in records):
+        return chosen_version(records, name, str(store.path))
+    own = [record for record in records if record.handle == name]
+    state = next((state for state in states if any(record.state == state for record in own)), states[-1])
+    return chosen_version(own, "", name, (state,))
 
 
 def _handle(store: Store, options: argparse.Namespace) -> str:

@@ -128,8 +128,7 @@ async def _walk(
     def progress() -> Halt | None:
         """Asks the guards of the steps since the last call."""
         nonlocal seen
-        ended = -1 if main.stop is not None else None
-        for logged in main.steps[seen:ended]:
+        for logged in main.steps[seen:]:
             step = version.step(logged)
             result.steps.append(step)
             seen += 1
