@@ -611,7 +611,11 @@ def test_an_audit_makes_no_write() -> None:
     extra[0] = True
     deliver("a5")
     assert shop.writes == [("ship", f"a{number}", f"w{number}") for number in (0, 1, 2, 3, 5)]
-    assert deliver.stats().audits.count == 0 and deliver.stats().audits_failed == 1
+    stats = deliver.stats()
+    assert (stats.audits.count, stats.audits.of, stats.audits_failed) == (1, 3, 0)
+    retired = [event for event in deliver.store.events() if event.kind == "retired"]
+    assert "the agent calls refund, which the workflow did not" in retired[-1].detail["reason"]
+    assert deliver.version is None
 
 
 def test_a_share_of_hits_is_audited() -> None:

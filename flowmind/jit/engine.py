@@ -263,23 +263,26 @@ class Engine:
             return
         tape = OnTape(version.specs, result.calls)
         case = Case(request.inputs, gate=tape)
-        problem: str | None
+        trace: Trace | None = None
+        problem: str | None = None
         try:
             with case:
                 case.answer = yield Work(case)
             trace = case.trace
             problem = difference(result, trace, version.specs)
         except Exception as error:
-            self.store.log(self.name, "audit_failed", {"run": request.id, "error": f"{type(error).__name__}: {error}"})
-            self.store.put_audit(request.id, self.name, version.id, None, case.seconds or 0.0, case.tokens)
-            return
+            if not tape.refused:  # else an agent that does not expect a refusal ends by it
+                text = f"{type(error).__name__}: {error}"
+                self.store.log(self.name, "audit_failed", {"run": request.id, "error": text})
+                self.store.put_audit(request.id, self.name, version.id, None, case.seconds or 0.0, case.tokens)
+                return
         if tape.refused:
             problem = f"the agent calls {tape.refused[0].tool}, which the workflow did not"
         self.store.put_audit(request.id, self.name, version.id, problem, case.seconds or 0.0, case.tokens)
         if not problem:
             return
         self.store.move(version.record, "retired", reason=f"run {request.id}: {problem}")
-        if not tape.refused and not case.lost:
+        if trace is not None and not tape.refused and not case.lost:
             self.store.put_trace(self.name, request.id, trace, taught=True)
             self.learner.wanted = True
             self.learner.go_on()
