@@ -8,7 +8,7 @@ LONG = """
     dialogue_build benchmark durability attack experiments report report_page sessions_page random_workflows cli
     structure pdl python_export robustness bench dialogue_runs flags cross_case architecture
     serverless worfbench certify expressions search maps hostile_input determinism monty workers policy fuzzing
-    tool_functions serving langgraph_export
+    tool_functions serving langgraph_export recording_servers jit journal workflow_server exports
 """
 _RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}
 

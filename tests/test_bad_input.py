@@ -352,15 +352,41 @@ summarize a_folder
 summarize empty.json
     empty.json: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 summarize empty.jsonl
-    empty.jsonl: there is no trace in it
+    empty.jsonl: Expecting value: line 1 column 1 (char 0); it is empty; give JSON
 summarize binary.json
     binary.json: not UTF-8 text (byte 135)
 summarize deep.json
     deep.json: nested too deeply
 summarize numbers.json
-    numbers.json, entry 1: it is no trace and no conversation; give a trace (events, stop), a list of messages
+    numbers.json: it has none of the known formats, which are flowmind, openai, anthropic
 summarize good.json
-    good.json: it is no trace and no conversation; give a trace
+    good.json: it has none of the known formats, which are flowmind, openai, anthropic
+summarize talk.json --from sgd
+    --from: 'sgd' is none of
+summarize talk.json --from atif
+    talk.json: its field 'schema_version' is missing
+summarize talk.json --redact (
+    '(' is not a regular expression
+summarize talk.json --answer best
+    --answer: 'best' is none of given, text, last-result, effects
+traces
+    PATH
+traces ls
+    PATH: missing
+traces ls missing.json
+    missing.json: no such file
+traces sort talk.json
+    ls|show|convert: 'sort' is none of ls, show, convert
+traces ls talk.json 1
+    '1': only show takes a trace
+traces show talk.json 7
+    talk.json: there is no trace '7'; give a number from 1 to 1
+traces ls talk.json --out new.json
+    --out: ls writes no file; convert does
+traces convert talk.json --out talk.json
+    --out
+traces convert talk.json --to atof
+    --to: 'atof' is none of flowmind, openai
 summarize role.json
     role.json: message 1: it has the role 'wizard'; known are the roles system, developer, user, assistant
 summarize orphan.json

@@ -78,10 +78,18 @@ def as_json(document: Any) -> Any:
     return json.loads(json.dumps(document))
 
 
-def facts(trace: Trace, turns: bool = True) -> Any:
-    """What a run is, without what a trace of spans cannot have."""
+def facts(trace: Trace) -> Any:
+    """What a run is. Calls without an id or an agent's turn are numbered."""
+    agent = not any(call.node for call in trace.calls)
     calls = [
-        (c.call, c.observation, c.node, c.turn if turns else None, c.seconds, c.id or f"call_{number}")
+        (
+            c.call,
+            c.observation,
+            c.node,
+            number if agent and c.turn is None else c.turn,
+            c.seconds,
+            c.id or f"call_{number}",
+        )
         for number, c in enumerate(trace.calls)
     ]
     return (trace.inputs, trace.stop, trace.answer, trace.error, calls)
@@ -212,7 +220,7 @@ def test_the_calls_of_a_workflow_are_steps_of_atif_without_a_model() -> None:
     ]  # fmt: skip
     assert calls[2]["observation"] == {"results": [{"source_call_id": "call_2", "content": "null"}]}
     assert answer["message"] == '{"text":"7","number":7}' and answer["llm_call_count"] == 0
-    assert document["extra"]["flowmind.answer"] == {"text": "7", "number": 7}
+    assert document["extra"]["answer"] == {"text": "7", "number": 7}
     failed = to_atif(WORKFLOW_RUNS[1])["steps"][-1]["observation"]["results"][0]
     assert failed["extra"] == {"error": {"type": "timeout", "message": "SECRET happened"}}
 
@@ -396,7 +404,7 @@ def test_the_validators_of_the_formats_take_a_whole_benchmark(validators: Path, 
     )
     assert checked.stdout.split() == [str(len(traces)), str(len(spans_of(document)))], checked.stderr
 
-    aggregate, samples, path = shared(run, tmp_path / "eee")
+    _, samples, path = shared(run, tmp_path / "eee")
     files = [str(file.relative_to(tmp_path / "eee")) for file in path.parent.iterdir()]
     checked = subprocess.run([str(validators), "-m", "every_eval_ever.validate", *files], cwd=tmp_path / "eee",
                              capture_output=True, text=True, check=False)  # fmt: skip

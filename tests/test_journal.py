@@ -6,16 +6,19 @@ import asyncio
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from journal_process import ANSWER, INPUTS, PAYMENTS, POINTS, WRITES, Payments, Processes, lines
+from readme_blocks import blocks
 from test_doubt import PAID, SMALL, Shop, refunds, with_rivals
 
 from flowmind import (
@@ -35,6 +38,7 @@ from flowmind import (
     tool,
 )
 from flowmind.api.runnable import Marked
+from flowmind.base.folders import locked
 from flowmind.llm.faulty_server import FaultyServer
 from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
 from tools_registry.specs.spec import ToolCall, ToolError
@@ -141,6 +145,22 @@ def test_the_journal_has_each_call(file: Path) -> None:
     assert desk.sent == [(2, write.key)]
     assert len(write.key) == 64
     assert current_key() is None
+
+
+def test_values_keep_the_order_of_their_keys(file: Path) -> None:
+    @tool(effect="read")
+    def look(n: int) -> dict[str, int]:
+        return {"z": n, "a": n}
+
+    async def go() -> list[Any]:
+        with Journal(file).open("r", workflow="w", inputs={"y": 1, "b": 2}) as run:
+            environment = run.environment(FunctionEnvironment([look]))
+            value = (await environment.call(ToolCall(tool="look", args={"n": 1}))).value
+            run.finish(value)
+        with Journal(file).open("r", workflow="w", inputs={"b": 2, "y": 1}) as run:
+            return [[*value], [*run.answer], [*run.calls[0].value]]
+
+    assert asyncio.run(go()) == asyncio.run(go()) == [["z", "a"]] * 3
 
 
 def test_the_key_of_a_write_differs_between_runs_workflows_and_places(file: Path, tmp_path: Path) -> None:
@@ -349,6 +369,21 @@ def test_another_call_than_before_names_both(file: Path) -> None:
             assert run.state == "open"
 
     asyncio.run(go())
+
+
+def test_an_agent_that_went_on_after_an_error_gets_the_error_again(file: Path) -> None:
+    desk = Desk(read_fails=1)
+    calls = [ToolCall(tool="look", args={"n": n}) for n in (1, 2)]
+
+    async def go() -> list[Any]:
+        with Journal(file).open("r", workflow="w", inputs={}) as run:
+            environment = run.environment(FunctionEnvironment(desk.tools()))
+            return [await environment.call(call) for call in calls]
+
+    first = asyncio.run(go())
+    assert [observation.ok for observation in first] == [False, True]
+    assert asyncio.run(go()) == first
+    assert desk.looked == [1, 2]
 
 
 def test_a_doubt_leaves_the_run_open(file: Path) -> None:
@@ -611,12 +646,41 @@ def test_a_run_that_is_held_is_busy_until_it_is_closed(file: Path) -> None:
 
 def test_one_of_two_processes_works(file: Path, tmp_path: Path, processes: Processes) -> None:
     told = {"journal": str(file), "effects": str(tmp_path / "effects"), "run": "r"}
-    others = Processes()
-    for each in (processes, others):
-        each.start(**told)
-    assert processes.wait() == others.wait() == {"answer": ANSWER}
-    others.close()
+    with closing(Processes()) as others:
+        for each in (processes, others):
+            each.start(**told)
+        assert [each.wait() for each in (processes, others)] == [{"answer": ANSWER}] * 2
     assert len(lines(tmp_path / "effects")) == WRITES
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the files of Linux on open files")
+def test_who_waits_for_a_lock_file_that_is_removed_gets_a_new_one(tmp_path: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locked(tmp_path, "lock", wait=True, passing=True):
+            entered.set()
+            leave.wait(60)
+
+    def linked(descriptor: Path) -> Path | None:
+        with suppress(OSError):
+            return descriptor.readlink()
+        return None
+
+    def descriptors() -> int:
+        return [linked(descriptor) for descriptor in Path("/proc/self/fd").iterdir()].count(tmp_path / "lock")
+
+    thread = threading.Thread(target=hold)
+    with locked(tmp_path, "lock", passing=True):
+        thread.start()
+        while descriptors() < 2:  # the thread has the file open that is removed now
+            time.sleep(0.001)
+    assert entered.wait(60)
+    with pytest.raises(BlockingIOError), locked(tmp_path, "lock", passing=True):
+        pass
+    leave.set()
+    thread.join()
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_process_that_is_killed_gives_its_run_free(file: Path, tmp_path: Path, processes: Processes) -> None:
@@ -630,6 +694,28 @@ def test_a_process_that_is_killed_gives_its_run_free(file: Path, tmp_path: Path,
 
 
 # files
+
+
+def test_several_open_a_new_journal_at_once(tmp_path: Path) -> None:
+    for number in range(20):
+        gate = threading.Barrier(6)
+        failures: list[BaseException] = []
+
+        def opened(path: Path, gate: threading.Barrier, failures: list[BaseException]) -> None:
+            gate.wait()
+            try:
+                Journal(path).open(str(threading.get_ident()), workflow="w", inputs={}).close()
+            except BaseException as error:
+                failures.append(error)
+
+        path = tmp_path / f"{number}.db"
+        threads = [threading.Thread(target=opened, args=(path, gate, failures)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert len(Journal(path).runs()) == 6
 
 
 def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
@@ -760,3 +846,17 @@ def test_no_write_is_repeated_after_faults(tmp_path: Path) -> None:
     asyncio.run(every())
     assert len(made) == len(set(made))
     assert len(made) >= FAULTS
+
+
+# the documentation
+
+
+def test_the_documentation_runs(tmp_path: Path) -> None:
+    page = Path(__file__).parents[1] / "docs" / "durable-runs.md"
+    code = "\n\n".join(block.text for block in blocks(page) if block.language == "python")
+    assert code.count("assert") > 5
+    environment = {**os.environ, "PYTHONPATH": str(page.parents[1])}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "order-17 finished R17" in done.stdout

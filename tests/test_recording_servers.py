@@ -20,7 +20,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import agents
 import openai
+import pydantic_ai
 import pytest
 from aiohttp import web
 from mcp import Client, StdioServerParameters
@@ -31,12 +33,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Status, StatusCode
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from tiny import called, command, environment, typed
 
 from flowmind import case, recorded
 from flowmind.base.secrets import MARK
 from flowmind.formats.traces import read
-from flowmind.formats.traces.imported import Imported
 from flowmind.formats.traces.otlp import traces_of_otlp
 from flowmind.llm import processes
 from flowmind.recording.conversations import Conversations, Request
@@ -251,6 +254,27 @@ class Upstream:
         return response
 
 
+async def pydantic_agent(client: openai.AsyncOpenAI, sku: str) -> str:
+    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+    agent = pydantic_ai.Agent(model, tools=[TOOLS["stock"], ship_or_say], system_prompt="You ship.")
+    return (await agent.run(f"Ship {sku}")).output
+
+
+async def openai_agent(client: openai.AsyncOpenAI, sku: str, api: type[Any]) -> str:
+    agents.set_tracing_disabled(True)
+    tools: list[Any] = [agents.function_tool(TOOLS["stock"]), agents.function_tool(ship_or_say)]
+    agent = agents.Agent("clerk", instructions="You ship.", tools=tools, model=api("m", client))
+    return (await agents.Runner.run(agent, f"Ship {sku}")).final_output
+
+
+def ship_or_say(sku: str, n: int) -> str:
+    """Ships an item, and says so if that fails."""
+    return work("ship", json.dumps({"sku": sku, "n": n}))
+
+
+ship_or_say.__name__ = "ship"
+
+
 @asynccontextmanager
 async def served(app: web.Application) -> AsyncGenerator[str]:
     runner = web.AppRunner(app)
@@ -344,6 +368,9 @@ AGENTS: dict[str, Agent] = {
     "responses-repeated-streamed": lambda client, sku: responses_agent(client, sku, True, True),
     "responses-previous": lambda client, sku: responses_agent(client, sku, False, False),
     "responses-previous-streamed": lambda client, sku: responses_agent(client, sku, True, False),
+    "pydantic-ai": pydantic_agent,
+    "openai-agents-chat": lambda client, sku: openai_agent(client, sku, agents.OpenAIChatCompletionsModel),
+    "openai-agents-responses": lambda client, sku: openai_agent(client, sku, agents.OpenAIResponsesModel),
 }
 
 
@@ -374,17 +401,16 @@ def test_interleaved_conversations_are_those_of_the_tool_boundary(name: str, tmp
     at_tools = asyncio.run(run())
     recorded_there = read(out)
     assert [len(calls_of(imported.trace)) for imported in recorded_there] == [4, 4]
-    assert sorted(map(whole, recorded_there), key=json.dumps) == sorted(
-        ([trace.inputs, calls_of(trace), trace.answer, trace.stop] for trace in at_tools), key=json.dumps
-    )
+    read_there = [imported.trace for imported in recorded_there]
+    assert sorted(map(whole, read_there), key=json.dumps) == sorted(map(whole, at_tools), key=json.dumps)
     for imported in recorded_there:
         assert (imported.given, imported.trace.source.model, [*imported.specs]) == (True, "m", [*TOOLS])
     assert "sk-proj" not in out.read_text()
 
 
-def whole(imported: Imported) -> list[Any]:
-    trace = imported.trace
-    return [trace.inputs, calls_of(trace), trace.answer, trace.stop]
+def whole(trace: Trace) -> list[Any]:
+    """What a recording has of a run; parallel calls come to the tools in any order."""
+    return [trace.inputs, sorted(calls_of(trace), key=json.dumps), trace.answer, trace.stop]
 
 
 def test_inputs_and_case_of_headers_are_recorded_and_not_passed_on(tmp_path: Path) -> None:
@@ -708,6 +734,18 @@ def test_a_result_whose_call_is_unknown_is_not_recorded() -> None:
         request = Request.of("responses", {**body, **following}, None, None)
         assert request is not None and conversations.begin(request) is None
     assert (conversations.unknown, conversations.text()) == (4, "")
+
+
+def test_the_arguments_of_the_answer_tool_are_the_answer(tmp_path: Path) -> None:
+    conversations = Conversations(answer_tool="final")
+    exchanged(conversations, asked(user("one")), call("x"))
+    exchanged(conversations, asked(user("one"), call("x"), result("x")), call("y", "final"))
+    exchanged(conversations, asked(user("two")), call("x", "other"))  # nobody has answered this call
+    out = tmp_path / "f.jsonl"
+    out.write_text(conversations.text())
+    assert [(calls_of(trace), trace.answer, trace.stop) for trace in read_traces(out)] == [
+        ([("stock", {}, True, 1)], {}, "finish")
+    ]
 
 
 def test_responses_branch_and_follow_the_conversation_of_the_server() -> None:

@@ -408,7 +408,7 @@ def run_of_pydantic_ai(content: bool = True) -> tuple[ReadableSpan, ...]:
     Agent.instrument_all(InstrumentationSettings(tracer_provider=provider, include_content=content))
     try:
         with provider.get_tracer("test").start_as_current_span("case", attributes={"flowmind.inputs": '{"n": 1}'}):
-            assert agent.run_sync("Refund item a.").output == "done"
+            assert asyncio.run(agent.run("Refund item a.")).output == "done"
     finally:
         Agent.instrument_all(False)
     return memory.get_finished_spans()
@@ -586,3 +586,53 @@ def test_a_tool_call_of_vercels_sdk_is_read() -> None:
     trace = only(OTEL.read(dumped)).trace
     assert calls(trace) == [("find", {"sku": "a"}, True, {"price": 2}, 0, "c1")]
     assert trace.answer == "done" and trace.source.agent == "shop" and trace.source.request == "Refund."
+
+
+def test_places_in_a_file_of_lines_are_lines() -> None:
+    class Lines(list[Any]):
+        numbers = (1, 4)
+
+    broken = documents.otlp()
+    spans = broken["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans[2]["spanId"] = "x"
+    with pytest.raises(Unreadable, match=r"^line 4, resourceSpans\[0\]\.scopeSpans\[0\]\.spans\[2\]\.spanId"):
+        list(OTEL.read(Lines([documents.otlp(), broken])))
+    rows = documents.langfuse()["observations"][:2]
+    with pytest.raises(Unreadable, match=r"^line 4: its id is integer"):
+        list(LANGFUSE.read(Lines([rows[0], {**rows[1], "id": 7}])))
+
+
+def test_a_deep_tree_of_spans_is_read_in_linear_time() -> None:
+    document = documents.otlp()
+    spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    root = next(span for span in spans if span["name"] == "shop")
+    chain = [{**root, "spanId": f"{number:016x}", "attributes": []} for number in range(1000, 9000)]
+    for above, span in zip([root, *chain], chain, strict=False):
+        span["parentSpanId"] = above["spanId"]
+    for span in spans:
+        span["parentSpanId"] = chain[-1]["spanId"] if span is not root else ""
+    spans += chain
+    assert calls(only(OTEL.read(document)).trace) == documents.CALLS
+
+
+def test_spans_of_something_else_are_left_out() -> None:
+    document = documents.otlp()
+    spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    other = {**spans[0], "traceId": "1" * 32, "name": "chat GET /rooms", "attributes": []}
+    spans.append(other)
+    assert calls(only(OTEL.read(document)).trace) == documents.CALLS
+    spans[:] = [other]
+    with pytest.raises(Unreadable, match="no span is of an agent, a model or a tool"):
+        list(OTEL.read(document))
+
+
+def test_one_trace_may_have_spans_of_two_instrumentations() -> None:
+    document = documents.otlp()
+    spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    root = next(span for span in spans if span["name"] == "shop")
+    kind = {"key": "langfuse.observation.type", "value": {"stringValue": "agent"}}
+    outer = {**root, "spanId": "f" * 16, "name": "request", "attributes": [kind]}
+    root["parentSpanId"] = outer["spanId"]
+    spans.append(outer)
+    trace = only(OTEL.read(document)).trace
+    assert calls(trace) == documents.CALLS and trace.source.format == "otel"

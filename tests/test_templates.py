@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from workbench import Instance, WorkBench, workbench
 
+from flowmind import summarize
 from flowmind.base.errors import InputError
 from flowmind.formats.traces import READERS
-from flowmind.formats.traces.cases import AnswerRule, NoInputs, cases_of
+from flowmind.formats.traces.cases import AnswerRule, NoInputs, cases_of, other_effect
 from flowmind.formats.traces.imported import Imported
 from flowmind.formats.traces.templates import Request, Template, fillings, phrasings, template_of
-from tools_registry.specs.spec import Effect, ToolSpec
+from flowmind.trace.events import Called, Trace
+from flowmind.workflow.document import ToolNode
+from tools_registry.specs.spec import Effect, Observation, ToolCall, ToolSpec
 
 Row = dict[str, Any]
 
@@ -205,7 +208,41 @@ def test_a_run_that_was_cut_off_has_no_answer() -> None:
     cut = run("Hi", "A1", PROSE, inputs={"order": "A1"})
     cut = Imported(cut.trace.model_copy(update={"stop": "tokens", "answer": None}), given=True)
     done = run("Hi", "A2", PROSE, inputs={"order": "A2"})
-    assert cases_of([done, cut], {}).left_out == {1: "it has no answer by the rule 'last-result'"}
+    assert cases_of([done, cut], {}, "last-result").left_out == {1: "it has no answer by the rule 'last-result'"}
+    assert [trace.executed for trace in cases_of([done, cut], {}).traces] == [True, False]
+
+
+def paid(order: str, *tools: str) -> Trace:
+    """A run that calls tools on an order one after the other."""
+    calls = [
+        Called(call=ToolCall(tool=tool, args={"order": order}), observation=Observation(value="done"), turn=turn)
+        for turn, tool in enumerate(tools)
+    ]
+    return Trace(inputs={"order": order}, events=tuple(calls), stop="finish", answer=PROSE)
+
+
+def test_effects_are_equal_calls_in_their_order() -> None:
+    tools = [
+        ToolSpec(name=name, parameters={"type": "object", "properties": {"order": {"type": "string"}}}, effect="write")
+        for name in ("charge", "ship")
+    ]
+    runs = [paid(order, "charge", "ship") for order in ("A1", "B2", "C3")]
+    result = summarize(runs, tools, answer="effects")
+    assert result.solved and [node.tool for node in result.document.nodes if isinstance(node, ToolNode)] == [
+        "charge", "ship",
+    ]  # fmt: skip
+    assert not summarize([*runs, paid("D4", "ship", "charge")], tools, answer="effects").solved
+    specs = {spec.name: spec for spec in tools}
+    for other, call in (
+        (paid("A1", "charge", "ship"), None),
+        (paid("A1", "charge", "look", "ship"), None),
+        (paid("A1", "ship", "charge"), "charge"),
+        (paid("A1", "charge"), "ship"),
+        (paid("A1", "charge", "ship", "ship"), "ship"),
+        (paid("B2", "charge", "ship"), "charge"),
+    ):
+        found = other_effect(runs[0], other, {**specs, "look": spec("read")["refund"]})
+        assert (found and found.tool) == call
 
 
 # WorkBench

@@ -78,6 +78,11 @@ def workbench() -> WorkBench:
     folder = (Path(held) if held else Path(__file__).resolve().parents[2] / "shared" / "fixtures") / "workbench"
     if not (folder / "queries.jsonl").exists():
         pytest.skip("the WorkBench records are not here (FLOWMIND_FIXTURES names the folder that has workbench/)")
+    return read_workbench(folder)
+
+
+def read_workbench(folder: Path) -> WorkBench:
+    """The fixtures in a folder."""
     queries, golds, runs = (
         _rows(folder / name) for name in ("queries.jsonl", "gold_execution.jsonl", "agent_runs_gpt-4.jsonl")
     )

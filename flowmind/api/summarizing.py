@@ -33,7 +33,7 @@ from flowmind.dialogue.executions import Executions, executions_of
 from flowmind.formats.openai_messages import read_trace
 from flowmind.formats.tool_schema import specs_of_traces
 from flowmind.formats.traces import read as read_traces
-from flowmind.formats.traces.cases import AnswerRule, Cases, NoInputs, cases_of
+from flowmind.formats.traces.cases import AnswerRule, Cases, NoInputs, cases_of, other_effect
 from flowmind.formats.traces.imported import Imported
 from flowmind.formats.traces.templates import Template
 from flowmind.llm.choosing import chosen_model, close
@@ -41,6 +41,7 @@ from flowmind.protocols import ChatModel
 from flowmind.run.examples import ExampleCheck, check_examples
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.origins import UNSOURCED, unexplained
+from flowmind.trace.recorded import shown
 from flowmind.trace.task import Example, ExampleLike, Task, examples_of, make_task, name_of
 from flowmind.workflow.document import Evidence, Workflow
 from tools_registry.sandbox.environment import Environment
@@ -131,6 +132,7 @@ def summarize(
         tuple(cases.notes),
         cases.left_out,
         cases.templates,
+        cases.rule,
     )
     return wait_for(request.run(answers or {}))
 
@@ -202,6 +204,7 @@ class _Request:
     notes: tuple[str, ...] = ()
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
     templates: tuple[Template, ...] = ()
+    rule: AnswerRule = "given"
 
     async def run(self, answers: Mapping[str, str]) -> Summarized:
         """Builds the workflow with these answers to questions."""
@@ -294,7 +297,7 @@ def _usable(traces: Sequence[Trace], drop: Sequence[int], left_out: Mapping[int,
         rest = "other " if drop else ""
         raise InputError(
             f"none of the {len(traces) - len({*drop})} {rest}traces has an answer; "
-            "give conversations that end with the assistant's answer"
+            "give conversations that end with the assistant's answer, or choose with --answer what counts as one"
         )
     for number in kept:
         for key in traces[number].inputs:
@@ -345,8 +348,8 @@ class _Findings:
             model,
         )
         checks = [
-            check.model_copy(update={"kind": "trace", "number": number + 1})
-            for number, (check, _) in zip(self.kept, runs, strict=True)
+            check.model_copy(update={"kind": "trace", "number": number + 1, **self._in_order(traces[number], run)})
+            for number, (check, run) in zip(self.kept, runs, strict=True)
         ]
         checks += await self._example_checks(workflow, examples, model)
         shown = [*task.examples[: len(self.kept)], *examples]
@@ -360,6 +363,13 @@ class _Findings:
             notes=(*result.notes, *self._not_run(), *left_out),
             _parts=(workflow, self.toolbox.own, model),
         )
+
+    def _in_order(self, trace: Trace, run: Trace) -> dict[str, Any]:
+        """The error of a run that makes the recorded writes in another order, where the writes are the answer."""
+        if self.request.rule != "effects" or run.error is not None:
+            return {}
+        call = other_effect(trace, run, self.toolbox.trial.specs)
+        return {"error": f"other_order: it does not make {shown(call)} where the trace does"} if call else {}
 
     async def _example_checks(
         self, workflow: Workflow, examples: Sequence[Example], model: ChatModel | None

@@ -182,6 +182,7 @@ def answer_questions(prepared: Callable[[Any], AbstractContextManager[Callable[[
     with prepared(about) as answers:
         while True:
             send(_answered(answers, questions.get(), lambda value: send(pickle.dumps(_Emitted(value)))))
+            gc.collect()  # what a search leaves behind has cycles, and the collector seldom comes by itself
 
 
 def _listen(requests: BinaryIO, questions: queue.SimpleQueue[Any]) -> None:

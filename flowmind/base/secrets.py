@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from flowmind.base.errors import InputError
@@ -44,12 +44,13 @@ class Redaction:
 
     Args:
         patterns: Regular expressions of further texts to remove.
+        mark: Makes the text that stands in place of a secret; by default `MARK`.
 
     Raises:
         InputError: If a pattern is not a regular expression, or matches the empty text.
     """
 
-    def __init__(self, patterns: Iterable[str] = ()) -> None:
+    def __init__(self, patterns: Iterable[str] = (), mark: Callable[[str], str] = lambda _: MARK) -> None:
         found: list[re.Pattern[str]] = []
         for pattern in patterns:
             try:
@@ -60,18 +61,22 @@ class Redaction:
                 raise InputError(f"{pattern!r} matches the empty text; give an expression that matches a secret")
         self._given = found
         self._known = [(signs, re.compile(pattern)) for signs, pattern in _KEYS.items()]
+        self._mark = mark
 
     def text(self, text: str) -> str:
-        """The text with `MARK` in place of each secret."""
+        """The text with a mark in place of each secret."""
         for pattern in self._given:
-            text = pattern.sub(MARK, text)
+            text = pattern.sub(self._marked, text)
         for signs, pattern in self._known:
             if any(sign in text for sign in signs):
-                text = pattern.sub(MARK, text)
+                text = pattern.sub(self._marked, text)
         return text
 
+    def _marked(self, match: re.Match[str]) -> str:
+        return self._mark(match.group())
+
     def value(self, value: Any) -> Any:
-        """The JSON value with `MARK` in place of secrets, in texts, keys, and fields that hold secrets."""
+        """The JSON value with a mark in place of secrets, in texts, keys, and fields that hold secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -81,4 +86,4 @@ class Redaction:
         return value
 
     def _field(self, name: str, value: Any) -> Any:
-        return MARK if isinstance(value, str) and value and _NAME.search(name) else self.value(value)
+        return self._mark(value) if isinstance(value, str) and value and _NAME.search(name) else self.value(value)

@@ -191,7 +191,8 @@ def _usage(name: str, parser: argparse.ArgumentParser) -> str:
     words = ["flowmind", name]
     for action in parser._actions:
         if not action.option_strings:
-            words.append(f"[{action.metavar} ...]" if action.nargs == "*" else str(action.metavar))
+            optional = {"*": f"[{action.metavar} ...]", "?": f"[{action.metavar}]"}
+            words.append(optional.get(str(action.nargs), str(action.metavar)))
         elif action.required:
             words.append(f"{action.option_strings[0]} {action.metavar or action.dest.upper()}")
     return " ".join([*words, "[options]"])

@@ -61,6 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store [redacted] in place of what matches; may be repeated. Well-known kinds of keys are never stored",
     )  # fmt: skip
     parser.add_argument(
+        "--answer-tool", metavar="NAME",
+        help="openai: the tool that the agent ends with; its arguments in the last reply are the answer",
+    )  # fmt: skip
+    parser.add_argument(
         "--hide-case-tools", action="store_true",
         help="mcp: do not list the tools begin_case and end_case; a client may call them nevertheless",
     )  # fmt: skip
@@ -78,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if what == "otlp":
         return _record_otlp(options.out, port, redaction)
     if what == "openai":
-        return _record_openai(options.upstream, options.out, port, redaction)
+        return _record_openai(options, port, redaction)
     return _record_mcp(options, redaction)
 
 
@@ -97,7 +101,10 @@ def _require_fitting(options: argparse.Namespace) -> None:
         InputError: If a flag is missing, or belongs to another kind of recording.
     """
     what, given = options.what, options.explicit
-    wrong = {"--upstream": ("openai",), "--port": ("otlp", "openai"), "--hide-case-tools": ("mcp",)}
+    wrong = {
+        "--upstream": ("openai",), "--port": ("otlp", "openai"), "--answer-tool": ("openai",),
+        "--hide-case-tools": ("mcp",),
+    }  # fmt: skip
     for flag, kinds in wrong.items():
         if flag.lstrip("-").replace("-", "_") in given and what not in kinds:
             raise InputError(f"{flag}: record {what} does not take it; it belongs to record {' and '.join(kinds)}")
@@ -119,10 +126,11 @@ def _record_otlp(out: Path, port: int, redaction: Redaction) -> int:
     return 0
 
 
-def _record_openai(upstream: str, out: Path, port: int, redaction: Redaction) -> int:
+def _record_openai(options: argparse.Namespace, port: int, redaction: Redaction) -> int:
     from flowmind.recording.openai_proxy import record_openai
 
-    recorded = asyncio.run(record_openai(upstream, out, port, redaction, _report))
+    out: Path = options.out
+    recorded = asyncio.run(record_openai(options.upstream, out, port, redaction, _report, options.answer_tool))
     _report(f"{out} has {_count(recorded.conversations, 'conversation')}")
     if recorded.unknown:
         _report(f"not recorded: {_count(recorded.unknown, 'request')} that follow replies from before the recording")

@@ -10,7 +10,7 @@ from typing import Any
 from flowmind.base.errors import InputError, OutcomeUnknown
 from flowmind.jit.guards import Halt, Limits, Watch, age_guard, input_guard, rivals_guard, tools_guard, unchanged
 from flowmind.jit.knowledge import Step
-from flowmind.jit.versions import Version, said_call, with_defaults, write_calls, writes
+from flowmind.jit.versions import Version, said_call, write_calls, writes
 from flowmind.run.lockstep import Reply
 from flowmind.trace.events import Trace
 from flowmind.trace.recorded import Tape
@@ -87,7 +87,11 @@ async def attempt(version: Version, inputs: Mapping[str, Any], environment: Envi
     result = Attempt(version.id)
     began = time.perf_counter()
     try:
-        given = clean(with_defaults(version.record.workflow, inputs))
+        plain = version.given(inputs)
+        if plain is None:
+            result.halt = Halt("request", f"the request does not fit the template: {version.record.template}")
+            return result
+        given = clean(plain)
         result.halt = _before(version, given, environment.specs, rules)
         if result.halt is None:
             await _walk(result, version, given, environment, rules)

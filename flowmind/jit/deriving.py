@@ -10,9 +10,11 @@ from typing import Any
 from flowmind.api.summarizing import summarize
 from flowmind.base.errors import FlowMindError
 from flowmind.base.processes import answer_questions
+from flowmind.formats.traces.templates import FEWEST as FEWEST_REQUESTS
+from flowmind.formats.traces.templates import Request, Template, phrasings, template_of
 from flowmind.jit.attempts import Rules, rehearse
 from flowmind.jit.knowledge import Knowledge, spec_digests
-from flowmind.jit.versions import Version, VersionRecord, version_id
+from flowmind.jit.versions import Version, VersionRecord, read_request, version_id
 from flowmind.recording.boundary import finished
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
@@ -33,6 +35,8 @@ class Job(Record):
     inputs: JSONSchema
     specs: dict[str, ToolSpec]
     traces: tuple[Trace, ...]
+    request: str = ""
+    """The parameter with the request, if requests are in prose."""
 
 
 class Derived(Record):
@@ -40,6 +44,8 @@ class Derived(Record):
 
     workflow: Workflow | None = None
     knowledge: Knowledge = Knowledge()
+    template: Template | None = None
+    """The template of the requests, if they are in prose."""
     problem: str = ""
     """Why there is no workflow."""
     report: str = ""
@@ -52,6 +58,8 @@ class Derived(Record):
 def derive(job: Job) -> Derived:
     """Derives a workflow from all executions, or from the newer half if they do not have one in common."""
     began = time.perf_counter()
+    if job.request:
+        return _of_phrasing(job)
     newer = job.traces[len(job.traces) // 2 :]
     windows = [job.traces, newer] if FEWEST <= len(newer) < len(job.traces) else [job.traces]
     problem = ""
@@ -61,6 +69,34 @@ def derive(job: Job) -> Derived:
             return derived.model_copy(update={"seconds": time.perf_counter() - began})
         problem = problem or derived.problem
     return Derived(problem=problem, seconds=time.perf_counter() - began, traces=len(job.traces))
+
+
+def _of_phrasing(job: Job) -> Derived:
+    """Derives a workflow from the executions with the most frequent phrasing of the request."""
+    requests = [
+        Request(
+            str(trace.inputs.get(job.request, "")),
+            [pair for step in trace.calls if step.observation.ok for pair in step.call.args.items()],
+        )
+        for trace in job.traces
+    ]
+    members = max(phrasings(requests), key=lambda members: (len(members), members[-1]))
+    template = template_of([requests[number] for number in members])
+    if template is None:
+        problem = f"no {FEWEST_REQUESTS} requests have one phrasing; {len(members)} are alike"
+        return Derived(problem=problem, traces=len(job.traces))
+    traces: list[Trace] = []
+    for trace in job.traces:
+        if (inputs := read_request(template, job.request, trace.inputs)) is not None:
+            traces.append(trace.model_copy(update={"inputs": inputs}))
+    others = {name: field for name, field in job.inputs.get("properties", {}).items() if name != job.request}
+    slots = template.inputs()
+    needed = [name for name in job.inputs.get("required", ()) if name != job.request]
+    schema: JSONSchema = {
+        **slots, "properties": {**others, **slots["properties"]}, "required": [*needed, *slots["required"]]
+    }  # fmt: skip
+    inner = job.model_copy(update={"request": "", "inputs": schema, "traces": tuple(traces)})
+    return derive(inner).model_copy(update={"template": template})
 
 
 def _derived(job: Job, traces: Sequence[Trace]) -> Derived:

@@ -85,7 +85,7 @@ class Engine:
         self._loaded: tuple[int, list[Version]] = (-2, [])
         self._lock = threading.Lock()
         self._count = 0
-        store.declare(name, query, inputs, [spec.model_dump(mode="json") for spec in specs.values()])
+        store.declare(name, query, inputs, [spec.model_dump(mode="json") for spec in specs.values()], settings.request)
         self.learner = Learner(name, query, inputs, specs, store, settings, self.consider)
         if settings.keep_days is not None:
             store.clean(settings.keep_days)
@@ -240,7 +240,7 @@ class Engine:
             learn = yield from self._compared(version, trace, rehearsal)
             if first is None:
                 first, needed = rehearsal, learn
-        self.store.put_trace(self.name, request.id, trace, taught=first is None or first.verdict != "agreed")
+        self.store.put_trace(self.name, request.id, trace, taught=first is None or _teaches(first))
         self.learner.wanted = self.learner.wanted or needed
         return first
 
@@ -249,6 +249,8 @@ class Engine:
         halt = rehearsal.attempt.halt
         if rehearsal.verdict != "guarded" or halt is None:
             return rehearsal.verdict == "disagreed"
+        if halt.guard == "request":
+            return False
         if halt.guard not in ABSORBED:
             return True
         unguarded: Rehearsal = yield Wait(rehearse(version, trace, Rules(frozenset())))
@@ -271,9 +273,10 @@ class Engine:
             trace = case.trace
             problem = difference(result, trace, version.specs)
         except Exception as error:
-            if not tape.refused:  # else an agent that does not expect a refusal ends by it
-                text = f"{type(error).__name__}: {error}"
-                self.store.log(self.name, "audit_failed", {"run": request.id, "error": text})
+            if not tape.refused:  # else it is the refusal that ended the agent
+                self.store.log(
+                    self.name, "audit_failed", {"run": request.id, "error": f"{type(error).__name__}: {error}"}
+                )
                 self.store.put_audit(request.id, self.name, version.id, None, case.seconds or 0.0, case.tokens)
                 return
         if tape.refused:
@@ -304,6 +307,12 @@ class Engine:
         journal = Journal(Path(folder.name) / "journal.db")
         weakref.finalize(self, _removed, journal, folder)
         return journal
+
+
+def _teaches(rehearsal: Rehearsal) -> bool:
+    """Whether versions are derived from an execution. One of another phrasing would take the place of others."""
+    halt = rehearsal.attempt.halt
+    return rehearsal.verdict != "agreed" and (halt is None or halt.guard != "request")
 
 
 def _json_of(case: Case) -> Any:

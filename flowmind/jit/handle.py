@@ -41,6 +41,7 @@ def jit(
     store: str | Path | Store = IN_MEMORY,
     mode: Mode = "shadow",
     name: str = "",
+    request: str = "",
     derive: Derive = "process",
     guards: str | Sequence[str] = "all",
     promotion: Promotion | None = None,
@@ -74,6 +75,7 @@ def jit(
             `shadow`: versions are derived and rehearsed on the agent's calls; the agent answers. `live`: a promoted
             version answers. `frozen`: it answers alone, and `NeedsAgent` is raised where it does not.
         name: The name in the store; by default the function's.
+        request: The parameter with a request in prose. Versions then read their inputs off requests of one phrasing.
         derive: Where versions are derived: in another `process`, `now` in the calling thread, or `never`.
         guards: The guards that are on: `all`, `none`, or their names (`flowmind.jit.GUARDS`).
         promotion: When a version goes live by itself.
@@ -108,6 +110,7 @@ def jit(
     settings = settings_of(
         mode, derive, after_write, approve, audit, Promotion() if promotion is None else promotion, guards,
         Limits() if limits is None else limits, max_age, most_traces, keep_days, opened.redact, now,
+        request,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Handle:
@@ -118,7 +121,7 @@ def jit(
         def engine(environment: Environment, inputs: JSONSchema) -> Engine:
             return Engine(name or function.__name__, query, inputs, environment.specs, opened, settings)
 
-        return Handle(function, toolset, engine)
+        return Handle(function, toolset, engine, request)
 
     return decorate
 
@@ -174,7 +177,11 @@ class Handle:
     """A function that an agent answers, or a workflow that was learnt from it. Make it with `flowmind.jit`."""
 
     def __init__(
-        self, function: Callable[..., Any], tools: _Toolset, engine: Callable[[Environment, JSONSchema], Engine]
+        self,
+        function: Callable[..., Any],
+        tools: _Toolset,
+        engine: Callable[[Environment, JSONSchema], Engine],
+        request: str = "",
     ) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = function.__name__
@@ -187,6 +194,8 @@ class Handle:
             spec = spec_of(functools.partial(function, None) if self._is_method else function)
         except SpecError as error:
             raise InputError(f"jit: {error}") from None
+        if request and spec.parameters.get("properties", {}).get(request, {}).get("type") != "string":
+            raise InputError(f"request: {function.__name__} has no parameter {request!r} that is a text")
         self.inputs: JSONSchema = spec.parameters
         """JSON Schema of the inputs, from the signature."""
         self.is_async = is_async(function)

@@ -86,7 +86,7 @@ class Learner:
             if len(job.traces) < FEWEST:
                 return None
             derived = derive_safely(job)
-            take(self._store, self._name, derived)
+            take(self._store, self._name, derived, self._settings.request)
         self._consider()
         return derived
 
@@ -111,7 +111,7 @@ class Learner:
                 return
             try:
                 derived = self._asked(job)
-                take(self._store, self._name, derived)
+                take(self._store, self._name, derived, self._settings.request)
             finally:
                 self._store.release(self._name)
             self._consider()
@@ -125,7 +125,8 @@ class Learner:
             return Derived(problem=f"the process that derives ended: {error}", traces=len(job.traces))
 
     def _job(self) -> Job:
-        return job_of(self._store, self._name, self._query, self._inputs, self._specs, self._settings.most_traces)
+        job = job_of(self._store, self._name, self._query, self._inputs, self._specs, self._settings.most_traces)
+        return job.model_copy(update={"request": self._settings.request})
 
 
 def job_of(store: Store, handle: str, query: str, inputs: JSONSchema, specs: Mapping[str, ToolSpec], most: int) -> Job:
@@ -139,7 +140,7 @@ def job_of(store: Store, handle: str, query: str, inputs: JSONSchema, specs: Map
     return Job(handle=handle, query=query, inputs=inputs, specs=dict(specs), traces=fitting)
 
 
-def take(store: Store, handle: str, derived: Derived) -> VersionRecord | None:
+def take(store: Store, handle: str, derived: Derived, request: str = "") -> VersionRecord | None:
     """Stores what was derived. A version that is known keeps its state; a new one enters shadow."""
     workflow = derived.workflow
     told = {"traces": derived.traces, "seconds": round(derived.seconds, 3)}
@@ -157,6 +158,8 @@ def take(store: Store, handle: str, derived: Derived) -> VersionRecord | None:
             made=time.time() if known is None else known.made,
             workflow=workflow,
             knowledge=_richer(derived, known),
+            template=derived.template,
+            request=request,
             seconds=derived.seconds + (0.0 if known is None else known.seconds),
             by="" if known is None else known.by,
         )
@@ -178,13 +181,14 @@ def derive_stored(store: Store, handle: str, most: int = 24) -> tuple[str, Versi
     Raises:
         InputError: If there is no such handle.
     """
-    query, inputs, specs = store.handle(handle)
+    query, inputs, specs, request = store.handle(handle)
     known = [ToolSpec.model_validate(spec) for spec in specs]
     job = job_of(store, handle, query, inputs, {spec.name: spec for spec in known}, most)
+    job = job.model_copy(update={"request": request})
     if len(job.traces) < FEWEST:
         return f"a version needs {FEWEST} executions, and there are {len(job.traces)}", None
     derived = derive_safely(job)
-    return derived.problem, take(store, handle, derived)
+    return derived.problem, take(store, handle, derived, request)
 
 
 def _richer(derived: Derived, known: VersionRecord | None) -> Knowledge:

@@ -60,6 +60,7 @@ class Settings:
     rules: Rules
     most_traces: int
     keep_days: float | None
+    request: str = ""
 
 
 def settings_of(
@@ -76,6 +77,7 @@ def settings_of(
     keep_days: Any,
     redact: Callable[[Any], Any],
     now: Callable[[], float],
+    request: Any,
 ) -> Settings:
     """The settings of these arguments of `jit`.
 
@@ -100,8 +102,12 @@ def settings_of(
         raise InputError(f"most_traces: give 2 or more, not {most_traces!r}")
     if after_write == "handover" and mode == "frozen":
         raise InputError('after_write: mode="frozen" does not ask the agent, so nothing can be handed over to it')
+    if not isinstance(request, str):
+        raise InputError(f"request: give the name of a parameter, not {request!r}")
     rules = Rules(guard_names(guards), limits, max_age, redact, now)
-    return Settings(mode, derive, after_write, cast(Any, approve), audit, promotion, rules, int(most_traces), keep_days)
+    return Settings(
+        mode, derive, after_write, cast(Any, approve), audit, promotion, rules, int(most_traces), keep_days, request
+    )
 
 
 def _one_of(name: str, value: Any, names: Sequence[str]) -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import re
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, path_of
+from flowmind.base.secrets import Redaction
+from flowmind.formats.traces.templates import Template
 from flowmind.jit.knowledge import Knowledge
 from flowmind.jit.versions import State, VersionRecord
 from flowmind.trace.events import Trace
@@ -30,11 +31,12 @@ _TABLES = """
 create table settings (name text primary key, value text not null) without rowid;
 create table handles (
     name text primary key, query text not null, inputs text not null, specs text not null,
-    stamp integer not null default 0, derived_until real not null default 0
+    request text not null default '', stamp integer not null default 0, derived_until real not null default 0
 ) without rowid;
 create table versions (
     handle text not null, id text not null, state text not null, made real not null, workflow text not null,
-    knowledge text not null, seconds real not null, by text not null default '', reason text not null default '',
+    knowledge text not null, template text, request text not null default '', seconds real not null,
+    by text not null default '', reason text not null default '',
     number integer not null, primary key (handle, id)
 ) without rowid;
 create table runs (
@@ -66,11 +68,6 @@ create trigger events_are_kept before delete on events begin select raise(abort,
 create trigger events_stay before update on events begin select raise(abort, 'events are never changed'); end;
 """
 _FIRST = "0" * 64
-_BUILT_IN = (
-    r"sk-[A-Za-z0-9_-]{16,}", r"gh[pousr]_[A-Za-z0-9]{20,}", r"AKIA[0-9A-Z]{16}", r"xox[abprs]-[A-Za-z0-9-]{10,}",
-    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}", r"(?i:bearer)\s+[A-Za-z0-9._~+/-]{16,}=*",
-)  # fmt: skip
-"""Patterns of keys, which are replaced before anything is stored."""
 
 
 class Event(NamedTuple):
@@ -114,38 +111,6 @@ class RunRecord(NamedTuple):
 _RUN_COLUMNS = ", ".join(RunRecord._fields)
 
 
-class Redaction:
-    """Replaces what matches a pattern by a mark that is equal for equal texts of one store.
-
-    Args:
-        patterns: Regular expressions; those of usual keys are added.
-        salt: The secret of the store.
-
-    Raises:
-        InputError: If a pattern is no regular expression.
-    """
-
-    def __init__(self, patterns: Sequence[str], salt: bytes) -> None:
-        self._salt = salt
-        try:
-            self._pattern = re.compile("|".join(f"(?:{pattern})" for pattern in (*_BUILT_IN, *patterns)))
-        except re.error as error:
-            raise InputError(f"redact: not a regular expression: {error}") from None
-
-    def __call__(self, value: Any) -> Any:
-        """A JSON value with marks in its texts and keys."""
-        if isinstance(value, str):
-            return self._pattern.sub(self._mark, value) if self._pattern.search(value) else value
-        if isinstance(value, list):
-            return [self(part) for part in cast(list[Any], value)]
-        if isinstance(value, dict):
-            return {self(key): self(part) for key, part in cast(dict[str, Any], value).items()}
-        return value
-
-    def _mark(self, match: re.Match[str]) -> str:
-        return f"[redacted {hmac.new(self._salt, match.group().encode(), hashlib.sha256).hexdigest()[:12]}]"
-
-
 class Store:
     """A store, for the threads and processes of one host.
 
@@ -170,7 +135,13 @@ class Store:
             self._prepare()
         except (sqlite3.Error, ValueError) as error:
             raise InputError(f"{self.path}: the store cannot be opened: {error}") from None
-        self.redact = Redaction(redact, bytes.fromhex(self._setting("salt")))
+        salt = bytes.fromhex(self._setting("salt"))
+
+        def mark(secret: str) -> str:
+            return f"[redacted {hmac.new(salt, secret.encode(), hashlib.sha256).hexdigest()[:12]}]"
+
+        self.redact: Callable[[Any], Any] = Redaction(redact, mark).value
+        """Replaces secrets in a JSON value. Equal secrets have equal marks, which differ from store to store."""
 
     def _prepare(self) -> None:
         database = self._database
@@ -234,16 +205,22 @@ class Store:
 
     # Handles
 
-    def declare(self, name: str, query: str, inputs: Any, specs: Any) -> None:
-        """Notes a handle, or its present query, inputs and tools."""
-        texts = (query, dump_json(inputs), dump_json(specs))
+    def declare(self, name: str, query: str, inputs: Any, specs: Any, request: str = "") -> None:
+        """Notes a handle, or its present query, inputs, tools and parameter with the request."""
+        texts = (query, dump_json(inputs), dump_json(specs), request)
         with self.changing() as database:
-            known = database.execute("select query, inputs, specs from handles where name = ?", (name,)).fetchone()
+            known = database.execute(
+                "select query, inputs, specs, request from handles where name = ?", (name,)
+            ).fetchone()
             if known is None:
-                database.execute("insert into handles (name, query, inputs, specs) values (?, ?, ?, ?)", (name, *texts))
+                database.execute(
+                    "insert into handles (name, query, inputs, specs, request) values (?, ?, ?, ?, ?)", (name, *texts)
+                )
                 self.log(name, "declared", {"query": self.redact(query)})
             elif known != texts:
-                update = "update handles set query = ?, inputs = ?, specs = ?, stamp = stamp + 1 where name = ?"
+                update = (
+                    "update handles set query = ?, inputs = ?, specs = ?, request = ?, stamp = stamp + 1 where name = ?"
+                )
                 database.execute(update, (*texts, name))
 
     def handles(self) -> list[str]:
@@ -251,19 +228,21 @@ class Store:
         with self.reading() as database:
             return [name for (name,) in database.execute("select name from handles order by name")]
 
-    def handle(self, name: str) -> tuple[str, Any, Any]:
-        """The query, the schema of the inputs, and the specs of a handle.
+    def handle(self, name: str) -> tuple[str, Any, Any, str]:
+        """The query, the schema of the inputs, the specs, and the parameter with the request of a handle.
 
         Raises:
             InputError: If there is none.
         """
         with self.reading() as database:
-            row = database.execute("select query, inputs, specs from handles where name = ?", (name,)).fetchone()
+            row = database.execute(
+                "select query, inputs, specs, request from handles where name = ?", (name,)
+            ).fetchone()
         if row is None:
             raise InputError(
                 f"{self.path}: there is no handle {name!r}; there are {', '.join(self.handles()) or 'none'}"
             )
-        return row[0], json.loads(row[1]), json.loads(row[2])
+        return row[0], json.loads(row[1]), json.loads(row[2]), row[3]
 
     def stamp(self, name: str) -> int:
         """A number that changes with the versions of a handle."""
@@ -288,7 +267,7 @@ class Store:
     def versions(self, handle: str = "") -> list[VersionRecord]:
         """The versions of a handle, or of all, in the order in which they were derived first."""
         with self.reading() as database:
-            columns = "id, handle, state, made, workflow, knowledge, seconds, by, reason"
+            columns = "id, handle, state, made, workflow, knowledge, template, request, seconds, by, reason"
             where = "where handle = ?" if handle else ""
             rows = database.execute(
                 f"select {columns} from versions {where} order by number", (handle,) if handle else ()
@@ -301,17 +280,20 @@ class Store:
                 made=made,
                 workflow=Workflow.model_validate_json(workflow),
                 knowledge=Knowledge.model_validate_json(knowledge),
+                template=None if template is None else Template.model_validate_json(template),
+                request=request,
                 seconds=seconds,
                 by=by,
                 reason=reason,
             )
-            for id, name, state, made, workflow, knowledge, seconds, by, reason in rows
+            for id, name, state, made, workflow, knowledge, template, request, seconds, by, reason in rows
         ]
 
     def put(self, version: VersionRecord) -> None:
         """Stores a version, or its present state and evidence."""
         fields = (
             version.state, version.made, version.workflow.to_json(), version.knowledge.model_dump_json(),
+            None if version.template is None else version.template.model_dump_json(), version.request,
             version.seconds, version.by, version.reason,
         )  # fmt: skip
         with self.changing() as database:
@@ -321,8 +303,8 @@ class Store:
             number = last + 1 if row is None else row[0]
             database.execute(
                 "insert or replace into versions "
-                "(state, made, workflow, knowledge, seconds, by, reason, handle, id, number) "
-                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "(state, made, workflow, knowledge, template, request, seconds, by, reason, handle, id, number) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*fields, version.handle, version.id, number),
             )
             database.execute("update handles set stamp = stamp + 1 where name = ?", (version.handle,))

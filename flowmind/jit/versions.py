@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json
+from flowmind.formats.traces.templates import Template
 from flowmind.jit.knowledge import Knowledge, Step
 from flowmind.jit.reading import Reading, read_workflow, writes
 from flowmind.run.lockstep import SECONDS, Contest, Loaded
@@ -34,6 +35,10 @@ class VersionRecord(Record):
     """When it was derived, in seconds since 1970."""
     workflow: Workflow
     knowledge: Knowledge
+    template: Template | None = None
+    """The template that reads the inputs off the request, if requests are in prose."""
+    request: str = ""
+    """The parameter with the request."""
     seconds: float = 0.0
     """The duration of its derivation."""
     by: str = ""
@@ -136,6 +141,13 @@ class Version:
         others = [(rival, loaded.start(inputs, budget, clock)) for rival, loaded in rivals if with_rivals]
         return Contest(running, others, self.specs)
 
+    def given(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The inputs of the workflow, with defaults; None if the template does not read the request."""
+        template = self.record.template
+        if template is None:
+            return {**self.record.workflow.input_defaults, **inputs}
+        return read_request(template, self.record.request, inputs)
+
     def step(self, logged: Any) -> Step:
         """A step that the program has reported."""
         number, args, value = logged
@@ -147,9 +159,11 @@ class Version:
         return self._kinds[number][0] if number >= 0 else ""
 
 
-def with_defaults(workflow: Workflow, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs with the defaults of those that are missing."""
-    return {**workflow.input_defaults, **inputs}
+def read_request(template: Template, request: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Inputs with the slots of a template in place of the request; None if it does not read the request."""
+    text = inputs.get(request)
+    slots = template.parse(text) if isinstance(text, str) else None
+    return None if slots is None else {**{name: value for name, value in inputs.items() if name != request}, **slots}
 
 
 def said_call(tool: str, args: Mapping[str, Any]) -> str:

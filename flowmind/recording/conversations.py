@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from flowmind.base.files import dump_json
+from flowmind.base.files import dump_json, parse_json
 from flowmind.recording.replies import MODELS_ITEMS, Api, Fields, Reply, calls_of, fields, is_result, objects, text_of
 
 _SYSTEM = ("system", "developer")
@@ -85,8 +85,12 @@ class Conversation:
     line: str = ""
     """The conversation as a line of a file; empty if no reply of the model is known."""
 
-    def write(self) -> bool:
-        """Updates the line; returns whether it has changed."""
+    def write(self, answer_tool: str | None = None) -> bool:
+        """Updates the line; returns whether it has changed.
+
+        Args:
+            answer_tool: The tool whose arguments in the last reply are the answer.
+        """
         final = self.reply is not None and self.reply.final
         messages = [*self.items, *(self.reply.items if self.reply is not None and final else [])]
         replied = any(item.get("role") == "assistant" or item.get("type") == "function_call" for item in messages)
@@ -96,6 +100,9 @@ class Conversation:
         row["messages"] = messages
         if self.reply is not None:
             row["reply"] = {"id": self.reply.id, "items": self.reply.items}
+            for call in self.reply.calls:
+                if call.name == answer_tool:
+                    row["answer"] = _json(call.arguments)
         before, self.line = self.line, f"{dump_json(row)}\n" if replied else ""
         return self.line != before
 
@@ -111,8 +118,10 @@ class Conversation:
         known = Reply(said, reply.get("id")) if said else None
         if known is not None and known.final:
             items = items[: -len(said)]
-        inputs = row.get("inputs")
-        return cls(row["id"], row["case"], row["api"], row["model"], items, objects(row["tools"]), inputs, known)
+        return cls(
+            row["id"], row["case"], row["api"], row["model"], items, objects(row["tools"]), row.get("inputs"), known,
+            line=f"{dump_json(row)}\n",
+        )  # fmt: skip
 
 
 class Turn(NamedTuple):
@@ -136,10 +145,12 @@ class Conversations:
 
     Args:
         known: Conversations of an earlier recording, which may go on.
+        answer_tool: The tool whose arguments in the last reply of a conversation are the answer.
     """
 
-    def __init__(self, known: Iterable[Conversation] = ()) -> None:
+    def __init__(self, known: Iterable[Conversation] = (), answer_tool: str | None = None) -> None:
         self.all: list[Conversation] = []
+        self._answer_tool = answer_tool
         self.unknown = 0
         """The number of requests that follow replies from before the recording."""
         self.changes = 0
@@ -152,7 +163,6 @@ class Conversations:
         for conversation in known:
             self._add(conversation)
             self._place(conversation)
-            conversation.write()
             if conversation.reply is not None:
                 self._note(Turn(conversation, conversation.items, None), conversation.reply)
 
@@ -177,7 +187,7 @@ class Conversations:
         conversation.reply = None
         conversation.waiting += 1
         self._place(conversation)
-        self.changes += conversation.write()
+        self.changes += conversation.write(self._answer_tool)
         return Turn(conversation, request.items, request.thread)
 
     def end(self, turn: Turn, reply: Reply | None) -> None:
@@ -187,7 +197,7 @@ class Conversations:
             return
         if turn.conversation.items is turn.items:
             turn.conversation.reply = reply
-            self.changes += turn.conversation.write()
+            self.changes += turn.conversation.write(self._answer_tool)
         self._note(turn, reply)
 
     def text(self) -> str:
@@ -249,6 +259,14 @@ class Conversations:
         self._places[conversation] = place
 
 
+def _json(text: str) -> Any:
+    """The value of a JSON text; the text itself if it is none."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
 def _likeness(items: Sequence[Fields], reply: Reply | None) -> int:
     """How well the beginning of items repeats a reply: 0 not at all, 2 for certain.
 
@@ -263,8 +281,8 @@ def _likeness(items: Sequence[Fields], reply: Reply | None) -> int:
         said.append(item)
     repeated = Reply(said)
     if reply.calls or repeated.calls:
-        same_names = [name for _, name in reply.calls] == [name for _, name in repeated.calls]
-        same_ids = {id for id, _ in reply.calls} == {id for id, _ in repeated.calls}
+        same_names = [call.name for call in reply.calls] == [call.name for call in repeated.calls]
+        same_ids = {call.id for call in reply.calls} == {call.id for call in repeated.calls}
         return 2 if same_ids else 1 if same_names else 0
     text, own = repeated.text.strip(), reply.text.strip()
     return 2 if said and text == own else 1 if said and (text in own or own in text) else 0
@@ -272,7 +290,7 @@ def _likeness(items: Sequence[Fields], reply: Reply | None) -> int:
 
 def _lacks_calls(items: Sequence[Fields]) -> bool:
     """Whether there is the result of a call and not the call."""
-    calls = {id for item in items for id, _ in calls_of(item)}
+    calls = {call.id for item in items for call in calls_of(item)}
     results = {str(item.get("tool_call_id", item.get("call_id"))) for item in items if is_result(item)}
     return not results <= calls
 

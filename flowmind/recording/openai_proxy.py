@@ -41,6 +41,8 @@ _NOT_SENT = {*_HOP_BY_HOP, "host", "expect", INPUTS.lower(), CASE.lower()}
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _MAX_BODY = 64 * 1024 * 1024
 """The most bytes of a request that is recorded, unpacked."""
+_IDLE = 4.0
+"""Seconds that an idle connection is kept; uvicorn, the server of vLLM, closes its end after 5."""
 _CONNECT = 30.0
 """Seconds to connect to the server."""
 
@@ -105,13 +107,16 @@ class Proxy:
         out: The file of conversations.
         redaction: Acts on every text before it is stored.
         report: Takes a line about a problem of the proxy.
+        answer_tool: The tool whose arguments in the last reply of a conversation are the answer.
 
     Raises:
         InputError: If the file exists and is no recording of a proxy.
     """
 
-    def __init__(self, upstream: str, out: Path, redaction: Redaction, report: Callable[[str], None]) -> None:
-        self.conversations = Conversations(_read(out))
+    def __init__(
+        self, upstream: str, out: Path, redaction: Redaction, report: Callable[[str], None], answer_tool: str | None
+    ) -> None:
+        self.conversations = Conversations(_read(out), answer_tool)
         self.unread = 0
         self._upstream = upstream.rstrip("/")
         self._origin, self.path = _address(self._upstream)
@@ -164,7 +169,7 @@ class Proxy:
 
     async def _connected(self, _: web.Application) -> AsyncGenerator[None]:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT)
-        connector = aiohttp.TCPConnector(limit=0)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE)
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=_AUTOMATIC,
@@ -268,8 +273,9 @@ class Proxy:
 
 
 async def record_openai(
-    upstream: str, out: Path, port: int, redaction: Redaction, report: Callable[[str], None]
-) -> Recorded:
+    upstream: str, out: Path, port: int, redaction: Redaction, report: Callable[[str], None],
+    answer_tool: str | None = None,
+) -> Recorded:  # fmt: skip
     """Passes requests on to a server, and records conversations, until the process is interrupted or terminated.
 
     Args:
@@ -278,13 +284,14 @@ async def record_openai(
         port: The port on loopback; 0 for any that is free.
         redaction: Acts on every text before it is stored.
         report: Takes a line that says where the proxy listens, and lines about problems.
+        answer_tool: The tool whose arguments in the last reply of a conversation are the answer.
 
     Raises:
         InputError: If the address or the port is not usable, or the file is not, or another process writes to it.
     """
     try:
         with locked(out.parent, f".{out.name}.lock"):
-            proxy = Proxy(upstream, out, redaction, report)
+            proxy = Proxy(upstream, out, redaction, report, answer_tool)
             shown = without_secrets(upstream)
             await serve(
                 proxy.app(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from flowmind.base.files import parse_json
 
@@ -13,6 +13,14 @@ _CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 MODELS_ITEMS = (*_CALLS, "reasoning")
 """The types of items of the Responses API that a model writes and that have no role."""
+
+
+class Call(NamedTuple):
+    """A call of a tool, as a model writes it."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True)
@@ -25,8 +33,8 @@ class Reply:
     """The id of a response, which a later request can name as the previous one."""
 
     @property
-    def calls(self) -> list[tuple[str, str]]:
-        """The ids and the names of its calls."""
+    def calls(self) -> list[Call]:
+        """Its calls."""
         return [call for item in self.items for call in calls_of(item)]
 
     @property
@@ -40,12 +48,13 @@ class Reply:
         return bool(self.text) and not self.calls
 
 
-def calls_of(item: Fields) -> list[tuple[str, str]]:
-    """The ids and the names of the calls in a message or item."""
+def calls_of(item: Fields) -> list[Call]:
+    """The calls in a message or item."""
     if item.get("type") in _CALLS:
-        return [(str(item.get("call_id")), str(item.get("name")))]
-    calls = objects(item.get("tool_calls"))
-    return [(str(call.get("id")), str(fields(call.get("function")).get("name"))) for call in calls]
+        written = item.get("arguments", item.get("input"))
+        return [Call(str(item.get("call_id")), str(item.get("name")), str(written))]
+    calls = [(str(call.get("id")), fields(call.get("function"))) for call in objects(item.get("tool_calls"))]
+    return [Call(id, str(function.get("name")), str(function.get("arguments"))) for id, function in calls]
 
 
 def is_result(item: Fields) -> bool:

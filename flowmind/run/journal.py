@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from flowmind.base.errors import FlowMindError, InputError, RunBusy, RunConflict
-from flowmind.base.files import path_of
+from flowmind.base.files import dump_json, path_of
 from flowmind.base.folders import locked
 from flowmind.run.journaled import JournaledCall, JournaledRun, RunRow, canonical, digest
 from tools_registry.specs.marks import Happened
@@ -28,17 +29,17 @@ from tools_registry.specs.spec import ToolError
 _VERSION = 1
 _WAIT = 60.0
 """The seconds that a statement waits for those of other processes."""
-_TABLES = """
-create table if not exists runs (
-    run text primary key, workflow text not null, inputs text not null, state text not null default 'open',
-    answer text, error text, opened text not null default current_timestamp
-) without rowid;
-create table if not exists calls (
-    run text not null references runs, aside integer not null, seq integer not null, tool text not null,
-    args text not null, key text not null, state text not null, value text, error text, write integer not null,
-    primary key (run, aside, seq)
-) without rowid;
-"""
+_TABLES = (
+    """create table runs (
+        run text primary key, workflow text not null, inputs text not null, state text not null default 'open',
+        answer text, error text, opened text not null default current_timestamp
+    ) without rowid""",
+    """create table calls (
+        run text not null references runs, aside integer not null, seq integer not null, tool text not null,
+        args text not null, key text not null, state text not null, value text, error text, write integer not null,
+        primary key (run, aside, seq)
+    ) without rowid""",
+)
 _RUN = """select run, workflow, inputs, state, answer, error, opened,
     exists (select 1 from calls where calls.run = runs.run and calls.state = 'unknown') from runs"""
 
@@ -46,8 +47,10 @@ _RUN = """select run, workflow, inputs, state, answer, error, opened,
 class Journal:
     """The journal of runs in one file, for the threads and processes of one host.
 
-    The file is an SQLite database. Each note is on the disk before the run goes on. The folder `NAME-locks` beside it
-    has a file for each run that is under way. A process that was forked must open a journal of its own.
+    The file is an SQLite database. The notes of a write are on the disk before the run goes on, and with them all notes
+    before. A read that is noted after the last write survives a crash of the process, and not one of the machine. The
+    folder `NAME-locks` beside the file has a file for each run that is under way. A process that was forked must open a
+    journal of its own.
 
     Args:
         path: The file. It is made if it does not exist.
@@ -61,14 +64,7 @@ class Journal:
         self._mutex = threading.RLock()
         try:
             self._database = sqlite3.connect(self.path, _WAIT, isolation_level=None, check_same_thread=False)
-            (version,) = self._database.execute("pragma user_version").fetchone()
-            (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
-            if version not in (0, _VERSION) or (version == 0 and tables):
-                raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
-            self._database.execute("pragma journal_mode=wal")
-            self._database.execute("pragma synchronous=full")
-            if not version:
-                self._database.executescript(f"begin immediate; {_TABLES} pragma user_version={_VERSION}; commit")
+            self._prepare()
         except (sqlite3.Error, ValueError) as error:
             raise InputError(f"{self.path}: the journal cannot be opened: {error}") from None
 
@@ -88,14 +84,14 @@ class Journal:
         require_run_id(run)
         lock = self._held(run)
         with lock:
-            fields = (run, workflow, canonical(inputs))
-            with self._changing() as database:
+            fields = (run, workflow, dump_json(dict(inputs)))
+            with self._changing(synced=False) as database:
                 made = database.execute("insert or ignore into runs (run, workflow, inputs) values (?, ?, ?)", fields)
             row = self.get(run)
             assert row is not None
             if row.workflow != workflow:
                 raise RunConflict(f"run {run!r} belongs to the workflow {row.workflow}, not to {workflow}")
-            if canonical(row.inputs) != fields[-1]:
+            if canonical(row.inputs) != canonical(dict(inputs)):
                 raise RunConflict(f"run {run!r} has other inputs: {canonical(row.inputs):.200}")
             return JournaledRun(self, row, lock.pop_all(), new=made.rowcount == 1)
 
@@ -140,19 +136,19 @@ class Journal:
 
     def note(self, run: str, call: JournaledCall, now: JournaledCall | None) -> None:
         """Notes a call, or forgets it if `now` is None."""
-        with self._changing() as database:
+        with self._changing(synced=call.write) as database:
             database.execute(
                 "delete from calls where run = ? and aside = ? and seq = ?", (run, int(call.aside), call.seq)
             )
             if now is not None:
-                value = canonical(now.value) if now.state == "done" else None
+                value = dump_json(now.value) if now.state == "done" else None
                 error = now.error.model_dump_json() if now.error else None
-                row = (run, int(now.aside), now.seq, now.tool, canonical(now.args), now.key, now.state, value, error)
+                row = (run, int(now.aside), now.seq, now.tool, dump_json(now.args), now.key, now.state, value, error)
                 database.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, int(now.write)))
 
     def end(self, run: str, answer: Any, error: ToolError | None = None) -> None:
         """Notes the end of a run."""
-        values = ("failed", None, error.model_dump_json()) if error else ("finished", canonical(answer), None)
+        values = ("failed", None, error.model_dump_json()) if error else ("finished", dump_json(answer), None)
         with self._changing() as database:
             database.execute("update runs set state = ?, answer = ?, error = ? where run = ?", (*values, run))
 
@@ -175,6 +171,28 @@ class Journal:
             raise InputError(f"{folder}: {error.strerror or error}") from None
         return stack
 
+    def _prepare(self) -> None:
+        """Makes the tables, if the file is new. Another process may do the same at this time."""
+        self._database.execute("begin immediate")
+        (version,) = self._database.execute("pragma user_version").fetchone()
+        (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
+        if version not in (0, _VERSION) or (version == 0 and tables):
+            self._database.close()
+            raise InputError(f"{self.path}: the file is not a journal of version {_VERSION}; name another file")
+        if not version:
+            for statement in (*_TABLES, f"pragma user_version={_VERSION}"):
+                self._database.execute(statement)
+        self._database.execute("commit")
+        until = time.monotonic() + _WAIT
+        while True:  # SQLite does not wait for others where it changes this mode
+            try:
+                self._database.execute("pragma journal_mode=wal")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
         with self._mutex:
@@ -184,8 +202,9 @@ class Journal:
                 raise FlowMindError(f"{self.path}: the journal cannot be used: {error}") from None
 
     @contextmanager
-    def _changing(self) -> Generator[sqlite3.Connection]:
+    def _changing(self, synced: bool = True) -> Generator[sqlite3.Connection]:
         with self._reading() as database:
+            database.execute(f"pragma synchronous={'full' if synced else 'normal'}")
             database.execute("begin immediate")
             try:
                 yield database

@@ -34,12 +34,9 @@ except ModuleNotFoundError as error:
 
 
 class DurableWorkflow:
-    """A workflow whose runs DBOS keeps. Make it after `DBOS(...)` and before `DBOS.launch()`.
+    """A workflow whose runs DBOS keeps, with the arguments and errors of `RunnableWorkflow`.
 
-    Interrupted runs of an earlier version of the workflow are taken up only where that version is made, too.
-
-    Args:
-        workflow, tools, on_doubt: As for `RunnableWorkflow`, with its errors.
+    Make it before `DBOS.launch()`. An interrupted run is taken up where the version of its workflow is made.
 
     Raises:
         InputError: If the workflow has `llm` nodes, which no step keeps.
@@ -57,8 +54,7 @@ class DurableWorkflow:
             steps = _Steps(environment, name, str(DBOS.workflow_id))
             return to_json(await RunnableWorkflow(workflow, steps, on_doubt=on_doubt).acall(inputs))
 
-        self.workflow = workflow
-        self.function = made
+        self.workflow, self.function = workflow, made
         """The DBOS workflow, which takes the inputs with all defaults; to enqueue or schedule it."""
 
     async def acall(self, inputs: Inputs, *, run: str) -> Any:

@@ -65,7 +65,8 @@ async def _served(server: uvicorn.Server, listener: socket.socket, started: Call
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio switches off the delay of small packets only if the socket names its protocol
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise InputError(f"--host {host}: {error.strerror or error}") from None
     try:

@@ -106,6 +106,15 @@ def names(text: str) -> frozenset[str]:
     return _free(parse(text), frozenset())
 
 
+def is_allowed(text: str) -> bool:
+    """Whether a text is an expression of the language, within its limits."""
+    try:
+        parse(text)
+    except ExpressionError:
+        return False
+    return True
+
+
 def translate(text: str, variables: Mapping[str, str]) -> str:
     """The Python source of an expression; it needs `HELPERS` in scope.
 

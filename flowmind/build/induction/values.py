@@ -24,10 +24,12 @@ from flowmind.build.induction.features import (
 from flowmind.build.induction.scopes import Candidate, Context, Scope
 from flowmind.build.induction.spoken import dates, integers, spoken
 from flowmind.build.induction.templates import compose
-from flowmind.workflow.expressions import MAX_TEXT
+from flowmind.workflow.expressions import is_allowed
 
 MOST = 40
 """Candidates that are kept."""
+SHORT = 100
+"""Expressions with so many characters are within the limits of the language."""
 ONCE = 2.0
 """A number that one trace alone shows and the text does not name."""
 SMALL = 10
@@ -78,7 +80,7 @@ def explain(
         best: dict[str, Candidate] = {}
         found = _found(context, scopes, values, keys, hint, depth)
         for candidate in sorted(found):
-            if len(candidate.text) <= MAX_TEXT:
+            if len(candidate.text) <= SHORT or is_allowed(candidate.text):
                 best.setdefault(candidate.text, candidate)
         context.memo[memo] = tuple(best.values())[:MOST]
     return context.memo[memo]

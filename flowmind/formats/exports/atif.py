@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flowmind import __version__
-from flowmind.base.files import dump_json
+from flowmind.base.files import dump_json, parse_json
 from flowmind.formats.exports.turns import AgentTurn, agent_turns, call_ids, is_workflow
 from flowmind.trace.events import Asked, Called, Refused, Trace
 from tools_registry.specs.spec import ToolSpec
@@ -22,7 +22,7 @@ _Step = dict[str, Any]
 def to_atif(trace: Trace, specs: Mapping[str, ToolSpec] | None = None, name: str = "", id: str = "") -> dict[str, Any]:
     """The trajectory of a run.
 
-    `extra` has what ATIF has no fields for: `flowmind.inputs`, `flowmind.answer` and `flowmind.workflow.outcome`.
+    `extra` has what ATIF has no fields for: `inputs`, `answer`, `outcome` and `error`.
 
     Args:
         trace: The finished run of a workflow (its events name its nodes) or of an agent.
@@ -42,9 +42,9 @@ def to_atif(trace: Trace, specs: Mapping[str, ToolSpec] | None = None, name: str
         "model_name": source.model if source else "",
         "tool_definitions": [spec.openai() for spec in (specs or {}).values()],
     }
-    answer = {"flowmind.answer": trace.answer} if trace.executed else {}
+    answer = {"answer": trace.answer} if trace.executed else {}
     error = {"error": trace.error.model_dump()} if trace.error else {}
-    extra = {"flowmind.inputs": trace.inputs, **answer, "flowmind.workflow.outcome": trace.stop, **error}
+    extra = {"inputs": trace.inputs, **answer, "outcome": trace.stop, **error}
     document = {
         "schema_version": SCHEMA,
         "session_id": id or (source.id if source else ""),
@@ -126,7 +126,13 @@ def _total(trace: Trace) -> dict[str, Any]:
 
 
 def _written(value: Any) -> str:
-    return value if isinstance(value, str) else dump_json(value)
+    """A value as a text. A text that would be read as another value, such as `"7"`, is written as JSON."""
+    if isinstance(value, str):
+        try:
+            parse_json(value)
+        except ValueError:
+            return value
+    return dump_json(value)
 
 
 def _present(fields: dict[str, Any]) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def recognised(document: Any) -> str:
         if reader.recognises(document):
             return name
     first = next((row for _, row in rows_of(document)), None)
+    if {"messages", "role"} & fields_of(first).keys():
+        return "openai"  # its reader says what is wrong with the messages
     keys = ", ".join(map(repr, [*fields_of(first)][:_KEYS]))
     about = f"; it begins with an object that has {keys}" if keys else ""
     raise ValueError(f"it has none of the known formats, which are {', '.join(READERS)}{about}")

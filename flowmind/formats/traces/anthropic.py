@@ -11,7 +11,7 @@ from typing import Any
 from flowmind.formats.conversation import fields_of
 from flowmind.formats.openai_messages import Messages
 from flowmind.formats.traces.imported import Imported, Reader
-from flowmind.formats.traces.openai import has_blocks, is_message, read_conversations
+from flowmind.formats.traces.openai import has_blocks, has_role, read_conversations
 from flowmind.formats.traces.parts import Row, at, entries, finished, label, listed, record, rows_of
 from flowmind.trace.events import Source
 
@@ -31,7 +31,7 @@ def _read(document: Any) -> Iterator[Imported]:
     if _is_session(document):
         yield _session(document)
     else:
-        yield from read_conversations(list(entries(document, is_message)), "anthropic")
+        yield from read_conversations(list(entries(document, has_role)), "anthropic")
 
 
 class _Session:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, get_args
 
 from flowmind.base.errors import InputError
@@ -15,8 +16,8 @@ from flowmind.formats.conversation import json_or_text
 from flowmind.formats.traces.imported import Imported
 from flowmind.formats.traces.templates import FEWEST, Request, Template, fillings, phrasings, template_of
 from flowmind.trace.events import Said, Trace
-from tools_registry.specs.schema import JSONSchema
-from tools_registry.specs.spec import ToolSpec
+from tools_registry.specs.schema import JSONSchema, json_equal
+from tools_registry.specs.spec import ToolCall, ToolSpec
 
 AnswerRule = Literal["given", "text", "last-result", "effects"]
 ANSWER_RULES: tuple[AnswerRule, ...] = get_args(AnswerRule)
@@ -51,6 +52,8 @@ class Cases(NamedTuple):
     """The traces that are no cases, by index, with the reason."""
     notes: list[str]
     """Where inputs and answers come from."""
+    rule: AnswerRule = "given"
+    """What the answer of a case is."""
 
 
 def cases_of(imported: Sequence[Imported], specs: Mapping[str, ToolSpec], answer: AnswerRule | None = None) -> Cases:
@@ -65,7 +68,8 @@ def cases_of(imported: Sequence[Imported], specs: Mapping[str, ToolSpec], answer
         answer: What the answer of a case is: `given` (as recorded), `text` (the last text of the agent), `last-result`
             (the result of the last successful call) or `effects` (the calls of tools that write, in order: the answer
             is then null, and the calls are compared). By default `given` if all recorded answers are values and not
-            prose, else `effects` if a tool that is marked `write` was called, else `last-result`.
+            prose, else `effects` if a tool that is marked `write` was called, else `last-result`. With a rule, a run
+            that ends with a call has an answer, too; without one it may have been cut off.
 
     Raises:
         NoInputs: If the inputs are not known.
@@ -88,14 +92,16 @@ def cases_of(imported: Sequence[Imported], specs: Mapping[str, ToolSpec], answer
     rule = answer or rule_of([traces[number] for number in kept], specs)
     notes = list(reading.notes)
     if answer is not None or rule != "given":
-        notes.append(f"answers: {_SAID[rule]}" + ("" if answer else f" (--answer {rule})"))
+        notes.append(f"answers: {_SAID[rule]}" + ("" if answer else " (the default; --answer chooses others)"))
     for number in kept:
+        if answer is None and not traces[number].executed:
+            continue  # it may have been cut off
         made = answered(traces[number], rule)
         if made is None:
             left_out[number] = f"it has no answer by the rule {rule!r}"
         else:
             traces[number] = made
-    return Cases(traces, reading.schema, tuple(reading.templates), left_out, notes)
+    return Cases(traces, reading.schema, tuple(reading.templates), left_out, notes, rule)
 
 
 def rule_of(traces: Sequence[Trace], specs: Mapping[str, ToolSpec]) -> AnswerRule:
@@ -122,6 +128,25 @@ def answered(trace: Trace, rule: AnswerRule) -> Trace | None:
     else:
         values = [event.text for event in trace.events if isinstance(event, Said) and event.role == "agent"]
     return trace.model_copy(update={"answer": values[-1], "stop": "finish"}) if values else None
+
+
+def other_effect(trace: Trace, run: Trace, specs: Mapping[str, ToolSpec]) -> ToolCall | None:
+    """The first successful call of a trace in whose place a run makes another one; None if their effects are equal.
+
+    Only calls of tools that are not marked `read` count. Equal effects are the same calls in the same order.
+    """
+    recorded, made = (
+        [
+            call.call
+            for call in calls.calls
+            if call.observation.ok and (call.call.tool not in specs or specs[call.call.tool].effect != "read")
+        ]
+        for calls in (trace, run)
+    )
+    for call, other in zip_longest(recorded, made):
+        if call is None or other is None or call.tool != other.tool or not json_equal(call.args, other.args):
+            return call or other
+    return None
 
 
 @dataclass

@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def _part(span: Span) -> Part:
-    operation = span.text("gen_ai.operation.name", "ai.operationId") or span.name.partition(" ")[0]
+    operation = span.text("gen_ai.operation.name", "ai.operationId")
     match _KINDS.get(operation):
         case "tool":
             return _tool(span)

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 from flowmind.formats.traces.imported import Imported, Reader, Unreadable
-from flowmind.formats.traces.messages import Message, chat_messages, fields_of, first_of, loaded, tool_message
+from flowmind.formats.traces.messages import (
+    Message,
+    chat_messages,
+    elements_of,
+    fields_of,
+    first_of,
+    loaded,
+    tool_message,
+)
 from flowmind.formats.traces.otlp_document import nanoseconds_of
 from flowmind.formats.traces.spans import (
     ABSENT,
@@ -101,12 +109,12 @@ def _recognises(value: Any) -> bool:
 def _rows(value: Any) -> Iterator[tuple[str, Any]]:
     """The observations of a document, each with its place."""
     if isinstance(value, list):
-        for number, element in enumerate(cast(list[Any], value)):
+        for place, element in elements_of(cast(list[Any], value)):
             fields = fields_of(element)
             if "observations" in fields:
-                yield from ((f"[{number}].{where}", row) for where, row in _rows(fields))
+                yield from ((f"{place}, {where}", row) for where, row in _rows(fields))
             else:
-                yield f"[{number}]", element
+                yield place, element
         return
     fields = fields_of(value)
     name = next((name for name in ("observations", "data") if isinstance(fields.get(name), list)), "")

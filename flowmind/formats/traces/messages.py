@@ -69,6 +69,13 @@ def tool_message(value: Any) -> Message | None:
     return {name: fields.get(name) for name in ("content", "tool_call_id", "status")}
 
 
+def elements_of(value: list[Any]) -> Iterator[tuple[str, Any]]:
+    """The elements of a list with their places; those of a file of lines are named by their lines."""
+    numbers: Any = getattr(value, "numbers", None)
+    for place, element in enumerate(value):
+        yield f"[{place}]" if numbers is None else f"line {numbers[place]}", element
+
+
 def _present(fields: dict[str, Any], *names: str) -> Any:
     """The value of the first of these fields that is there, null or not; else `ABSENT`."""
     return next((fields[name] for name in names if name in fields), ABSENT)

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from flowmind.formats.traces.imported import Imported, Reader, Unreadable
-from flowmind.formats.traces.messages import Message, chat_messages, fields_of, first_of, loaded, tool_message
+from flowmind.formats.traces.messages import (
+    Message,
+    chat_messages,
+    elements_of,
+    fields_of,
+    first_of,
+    loaded,
+    tool_message,
+)
 from flowmind.formats.traces.otlp_document import nanoseconds_of
 from flowmind.formats.traces.spans import (
     ABSENT,
@@ -83,10 +91,10 @@ def _recognises(value: Any) -> bool:
 
 
 def _read(value: Any) -> Iterator[Imported]:
-    traces = cast(list[Any], value) if isinstance(value, list) else [value]
+    traces = elements_of(cast(list[Any], value)) if isinstance(value, list) else [("", value)]
     spans: list[Span] = []
-    for number, trace in enumerate(traces):
-        spans += _spans(trace, f"[{number}]." if isinstance(value, list) else "")
+    for place, trace in traces:
+        spans += _spans(trace, f"{place}, " if place else "")
     return traces_of_spans(spans, lambda _: MLFLOW_SPANS)
 
 
@@ -109,7 +117,7 @@ def _span(row: Any, trace: str, where: str) -> Span:
     fields = cast(dict[str, Any], row)
     id, parent = first_of({**fields_of(fields.get("context")), **fields}, "span_id"), fields.get("parent_span_id")
     parent = first_of(fields, "parent_id") if parent is None else parent
-    if not isinstance(id, str) or not isinstance(parent, str | None):
+    if not isinstance(id, str) or not id or not isinstance(parent, str | None):
         raise Unreadable(f"{where}: its span_id and parent_span_id are not texts")
     status, attributes = fields_of(fields.get("status")), fields.get("attributes", {})
     if not isinstance(attributes, dict):

@@ -29,6 +29,13 @@ def is_message(value: Any) -> bool:
     return (known or (isinstance(kind, str) and kind in _ITEMS)) and not {"messages", "simulations"} & row.keys()
 
 
+def has_role(value: Any) -> bool:
+    """Whether a value is a message, perhaps with a role that is not known."""
+    return is_message(value) or (
+        "role" in fields_of(value) and not {"messages", "simulations"} & fields_of(value).keys()
+    )
+
+
 def conversations(document: Any) -> list[tuple[str, Any]]:
     """The entries of a document that are conversations with roles, with their places; empty if one is none."""
     listed = list(entries(document, is_message))
@@ -66,7 +73,7 @@ def _recognises(document: Any) -> bool:
 
 
 def _read(document: Any) -> Iterator[Imported]:
-    yield from read_conversations(list(entries(document, is_message)), "openai")
+    yield from read_conversations(list(entries(document, has_role)), "openai")
 
 
 def read_conversations(listed: Sequence[tuple[str, Any]], form: str) -> Iterator[Imported]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from flowmind.formats.traces.imported import Unreadable
-from flowmind.formats.traces.messages import fields_of, first_of
+from flowmind.formats.traces.messages import elements_of, fields_of, first_of
 from flowmind.formats.traces.spans import Span
 from tools_registry.specs.schema import type_name
 
@@ -70,12 +70,12 @@ def _is_page(fields: dict[str, Any]) -> bool:
 def _rows(value: Any, strict: bool, where: str = "") -> Iterator[tuple[str, Any]]:
     """The spans of a document as they stand in it, each with its place."""
     if isinstance(value, list):
-        for number, element in enumerate(cast(list[Any], value)):
-            yield from _rows(element, strict, f"{where}[{number}]")
+        for place, element in elements_of(cast(list[Any], value)):
+            yield from _rows(element, strict, f"{where}{place}")
         return
     fields = fields_of(value)
     if "resourceSpans" in fields:
-        prefix = f"{where}." if where else ""
+        prefix = f"{where}, " if where.startswith("line ") else f"{where}." if where else ""
         for resource_at, resource in _elements(fields, "resourceSpans", prefix, strict):
             for scope_at, scope in _elements(resource, "scopeSpans", f"{resource_at}.", strict):
                 about = fields_of(scope.get("scope"))

@@ -5,30 +5,18 @@ One trace may have spans of several instrumentations, such as a root of Langfuse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from flowmind.formats.traces.genai import GENAI_SPANS
 from flowmind.formats.traces.langfuse import LANGFUSE_SPANS
 from flowmind.formats.traces.langfuse import TYPE as LANGFUSE_TYPE
 from flowmind.formats.traces.mlflow import MLFLOW_SPANS
 from flowmind.formats.traces.mlflow import TYPE as MLFLOW_TYPE
 from flowmind.formats.traces.openinference_spans import KIND, OPENINFERENCE_SPANS
-from flowmind.formats.traces.spans import Part, Span, Table
+from flowmind.formats.traces.spans import Span, Table
 
 _TABLES = {KIND: OPENINFERENCE_SPANS, MLFLOW_TYPE: MLFLOW_SPANS, LANGFUSE_TYPE: LANGFUSE_SPANS}
 """The tables by the attribute that says what a span is; without one, the GenAI conventions hold."""
 
 
-def table_of(spans: Sequence[Span]) -> Table:
-    """The table for the spans of one trace. Its format is that of most calls and replies."""
-    formats = [_table_of_span(span) for span in spans if _part(span) is not None]
-    main = max(formats, key=formats.count, default=GENAI_SPANS)
-    return main._replace(part=_part)
-
-
-def _table_of_span(span: Span) -> Table:
+def table_of(span: Span) -> Table:
+    """The table for a span that came over OTLP."""
     return next((table for name, table in _TABLES.items() if name in span.attributes), GENAI_SPANS)
-
-
-def _part(span: Span) -> Part:
-    return _table_of_span(span).part(span)

@@ -8,7 +8,7 @@ arguments that the span of the tool does not have. Results match by the ids of c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast, get_args
 
@@ -119,12 +119,15 @@ class Table(NamedTuple):
     """How arguments and results are recorded, where they are not by default."""
 
 
-def traces_of_spans(spans: Sequence[Span], table_of: Callable[[Sequence[Span]], Table]) -> Iterator[Imported]:
+TableOf = Callable[[Span], Table]
+
+
+def traces_of_spans(spans: Sequence[Span], table_of: TableOf) -> Iterator[Imported]:
     """The traces of spans, in the order of their first spans. Traces without a span of an agent are left out.
 
     Args:
         spans: The spans of one or more traces, in any order.
-        table_of: The table for the spans of one trace.
+        table_of: The table for a span.
 
     Raises:
         Unreadable: With the place: a span that cannot be read, calls without arguments or results, or no agent.
@@ -134,27 +137,21 @@ def traces_of_spans(spans: Sequence[Span], table_of: Callable[[Sequence[Span]], 
         traces.setdefault(span.trace, []).append(span)
     empty = True
     for group in traces.values():
-        table = table_of(group)
         for case in _cases(group):
-            if any(table.part(span) is not None for span in case.spans):
+            reading = _Reading(case, table_of)
+            if any(part is not None for part in reading.parts.values()):
                 empty = False
-                yield _Reading(case, table).imported()
+                yield reading.imported()
     if empty:
         raise Unreadable("no span is of an agent, a model or a tool; give the spans of an agent's run")
 
 
 class _Case(NamedTuple):
-    """The spans of one case: a tree, or several if parents were not recorded."""
+    """The spans of one case, each behind its parent: a tree, or several if parents were not recorded."""
 
     spans: list[Span]
-    parents: dict[str, Span | None]
-    lost: tuple[str, ...]
-
-    def ancestors(self, span: Span) -> Iterator[Span]:
-        above = self.parents[span.id]
-        while above is not None:
-            yield above
-            above = self.parents.get(above.id)
+    parents: Mapping[str, Span | None]
+    lost: tuple[str, ...] = ()
 
 
 def _cases(group: Sequence[Span]) -> Iterator[_Case]:
@@ -162,38 +159,44 @@ def _cases(group: Sequence[Span]) -> Iterator[_Case]:
     by_id: dict[str, Span] = {}
     for span in group:
         other = by_id.setdefault(span.id, span)
-        if other is not span and (other.name, other.start, other.attributes) != (
-            span.name, span.start, span.attributes,
-        ):  # fmt: skip
+        if (other.name, other.start, other.attributes) != (span.name, span.start, span.attributes):
             raise span.refuse(f"another span of this trace has its id {span.id}; {other.where}")
-    ordered = sorted(by_id.values(), key=_start)
-    parents = {span.id: by_id.get(span.parent) for span in ordered}
-    _require_tree(ordered, parents)
-    whole = _Case(ordered, parents, ())
-    stated = {span.id for span in ordered if INPUTS in span.attributes}
-    roots = [span for span in ordered if span.id in stated and not any(a.id in stated for a in whole.ancestors(span))]
-    if len(roots) < 2:
-        yield whole
-        return
-    of_root = {span.id: [above for above in (span, *whole.ancestors(span)) if above.id in stated] for span in ordered}
-    outside = sum(not above for above in of_root.values())
-    lost = (f"{outside} spans outside of the {len(roots)} spans with {INPUTS}",) if outside else ()
-    for root in roots:
-        inside = [span for span in ordered if of_root[span.id] and of_root[span.id][-1] is root]
-        yield _Case(inside, parents, lost)
-
-
-def _require_tree(spans: Iterable[Span], parents: Mapping[str, Span | None]) -> None:
-    done: set[str] = set()
+    parents = {span.id: by_id.get(span.parent) for span in by_id.values()}
+    spans = _parents_first(list(by_id.values()), parents)
+    root_of: dict[str, Span | None] = {}
     for span in spans:
-        path: dict[str, None] = {}
-        above: Span | None = span
-        while above is not None and above.id not in done:
-            if above.id in path:
-                raise above.refuse("it is its own ancestor; the parents of spans must form a tree")
-            path[above.id] = None
-            above = parents[above.id]
-        done |= path.keys()
+        above = parents[span.id]
+        inherited = None if above is None else root_of[above.id]
+        root_of[span.id] = span if inherited is None and INPUTS in span.attributes else inherited
+    roots = [span for span in spans if root_of[span.id] is span]
+    if len(roots) < 2:
+        yield _Case(spans, parents)
+        return
+    outside = sum(root is None for root in root_of.values())
+    lost = (f"{outside} spans outside of the {len(roots)} spans with {INPUTS}",) if outside else ()
+    for root in sorted(roots, key=_start):
+        inside = [span for span in spans if root_of[span.id] is root]
+        yield _Case(inside, {**parents, root.id: None}, lost)
+
+
+def _parents_first(spans: Sequence[Span], parents: Mapping[str, Span | None]) -> list[Span]:
+    """The spans, each behind its parent.
+
+    Raises:
+        Unreadable: If the parents form a ring.
+    """
+    children: dict[str, list[Span]] = {}
+    for span in spans:
+        if (above := parents[span.id]) is not None:
+            children.setdefault(above.id, []).append(span)
+    ordered = [span for span in spans if parents[span.id] is None]
+    for span in ordered:
+        ordered += children.get(span.id, ())
+    if len(ordered) < len(spans):
+        reached = {span.id for span in ordered}
+        lost = next(span for span in spans if span.id not in reached)
+        raise lost.refuse("it is its own ancestor, or below such a span; the parents of spans must form a tree")
+    return ordered
 
 
 @dataclass
@@ -226,11 +229,11 @@ class _Turn:
 class _Reading:
     """Reads one case."""
 
-    def __init__(self, case: _Case, table: Table) -> None:
+    def __init__(self, case: _Case, table_of: TableOf) -> None:
         self.case = case
-        self.table = table
+        self.table_of = table_of
         self.lost = list(case.lost)
-        self.parts = {span.id: table.part(span) for span in case.spans}
+        self.parts = {span.id: table_of(span).part(span) for span in case.spans}
         self.tools: list[tuple[Span, Tool]] = []
         self.replies: list[tuple[Span, Reply]] = []
         self.agents: list[tuple[Span, Agent]] = []
@@ -241,18 +244,22 @@ class _Reading:
 
     def _sort(self) -> None:
         """Keeps the outermost spans. What runs inside of a tool, such as another agent, is part of its call."""
+        above: dict[str, frozenset[type]] = {}
         inside = 0
         for span in self.case.spans:
-            part = self.parts[span.id]
-            above = [self.parts.get(ancestor.id) for ancestor in self.case.ancestors(span)]
-            if any(isinstance(other, Tool) for other in above):
+            part, parent = self.parts[span.id], self.case.parents[span.id]
+            outer = frozenset[type]() if parent is None else above[parent.id] | {type(self.parts[parent.id])}
+            above[span.id] = outer
+            if Tool in outer:
                 inside += isinstance(part, Tool)
             elif isinstance(part, Tool):
                 self.tools.append((span, part))
-            elif isinstance(part, Reply) and not any(isinstance(other, Reply) for other in above):
+            elif isinstance(part, Reply) and Reply not in outer:
                 self.replies.append((span, part))
-            elif isinstance(part, Agent) and not any(isinstance(other, Agent) for other in above):
+            elif isinstance(part, Agent) and Agent not in outer:
                 self.agents.append((span, part))
+        for kept in (self.tools, self.replies, self.agents):
+            kept.sort(key=lambda pair: _start(pair[0]))
         if inside:
             self.lost.append(f"{inside} calls inside of a tool, such as those of an agent that is a tool")
         if len(self.agents) > 1:
@@ -396,7 +403,7 @@ class _Reading:
         return {} if arguments is None else arguments
 
     def _missing(self, span: Span, problem: str) -> Unreadable:
-        return span.refuse(f"{problem}; {self.table.setting} and record again")
+        return span.refuse(f"{problem}; {self.table_of(span).setting} and record again")
 
     def _result(self, call: _Call) -> Message | None:
         """The result of a call; None if it has none."""
@@ -447,13 +454,14 @@ class _Reading:
         events = tuple(
             self._event(event, next(waiting)) if isinstance(event, Called) else event for event in trace.events
         )
+        formats = [self.table_of(span).format for span in self.case.spans if self.parts[span.id] is not None]
         models = [reply.model for _, reply in self.replies if reply.model]
         said = [m for turn in self.turns for m in turn.before if m["role"] == "user"]
         names = [part.name for part in self.parts.values() if isinstance(part, Agent)]
         names += [span.name for span, _ in self.agents]
         first = self.case.spans[0]
         source = Source(
-            format=self.table.format,
+            format=max(formats, key=formats.count),
             version=next((span.version for span, _ in (*self.tools, *self.replies) if span.version), ""),
             id=first.trace,
             agent=next(filter(None, names), ""),
@@ -466,9 +474,9 @@ class _Reading:
             update["stop"] = outcome
         elif self.replies and self.replies[-1][0].error is not None:
             update["stop"] = "model_error"
-        failed = next((span for span, _ in self.agents if span.error), None)
-        if update.get("stop", trace.stop) != "finish" and failed is not None and failed.error:
-            update["error"] = ToolError(type=failed.text("error.type") or "error", message=failed.error)
+        failed = next((span for span, _ in self.agents if span.error is not None), None)
+        if failed is not None and update.get("stop", trace.stop) != "finish":
+            update["error"] = ToolError(type=failed.text("error.type") or "error", message=failed.error or "")
         return trace.model_copy(update=update)
 
     def _event(self, event: Called, call: _Call) -> Called:

@@ -28,6 +28,10 @@ _KEPT = 0.75
 """The share of the common words of a phrasing that a further request of it has, at least."""
 _ALIGNED = 12
 """The most requests of a phrasing that a further one is aligned with, to see whether it belongs to it."""
+_MADE_FROM = 50
+"""The most requests that a template is made from; it must read all of these."""
+_LONGEST = 400
+"""The most words of a request; a longer one is a document and no phrasing."""
 _READINGS = 100
 """Ways to read a request that are compared; one with more is not understood."""
 _TOKEN = re.compile(r"[+-]?\d[\d.,:/-]*\d%?|[+-]?\d%?|\w+(?:[-@.&/+_]\w+)*|'s\b|[^\s\w]")
@@ -187,8 +191,10 @@ class _Phrasing:
 
     def common(self, row: list[_Token], words: Sequence[str]) -> list[str] | None:
         """The words that are left if a request joins; None if it has another phrasing."""
-        shared = [self.words[place] for place, _ in _common(self.words, words)]
         longest = max(len(self.rows[0]), len(words), 1)
+        if longest > _LONGEST or (Counter(self.words) & Counter(words)).total() < _ALIKE * longest:
+            return None  # they have too few words in common, in whatever order
+        shared = [self.words[place] for place, _ in _common(self.words, words)]
         if len(shared) < _ALIKE * longest or (len(self.members) > 1 and len(shared) < _KEPT * len(self.words)):
             return None
         rows = [*self.rows, row]
@@ -199,11 +205,11 @@ class _Phrasing:
 def template_of(requests: Sequence[Request]) -> Template | None:
     """The template of requests of one phrasing; None if they are fewer than three, or share too little.
 
-    Words that are the same in all requests are its texts, other words are slots. Where an argument of a call stands in
-    every request, its words are one slot with the name of the parameter.
+    It is made from the first 50 of them. Words that are the same in all of these are its texts, other words are slots.
+    Where an argument of a call stands in every request, its words are one slot with the name of the parameter.
     """
-    plain = [request._replace(text=" ".join(request.text.split())) for request in requests]
-    if len(plain) < FEWEST:
+    plain = [request._replace(text=" ".join(request.text.split())) for request in requests[:_MADE_FROM]]
+    if len(plain) < FEWEST or max(len(_tokens(request.text)) for request in plain) > _LONGEST:
         return None
     every = _reached(plain)
     for reached in (every, []) if every else ([],):
@@ -272,6 +278,12 @@ def _marked(request: Request, reached: Sequence[str]) -> list[_Token]:
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
     """The places of a longest common subsequence in both."""
+    same_start = next((n for n, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), None)
+    if same_start is None:
+        return [(place, place) for place in range(min(len(first), len(second)))]
+    if same_start:
+        rest = _common(first[same_start:], second[same_start:])
+        return [*((n, n) for n in range(same_start)), *((i + same_start, j + same_start) for i, j in rest)]
     lengths = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i in reversed(range(len(first))):
         for j in reversed(range(len(second))):

@@ -1,0 +1,1 @@
+"""Guarded workflows on streams of requests, whose world changes at half time."""
