@@ -155,7 +155,7 @@ def test_examples_are_listed_and_copied(installed: Path, tmp_path: Path) -> None
     [
         (
             ["refund"],
-            "example refund: the examples are bike_repair, langgraph_agent, refunds, served_model, triage; did you",
+            "example refund: the examples are bike_repair, langgraph_agent, production, refunds, served_model, triage; did you",
         ),
         (["refunds", "--out", "file"], "file: this exists; name another folder with --out"),
         (["refunds", "--out", "full"], "full: this exists; name another folder with --out"),
@@ -220,4 +220,4 @@ def test_the_first_hour_of_a_new_user(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 6
+    assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 7

@@ -36,9 +36,9 @@ def test_the_scripts_and_commands_of_an_example_run_as_they_stand(story: Path, t
     assert walk(story / "README.md", tmp_path) > 0
 
 
-def test_there_are_five_examples() -> None:
+def test_there_are_six_examples() -> None:
     names = [story.name for story in STORIES]
-    assert names == ["bike_repair", "langgraph_agent", "refunds", "served_model", "triage"]
+    assert names == ["bike_repair", "langgraph_agent", "production", "refunds", "served_model", "triage"]
 
 
 def test_the_example_of_a_served_model_runs_against_a_server(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The tutorials are true: their files, scripts and commands run from top to bottom, each page in a folder of its own."""
+"""The tutorials are true: their files, scripts and commands run from top to bottom, a page in a folder of its own."""
 
 from __future__ import annotations
 
