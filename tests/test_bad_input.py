@@ -362,7 +362,27 @@ summarize numbers.json
 summarize good.json
     good.json: it has none of the known formats, which are flowmind, openai, anthropic
 summarize talk.json --from sgd
-    --from: 'sgd' is none of
+    --from: 'sgd' is not one of its 13 values
+jit ls --store missing.db
+    missing.db: no such file; give the store of flowmind.jit
+jit ls --store good.json
+    good.json: the store cannot be opened: file is not a database
+jit
+    ACTION, NAME: missing
+jit dance
+    ACTION: 'dance' is none of ls, show, diff
+record otlp
+    --out: missing
+record nothing --out r.jsonl
+    WHAT: 'nothing' is none of otlp, openai, mcp
+record openai --upstream ftp://x --out r.jsonl
+    --upstream 'ftp://x': give the base URL of a server
+record mcp --out r.jsonl
+    CMD: missing; give the command of an MCP server
+serve-workflow missing.json
+    missing.json: no such file
+serve-workflow binary.json
+    binary.json: not UTF-8 text (byte 135)
 summarize talk.json --from atif
     talk.json: its field 'schema_version' is missing
 summarize talk.json --redact (

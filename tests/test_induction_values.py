@@ -11,7 +11,9 @@ import pytest
 from flowmind.build.induction.features import enclosed, features, lengths, values_of
 from flowmind.build.induction.reading import read
 from flowmind.build.induction.scopes import Context, Scope, canonical
+from flowmind.build.induction.spelling import reads_of
 from flowmind.build.induction.values import explain
+from flowmind.workflow.expressions import is_allowed
 
 NAMES = [f"{first} {last}" for first in ("Ana", "Bo", "Cleo", "Dan") for last in ("Adams", "Berg", "Cruz")]
 
@@ -288,3 +290,9 @@ def test_the_length_of_lists_that_are_all_equally_long_is_no_count() -> None:
     ]
     found = explain(Context(read("It is taken down during the 2 days after it.")), scopes, [12, 31, 55])
     assert found[0].text in ("closing + 2", "2 + closing")
+
+
+def test_an_expression_that_is_too_long_for_a_workflow_is_no_value_and_ends_nothing() -> None:
+    long = "[" + ", ".join(f"a{number % 3}['x']['y']" for number in range(120)) + "]"
+    assert not is_allowed(long) and is_allowed("a0['x']")
+    assert reads_of(long) == {"a0", "a1", "a2"}

@@ -289,6 +289,7 @@ async def record_openai(
     Raises:
         InputError: If the address or the port is not usable, or the file is not, or another process writes to it.
     """
+    _address(upstream)  # before a file is made
     try:
         with locked(out.parent, f".{out.name}.lock"):
             proxy = Proxy(upstream, out, redaction, report, answer_tool)

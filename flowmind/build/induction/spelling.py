@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from flowmind.build.induction.program import Block, CallStep, DoWhile, ForEach, If, Return, Slot, State, Step
 from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var
-from flowmind.workflow.expressions import FUNCTIONS, TYPES, names
+from flowmind.workflow.expressions import FUNCTIONS, TYPES, ExpressionError, names
 
 RESERVED = frozenset([*keyword.kwlist, *FUNCTIONS, *TYPES])
 _LONGEST = 40
@@ -22,8 +22,11 @@ _TOTALS = ("sum(", "max(", "min(", "round(")
 
 @lru_cache(maxsize=4096)
 def reads_of(text: str) -> frozenset[str]:
-    """The variables that an expression reads."""
-    return names(text)
+    """The variables that an expression reads. Of one that is too long for a workflow, which `check` refuses, all names."""
+    try:
+        return names(text)
+    except ExpressionError:
+        return frozenset(node.id for node in ast.walk(parsed(text)) if isinstance(node, ast.Name))
 
 
 def parsed(text: str) -> ast.expr:
