@@ -14,6 +14,7 @@ from pydantic import BaseModel
 import flowmind
 from flowmind import InputError, NeedsAgent, Promotion, Stopped, tool
 from flowmind.jit import GUARDS, Handle, Limits, Store
+from flowmind.jit.shapes import merged, misfit, novelty, shape_of
 
 
 class Price(BaseModel):
@@ -760,3 +761,16 @@ def test_requests_of_one_phrasing_become_inputs() -> None:
 
 def lambda_free_number(sku: int) -> str:
     return str(sku)
+
+
+def test_a_new_field_passes_also_after_it_was_learnt() -> None:
+    shape = shape_of({"total": 5})
+    for total in (6, 7):
+        shape = merged(shape, shape_of({"total": total}))
+    shape = merged(shape, shape_of({"total": 5, "revision": 362}))
+    assert misfit(shape, {"total": 6, "revision": 900}) == ""
+    assert novelty(shape, {"total": 6, "revision": 900}, lambda _: False) == ""
+    for revision in (363, 364, 365, 366):
+        shape = merged(shape, shape_of({"total": 5, "revision": revision}))
+    assert "revision" in novelty(shape, {"total": 6, "revision": 900}, lambda _: False)
+    assert "total" in novelty(shape, {"total": 600}, lambda _: False)

@@ -132,7 +132,7 @@ def _changed(kind: Kind, guards: str, pairs: Sequence[_Pair]) -> Row:
     later = [served for pair in pairs for served in pair.changed.served[pair.changed.half :]]
     before = [served for pair in pairs for served in pair.plain.served[pair.plain.half :]]
     row = _row(kind, guards, [pair.changed for pair in pairs], later)
-    noticed = [noticed_after(pair.changed, pair.plain) for pair in pairs if pair.changed.was_live]
+    noticed = [noticed_after(pair.changed, pair.plain) for pair in pairs if _answers(pair.plain)]
     counts = [count for count in noticed if count is not None]
     return row.model_copy(
         update={
@@ -153,6 +153,11 @@ def noticed_after(changed: Stream, plain: Stream) -> int | None:
         if number >= changed.half and _seen(one) != _seen(other):
             return number - changed.half + 1
     return None
+
+
+def _answers(stream: Stream) -> bool:
+    """Whether a version answers any request after half time."""
+    return any(one.kind == "hit" for one in stream.served[stream.half :])
 
 
 def _seen(served: Served) -> tuple[str, str, bool]:

@@ -126,7 +126,9 @@ def novelty(shape: Shape, value: Any, is_read: Callable[[str], bool], place: str
     """Why the part of a value that nothing reads is new; empty if it is not.
 
     A number must lie in the range seen, or beside it by at most its width and on the same side of 0. A truth value must
-    have been seen. A text must have been seen, unless every value had a text of its own, as names and ids have.
+    have been seen. A text must have been seen, unless every value had a text of its own, as names and ids have. A field
+    that at most half of the objects had is not compared, because new fields pass, and they pass also after the first
+    trace that has them.
 
     Args:
         shape: The shape of the values seen.
@@ -136,8 +138,10 @@ def novelty(shape: Shape, value: Any, is_read: Callable[[str], bool], place: str
     """
     if isinstance(value, dict):
         fields = cast(dict[str, Any], value)
-        unread = [key for key in fields if key in shape.fields and not is_read(key)]
-        inside = [key for key in fields if key in shape.fields and is_read(key)]
+        objects = max((field.seen for field in shape.fields.values()), default=0)
+        known = [key for key in fields if key in shape.fields and 2 * shape.fields[key].seen > objects]
+        unread = [key for key in known if not is_read(key)]
+        inside = [key for key in known if is_read(key)]
         return _first(
             (
                 *(novelty(shape.fields[key], fields[key], lambda _: False, _joined(place, key)) for key in unread),
