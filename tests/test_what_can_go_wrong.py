@@ -313,3 +313,18 @@ def test_a_read_before_the_write_refuses_a_slot_that_it_does_not_know() -> None:
     assert last(answer) == ("hit", None)
     assert answer("Please refund o-8 and o-9 today.") == "R-o-8 R-o-9"
     assert last(answer) == ("fallback", "error")
+
+
+def test_executions_of_different_days_make_no_constant() -> None:
+    desk = Desk()
+    day = [0]
+
+    @flowmind.jit(desk.tools, query="Book the pick-up of an order.", **LIVE)
+    def answer(order_id: str) -> str:
+        return desk.book(order_id, f"2026-03-0{day[0]}")
+
+    for number in range(9):
+        day[0] = 1 + number
+        answer(f"o-{number}")
+    assert [row[-1] for row in desk.written] == [f"2026-03-0{number}" for number in range(1, 10)]
+    assert answer.stats().hits == 0

@@ -107,7 +107,10 @@ class Learner:
         while self.wanted:
             self.wanted = False
             job = self._job()
-            if len(job.traces) < FEWEST or not self._store.lease(self._name, LEASE):
+            if len(job.traces) < FEWEST:
+                return
+            if not self._store.lease(self._name, LEASE):  # the next request tries again
+                self.wanted = True
                 return
             try:
                 derived = self._asked(job)
