@@ -155,7 +155,7 @@ def test_examples_are_listed_and_copied(installed: Path, tmp_path: Path) -> None
     [
         (
             ["refund"],
-            "example refund: the examples are bike_repair, langgraph_agent, production, refunds, served_model, triage; did you",
+            "example refund: the examples are bike_repair, langgraph_agent, production, refunds, served_model, triage",
         ),
         (["refunds", "--out", "file"], "file: this exists; name another folder with --out"),
         (["refunds", "--out", "full"], "full: this exists; name another folder with --out"),
