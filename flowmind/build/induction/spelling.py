@@ -22,7 +22,7 @@ _TOTALS = ("sum(", "max(", "min(", "round(")
 
 @lru_cache(maxsize=4096)
 def reads_of(text: str) -> frozenset[str]:
-    """The variables that an expression reads. Of one that is too long for a workflow, which `check` refuses, all names."""
+    """The variables that an expression reads; all its names if it is too long for a workflow, which `check` refuses."""
     try:
         return names(text)
     except ExpressionError:
