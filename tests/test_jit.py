@@ -257,6 +257,25 @@ def test_a_sync_handle_with_async_tools_hits_inside_a_loop_too() -> None:
     assert kinds(twice) == ["agent", "agent", "hit", "hit"]
 
 
+def test_a_call_for_each_element_of_a_list_is_no_new_shape() -> None:
+    @tool(effect="read")
+    def price(sku: str) -> int:
+        """The price of an item."""
+        return 7 * len(sku)
+
+    (priced,) = flowmind.recorded([price])
+
+    @flowmind.jit([priced], query="List the price of each item.", mode="live", derive="now", promotion=NOW, audit=0)
+    def prices(skus: list[str]) -> list[int]:
+        return [priced(sku) for sku in skus]
+
+    answers = [prices(skus) for skus in (["a", "bb"], ["ccc", "a", "bb"], ["dddd"], ["a", "bb", "ccc", "dddd"])]
+    assert answers[-1] == [7, 14, 21, 28]
+    assert prices.version is not None
+    assert "map" in {node.kind for node in prices.version.workflow.nodes}
+    assert kinds(prices)[-1] == "hit"
+
+
 def test_methods_with_tools_of_their_object() -> None:
     def tools_of(self: Any) -> Any:
         return self.tools
