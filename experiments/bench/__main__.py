@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tqdm
 
-from experiments.bench import growth, inducing, sandboxed, starting, structure, turns, workflows
+from experiments.bench import growth, guarded, inducing, sandboxed, starting, structure, turns, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.base.files import write_text
@@ -23,6 +23,7 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *workflows.benches(),
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
+        *guarded.benches(),
         *starting.benches(),
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
