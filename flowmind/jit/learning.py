@@ -104,13 +104,19 @@ class Learner:
 
     def _work(self) -> None:
         """Derives in another process, until nothing is wanted."""
-        while self.wanted:
-            self.wanted = False
+        while True:
+            with self._lock:  # a wish that comes later finds no thread, and starts one
+                if not self.wanted:
+                    self._thread = None
+                    return
+                self.wanted = False
             job = self._job()
             if len(job.traces) < FEWEST:
-                return
+                continue
             if not self._store.lease(self._name, LEASE):  # the next request tries again
-                self.wanted = True
+                with self._lock:
+                    self.wanted = True
+                    self._thread = None
                 return
             try:
                 derived = self._asked(job)
