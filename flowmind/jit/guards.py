@@ -99,14 +99,7 @@ def shape_guard(knowledge: Knowledge, step: Step) -> str:
 
 
 def arm_guard(knowledge: Knowledge, reading: Reading, step: Step) -> str:
-    """Enough traces took this way out of a condition.
-
-    A version in which most traces take a way of their own has memorised them: half of the traces, at least, must have
-    taken a way that another one took, too.
-    """
-    shared = sum(count for count in knowledge.ways.values() if count > 1)
-    if 2 * shared < knowledge.traces:
-        return f"only {shared} of {knowledge.traces} traces took a way that another one took"
+    """Enough traces took this way out of a condition."""
     name = arm(step.node, step.value)
     taken, needed = knowledge.arms.get(name, 0), reading.arms.get(name, 1)
     return "" if taken >= needed else f"{taken} of {needed} needed traces took the way {name}"

@@ -14,8 +14,9 @@ from flowmind.workflow.document import bindings as bindings_of
 from flowmind.workflow.graph import Digraph
 from tools_registry.specs.spec import ToolSpec
 
-WRITE_TRACES = 2
-"""The traces that must have taken a way on which something is written."""
+WEAK_TRACES = 2
+"""The traces that must have taken a way on which something is written, or one out of a condition with a constant that
+the query does not name."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def read_workflow(workflow: Workflow, specs: Mapping[str, ToolSpec], query: str)
         frozenset(whole),
         frozenset(parts),
         frozenset(keys),
-        _arms(workflow, specs),
+        _arms(workflow, specs, query),
         dict(_constants(workflow, specs, query)),
         dict(_outputs(workflow)),
     )
@@ -127,7 +128,8 @@ def _read_expression(expression: str, whole: set[str], parts: set[str], keys: se
     whole |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in divided}
 
 
-def _arms(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> dict[str, int]:
+def _arms(workflow: Workflow, specs: Mapping[str, ToolSpec], query: str) -> dict[str, int]:
+    text = read_text(query)
     graph = Digraph(edges=[(edge.source, edge.target) for edge in workflow.edges])
     start = next(node.id for node in workflow.nodes if node.kind == "start")
     every = graph.descendants(start) | {start}
@@ -144,8 +146,16 @@ def _arms(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> dict[str, int]:
         for edge in workflow.after(node.id):
             others = graph.without([(edge.source, edge.target)])
             own = every - others.descendants(start) - {start}
-            needed[arm(node.id, bool(edge.when))] = WRITE_TRACES if own & changing else 1
+            weak = bool(own & changing) or not all(is_named(value, text) for value in _constants_of(node.expr))
+            needed[arm(node.id, bool(edge.when))] = WEAK_TRACES if weak else 1
     return needed
+
+
+def _constants_of(expression: str) -> Iterator[object]:
+    """The constants of an expression that are no keys."""
+    tree = ast.parse(expression, mode="eval")
+    keys = {id(node.slice) for node in ast.walk(tree) if isinstance(node, ast.Subscript)}
+    yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in keys)
 
 
 def arm(node: str, value: bool) -> str:
