@@ -487,12 +487,37 @@ def test_ways_that_no_trace_took() -> None:
 
     for name in ("abc", "abcdef", "ab", "a"):
         handle(name)
-    assert kinds(handle) == ["agent", "agent", "fallback", "hit"]
-    assert "only 0 of 2 traces took a way that another one took" in str(handle.store.runs()[1].reason)
+    assert kinds(handle) == ["agent", "agent", "hit", "hit"]
     handle("abcdefg")
     assert (kinds(handle)[-1], guards(handle)[-1]) == ("fallback", "arm")
     handle("abcdefgh")
     assert kinds(handle)[-1] == "hit"
+
+
+def test_a_way_out_of_a_condition_with_a_constant_that_nothing_names_needs_two_traces() -> None:
+    @tool(effect="read")
+    def age(name: str) -> int:
+        """Find the age of a person."""
+        return len(name)
+
+    @tool(effect="read")
+    def greeting(name: str) -> str:
+        """Find a greeting."""
+        return f"hello {name}"
+
+    find, greet = flowmind.recorded([age, greeting])
+
+    @flowmind.jit(
+        [find, greet], query="Greet persons who are old enough.", mode="live", derive="now", promotion=NOW, audit=0,
+        guards=["arm"],
+    )  # fmt: skip
+    def handle(name: str) -> str:
+        return greet(name) if find(name) >= 5 else "no"
+
+    for name in ("abc", "abcdef", "ab", "abcdefg", "a", "abcdefgh"):
+        handle(name)
+    assert kinds(handle) == ["agent", "agent", "fallback", "fallback", "hit", "hit"]
+    assert "1 of 2 needed traces took the way if.false" in str([run.reason for run in handle.store.runs()])
 
 
 def test_constants_that_nothing_names_need_three_traces() -> None:

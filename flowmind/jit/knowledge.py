@@ -35,8 +35,6 @@ class Knowledge(Record):
     traces: int = 0
     arms: dict[str, int] = Field(default_factory=dict)
     """For each way out of a condition the traces that took it."""
-    ways: dict[str, int] = Field(default_factory=dict)
-    """For each set of ways out of conditions, as a digest, the traces that took these and no others."""
     visits: dict[str, int] = Field(default_factory=dict)
     """For each call and assignment the traces that made it."""
     shapes: dict[str, Shape] = Field(default_factory=dict)
@@ -51,13 +49,11 @@ class Knowledge(Record):
             steps: The steps of the workflow on the trace.
             reading: The workflow.
         """
-        arms, ways, visits = dict(self.arms), dict(self.ways), dict(self.visits)
+        arms, visits = dict(self.arms), dict(self.visits)
         shapes, values = dict(self.shapes), dict(self.values)
         taken = {arm(step.node, step.value) for step in steps if step.kind == "condition"}
         for name in taken:
             arms[name] = arms.get(name, 0) + 1
-        way = digest(sorted(taken))
-        ways[way] = ways.get(way, 0) + 1
         for name in {step.node for step in steps if step.kind in ("tool", "assign")}:
             visits[name] = visits.get(name, 0) + 1
         for way, step in with_ways(steps):
@@ -73,7 +69,6 @@ class Knowledge(Record):
             tools=self.tools,
             traces=self.traces + 1,
             arms=arms,
-            ways=ways,
             visits=visits,
             shapes=shapes,
             values=values,
