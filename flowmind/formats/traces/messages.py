@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from flowmind.base.files import dump_json, parse_json
+from flowmind.formats.conversation import fields_of
 
 ABSENT: Any = object()
 """A value that was not recorded, unlike one that is null."""
@@ -49,11 +50,6 @@ def loaded(value: Any) -> Any:
         except ValueError:
             return value
     return value
-
-
-def fields_of(value: Any) -> dict[str, Any]:
-    """An object as it is; other values as an empty object."""
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def first_of(fields: dict[str, Any], *names: str) -> Any:

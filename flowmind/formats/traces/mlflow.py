@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from flowmind.formats.conversation import fields_of
 from flowmind.formats.traces.imported import Imported, Reader, Unreadable
 from flowmind.formats.traces.messages import (
     Message,
     chat_messages,
     elements_of,
-    fields_of,
     first_of,
     loaded,
     tool_message,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from flowmind.formats.traces.messages import Message, chat_messages, fields_of, loaded, tool_message
+from flowmind.formats.conversation import fields_of
+from flowmind.formats.traces.messages import Message, chat_messages, loaded, tool_message
 from flowmind.formats.traces.spans import ABSENT, Agent, Part, Reply, Span, Table, Tool, answer_of
 
 KIND = "openinference.span.kind"

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from flowmind.formats.conversation import fields_of
 from flowmind.formats.traces.imported import Unreadable
-from flowmind.formats.traces.messages import elements_of, fields_of, first_of
+from flowmind.formats.traces.messages import elements_of, first_of
 from flowmind.formats.traces.spans import Span
 from tools_registry.specs.schema import type_name
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, cast, get_args
 
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json
+from flowmind.formats.conversation import fields_of
 from flowmind.formats.openai_messages import trace_of_messages
 from flowmind.formats.tool_schema import specs_of_openai_tools
 from flowmind.formats.traces.imported import Imported, Unreadable
-from flowmind.formats.traces.messages import ABSENT, Message, fields_of, loaded, with_tool_calls, written
+from flowmind.formats.traces.messages import ABSENT, Message, loaded, with_tool_calls, written
 from flowmind.trace.events import Called, Source, StopReason, Trace
 from tools_registry.specs.schema import json_equal, type_name
 from tools_registry.specs.spec import Observation, ToolCall, ToolError, ToolSpec
