@@ -666,7 +666,9 @@ def test_an_answer_in_prose_that_nothing_explains_says_where_the_value_goes() ->
     result = summarize([answered(name, 1.5, 3, f"Dear {name}, thank you!") for name in ("Ann", "Bob", "Cy")])
     assert result.solved and "prose" not in result.report()
     says = {"a": "Dear Ann, hello.", "b": "No, not before May.", "c": "Yes, of course."}
-    result = summarize([answered(name, 1.5, 3, text) for name, text in says.items()])
+    prose = [answered(name, 1.5, 3, text) for name, text in says.items()]
+    assert "answers: the results of the last calls" in summarize(prose).report()
+    result = summarize(prose, answer="given")
     assert not result.solved
     assert 'next: if an answer is prose, add the value that you need under the key "answer"' in result.report()
 

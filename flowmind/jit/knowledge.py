@@ -51,10 +51,10 @@ class Knowledge(Record):
         """
         arms, visits = dict(self.arms), dict(self.visits)
         shapes, values = dict(self.shapes), dict(self.values)
-        taken = {arm(step.node, step.value) for step in steps if step.kind == "condition"}
+        taken = dict.fromkeys(arm(step.node, step.value) for step in steps if step.kind == "condition")
         for name in taken:
             arms[name] = arms.get(name, 0) + 1
-        for name in {step.node for step in steps if step.kind in ("tool", "assign")}:
+        for name in dict.fromkeys(step.node for step in steps if step.kind in ("tool", "assign")):
             visits[name] = visits.get(name, 0) + 1
         for way, step in with_ways(steps):
             if step.kind != "tool":
