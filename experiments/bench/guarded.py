@@ -39,7 +39,7 @@ def refund(order: str, cents: int) -> str:
     return f"refunded {cents}"
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     """The state of a LangGraph graph."""
 
     order: str
@@ -55,10 +55,10 @@ def _traces(writes: bool) -> list[Trace]:
     traces: list[Trace] = []
     for order in _orders():
         found = find_order(order)
-        calls = [("find_order", {"order": order}, found)]
+        calls: list[tuple[str, dict[str, Any], Any]] = [("find_order", {"order": order}, found)]
         if writes:
-            given = {"order": order, "cents": found["cents"]}
-            calls.append(("refund", given, refund(**given)))
+            cents: int = found["cents"]
+            calls.append(("refund", {"order": order, "cents": cents}, refund(order, cents)))
         events = tuple(
             Called(call=ToolCall(tool=name, args=args), observation=Observation(value=value))
             for name, args, value in calls
@@ -124,11 +124,11 @@ def langgraph(writes: bool) -> Generator[Sample]:
     """The same calls as the nodes of a LangGraph graph."""
     from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
-    def find(state: State) -> State:
+    def find(state: State) -> dict[str, Any]:
         found = find_order(state["order"])
         return {"found": found, "answer": found["cents"]}
 
-    def pay(state: State) -> State:
+    def pay(state: State) -> dict[str, Any]:
         return {"answer": refund(state["order"], state["found"]["cents"])}
 
     graph: Any = StateGraph(State)
