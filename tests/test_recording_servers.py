@@ -995,7 +995,9 @@ def test_calls_through_the_mcp_proxy_are_those_at_the_tools(mode: str, tmp_path:
     assert [line["inputs"] for line in others if line["kind"] == "case"] == [{"sku": "a"}, {"sku": "c"}]
     assert [line["answer"] for line in others if line["kind"] == "end"] == [{"shipped": "a"}, {"shipped": "c"}]
     placed = [(line["case"], line["turn"]) for line in others if line["kind"] == "call"]
-    assert placed[:4] == [(f"{session}-1", turn) for turn in (0, 0, 1, 2)] and placed[-1] == (session, 0)
+    assert {case for case, _ in placed[:4]} == {f"{session}-1"} and placed[-1] == (session, 0)
+    turns = [turn for _, turn in placed[:4]]  # on a busy machine the first call may end before the second one begins
+    assert turns in ([0, 0, 1, 2], [0, 1, 2, 3])
     errors = [line["error"] for line in others if line["kind"] == "call" and line["error"]]
     assert errors[0] == {"type": "tool_error", "message": "Error executing tool ship: too many: 9"}
 
