@@ -79,7 +79,8 @@ def as_json(document: Any) -> Any:
 
 
 def facts(trace: Trace) -> Any:
-    """What a run is. Calls without an id or an agent's turn are numbered."""
+    """What a run is. Calls without an id or an agent's turn are numbered. Dumps of an SDK have times to a microsecond, so
+    that the difference of two is off by one at most."""
     agent = not any(call.node for call in trace.calls)
     calls = [
         (
@@ -87,7 +88,7 @@ def facts(trace: Trace) -> Any:
             c.observation,
             c.node,
             number if agent and c.turn is None else c.turn,
-            c.seconds,
+            None if c.seconds is None else round(c.seconds, 4),
             c.id or f"call_{number}",
         )
         for number, c in enumerate(trace.calls)
