@@ -79,8 +79,10 @@ def as_json(document: Any) -> Any:
 
 
 def facts(trace: Trace) -> Any:
-    """What a run is. Calls without an id or an agent's turn are numbered. Dumps of an SDK have times to a microsecond, so
-    that the difference of two is off by one at most."""
+    """What a run is. Calls without an id or an agent's turn are numbered.
+
+    Dumps of an SDK have times to a microsecond, so that the difference of two is off by one at most.
+    """
     agent = not any(call.node for call in trace.calls)
     calls = [
         (
