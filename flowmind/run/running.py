@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -213,10 +215,22 @@ async def arun(
     sandbox: Environment,
     model: ChatModel | None = None,
     budget: int = DEFAULT_BUDGET,
+    *,
+    parallel: bool | int = False,
 ) -> Trace:
     """Runs a workflow on one case. Async tools and `llm` nodes are allowed.
 
+    Args:
+        workflow: The workflow.
+        inputs: The inputs of the case.
+        sandbox: The tools.
+        model: The model of `llm` nodes.
+        budget: The step limit.
+        parallel: Whether calls that do not depend on one another run at the same time, or the most calls in flight. The
+            trace is the same; see `flowmind.run.parallel`.
+
     Raises:
+        InputError: If the calls of the environment depend on their order and `parallel` is set.
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
         ModelFailure: If the model's endpoint failed.
         ModelUnavailable: If the model's endpoint refuses to serve.
@@ -233,19 +247,25 @@ async def arun(
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
     failures: list[FlowMindError] = []
-    scope.__globals__["llm"] = asker(model, failures)
     refusals: list[str] = []
-    tools = [_caller(own, name, refusals, failures) for name in program.tools]
 
     def log(step: Sequence[Any]) -> None:
         steps.append(list(step))
 
-    try:
-        outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
-    except StepError as stop:
-        if failures:  # infrastructure, not an error of the case
-            raise failures[0] from None
-        outcome = failed(stop, steps)
+    async with AsyncExitStack() as stack:
+        if parallel is not False:
+            module = import_module("flowmind.run.parallel")  # needs asyncio, which takes 50 ms to load
+            own = await stack.enter_async_context(module.Ahead(workflow, own, model, budget, module.most_of(parallel)))
+            model = own.model
+            own.start(admitted)
+        scope.__globals__["llm"] = asker(model, failures)
+        tools = [_caller(own, name, refusals, failures) for name in program.tools]
+        try:
+            outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
+        except StepError as stop:
+            if failures:  # infrastructure, not an error of the case
+                raise failures[0] from None
+            outcome = failed(stop, steps)
     return trace_of(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
 
 
@@ -274,12 +294,17 @@ def _caller(
     return call
 
 
+def request_of(prompt: str, args: Mapping[str, Any]) -> ChatRequest:
+    """The request of an `llm` node to its model."""
+    return ChatRequest(messages=(Message(role="user", content=prompt.format(**args)),))
+
+
 def asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
     async def ask(prompt: str, args: dict[str, Any]) -> str:
         assert model is not None
-        content = prompt.format(**args)
+        request = request_of(prompt, args)
         try:
-            reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
+            reply = await model.complete(request)
         except (ModelFailure, ModelUnavailable) as failure:
             failures.append(failure)
             raise
