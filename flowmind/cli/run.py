@@ -37,6 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the workflow's rivals disagree with it: end the run; mark a disputed answer, but end before a "
         "disputed call that may change something; or run without them (default raise)",
     )
+    parser.add_argument(
+        "--parallel",
+        nargs="?",
+        type=int,
+        const=True,
+        default=False,
+        metavar="N",
+        help="in a workflow with llm nodes, make requests and calls that do not depend on one another at the same time, "
+        "at most N (default 16); tools that are not marked read wait for all before them. The trace is the same",
+    )
     add_flags(parser, SandboxOptions)
     parser.add_argument("--model", help="model of the llm nodes")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
@@ -45,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the answer or the trace; 1 if the run ends in an error or in doubt."""
     settings = read_flags(SandboxOptions, options)
+    if options.parallel is not False and options.parallel < 1:
+        raise InputError(f"--parallel: give a number from 1, not {options.parallel}")
     workflow, _, bench = read_source(options.workflow, options.form)
     inputs = _read_input(options.input)
     if unknown := next((name for name in inputs if name not in workflow.input_names), None):
@@ -55,10 +67,12 @@ def run(options: argparse.Namespace) -> int:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         model = _model(options, sandbox) if needs_model(workflow) else None
         if workflow.doubtful and options.on_doubt != "ignore":
+            if options.parallel is not False:
+                raise InputError("--parallel: rivals are compared call by call; use --on-doubt ignore")
             guard = Guard(prepare(workflow, sandbox), sandbox)
             trace = asyncio.run(guard.arun(inputs, sandbox, model, ending=options.on_doubt)).trace
         elif model is not None:
-            trace = asyncio.run(arun(workflow, inputs, sandbox, model))
+            trace = asyncio.run(arun(workflow, inputs, sandbox, model, parallel=options.parallel))
         else:
             trace = run_workflow(workflow, inputs, sandbox)
         sandboxes.print_differences()

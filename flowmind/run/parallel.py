@@ -8,7 +8,7 @@ The scout starts a call only if the run makes it for certain, unless a step befo
 
 - It waits for a condition only where it must. What follows the join of a condition does not depend on the condition, so
   the part in between is walked by a scout of its own (`flowmind.workflow.regions`), and so is a map.
-- A call whose tool is not `overlapping` is a barrier: the run makes it, after all calls before it have succeeded, and
+- A call whose tool is not marked `read` is a barrier: the run makes it, after all calls before it have succeeded, and
   the scout goes on when it has succeeded.
 - If a call fails, the calls behind it in the order of the program are cancelled, and no more of them are started.
 
@@ -18,143 +18,30 @@ If the scout cannot go on, the run makes its calls itself, one after the other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from flowmind.base.errors import InputError
 from flowmind.protocols import ChatModel, ChatRequest, Reply
+from flowmind.run.plan import Function, LostError, Plan, bound, planned
 from flowmind.run.running import request_of
 from flowmind.run.wrappers import Wrapper, overlapping_of
 from flowmind.workflow import expressions
-from flowmind.workflow.document import (
-    Assign,
-    Binding,
-    Condition,
-    End,
-    ListOf,
-    Literal_,
-    LLMNode,
-    Map,
-    Node,
-    ObjectOf,
-    ToolNode,
-    Var,
-    Workflow,
-    bindings,
-    reads,
-)
-from flowmind.workflow.graph import analyse
-from flowmind.workflow.nesting import loop_counters
-from flowmind.workflow.program import load
-from flowmind.workflow.regions import Region, regions
+from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, ToolNode, Workflow, bindings, reads
+from flowmind.workflow.regions import Region
 from tools_registry.sandbox.environment import Environment
-from tools_registry.specs.spec import Observation, ToolCall
-from tools_registry.specs.values import clean, copy_json, follow
+from tools_registry.specs.spec import Observation, ToolCall, reading
+from tools_registry.specs.values import clean, copy_json
 
 T = TypeVar("T")
-MOST = 16
-"""The most calls in flight, if nothing else is said."""
 _BREATH = 64
 """A scout that does not wait lets others go on after so many steps."""
 Scope = dict[str, Any]
 """The variables: JSON values, and futures of them."""
 Place = tuple[int, ...]
 """A place in the order of the program; places are ordered as tuples."""
-Function = Callable[[Mapping[str, Any]], Any]
-"""A function of the values of variables."""
 Wish = ToolCall | ChatRequest
 Made = Observation | Reply
-
-
-def most_of(parallel: int) -> int:
-    """The most calls in flight.
-
-    Args:
-        parallel: True for `MOST`, or a number.
-
-    Raises:
-        InputError: If it is no number from 1.
-    """
-    if parallel is True:
-        return MOST
-    if not isinstance(cast(Any, parallel), int) or parallel < 1:
-        raise InputError(f"parallel: give True, False or the most calls in flight, from 1, not {parallel!r}")
-    return parallel
-
-
-class _LostError(Exception):
-    """The scout cannot compute a value. The run computes it, or fails there."""
-
-
-class _Plan:
-    """What a scout must know of a workflow."""
-
-    def __init__(self, workflow: Workflow, free: frozenset[str]) -> None:
-        self.workflow = workflow
-        self.free = free
-        flow = analyse(workflow)
-        assert flow.start is not None
-        self.start = flow.start
-        self._flow = flow
-        self._back = {(edge.source, edge.target): edge for edge in flow.back_edges}
-        self._counters = loop_counters(flow)
-        self._regions = {
-            name: region
-            for name, region in regions(workflow, flow).items()
-            if region.forward and not any(self.is_barrier(workflow.by_id[inner]) for inner in region.nodes)
-        }
-        self._functions: dict[str, tuple[frozenset[str], Function]] = {}
-
-    def is_barrier(self, node: Node) -> bool:
-        """Whether a node makes calls that may not run beside others."""
-        steps: Iterable[Any] = node.body if isinstance(node, Map) else (node,)
-        return any(isinstance(step, ToolNode) and step.tool not in self.free for step in steps)
-
-    def region(self, name: str, until: str | None) -> Region | None:
-        """The part up to the join of a condition, if a scout that goes to `until` may go on at the join at once."""
-        region = self._regions.get(name)
-        return None if region is None or region.join == until else region
-
-    def next(self, name: str, took: bool | None, rounds: dict[int, int]) -> str:
-        """The node after a node; counts the rounds of loops."""
-        edges = [edge for edge in self.workflow.after(name) if edge.when is took]
-        targets = {edge.target for edge in edges}
-        if len(targets) > 1:  # a fork
-            (target,) = self._flow.order.successors(name)
-            return self.entered(target, rounds)
-        (target,) = targets
-        edge = self._back.get((name, target))
-        if edge is None:
-            return self.entered(self._flow.jumps.get((name, target), target), rounds)
-        counter = self._counters[edge]
-        rounds[counter.number] = rounds.get(counter.number, 0) + 1
-        if rounds[counter.number] > counter.bound:
-            raise _LostError
-        for inner in counter.inner:
-            rounds[inner] = 0
-        return target
-
-    def entered(self, target: str, rounds: dict[int, int]) -> str:
-        """A node that is entered from outside its loops."""
-        for counter in self._counters.values():
-            if counter.head == target:
-                rounds[counter.number] = 0
-        return target
-
-    def expression(self, text: str) -> tuple[frozenset[str], Function]:
-        """The variables of an expression, and a function of their values by name."""
-        if text not in self._functions:
-            names = expressions.names(text)
-            source = expressions.translate(text, {name: f"_v[{name!r}]" for name in names})
-            self._functions[text] = names, load(f"def run(_v):\n    return {source}\n", [])
-        return self._functions[text]
-
-
-@lru_cache(maxsize=256)
-def _planned(document: str, free: frozenset[str]) -> _Plan:
-    return _Plan(Workflow.model_validate_json(document), free)
 
 
 class _Slot:
@@ -186,7 +73,7 @@ class Ahead(Wrapper):
 
     Args:
         workflow: A workflow that passes `check`.
-        inner: The tools. Those that are not `overlapping` are barriers.
+        inner: The tools. Those that are not marked `read`, or not `overlapping`, are barriers.
         model: The model of `llm` nodes.
         budget: The step limit of the run.
         most: The most calls in flight.
@@ -197,7 +84,7 @@ class Ahead(Wrapper):
 
     def __init__(self, workflow: Workflow, inner: Environment, model: ChatModel | None, budget: int, most: int) -> None:
         super().__init__(inner)
-        self._plan = _planned(workflow.document, overlapping_of(inner))
+        self._plan = planned(workflow.document, reading(inner.specs) & frozenset(overlapping_of(inner)))
         self._model = model
         self._steps = budget - len(workflow.nodes)  # the run subtracts the steps of a chain of nodes before its first
         self._free = asyncio.Semaphore(most)
@@ -314,11 +201,11 @@ class Ahead(Wrapper):
         """Counts steps.
 
         Raises:
-            _LostError: If something before has failed, or the budget may be used up.
+            LostError: If something before has failed, or the budget may be used up.
         """
         self._steps -= steps
         if self._steps < 0 or self._past(place):
-            raise _LostError
+            raise LostError
 
     def _past(self, place: Place) -> bool:
         return self._failed is not None and place > self._failed
@@ -339,13 +226,13 @@ class Ahead(Wrapper):
             Its value.
 
         Raises:
-            _LostError: If the arguments cannot be computed, or the call failed.
+            LostError: If the arguments cannot be computed, or the call failed.
         """
         try:
             wish = await prepare()
             async with self._free:
                 if self._past(slot.place):
-                    raise _LostError
+                    raise LostError
                 slot.wish = wish
                 made = await self._perform(wish.model_copy(deep=True))
         except asyncio.CancelledError:
@@ -356,7 +243,7 @@ class Ahead(Wrapper):
             if not slot.made.done():
                 slot.made.set_exception(error)
                 slot.made.exception()
-            raise _LostError from None
+            raise LostError from None
         if not slot.made.done():
             slot.made.set_result(made)
         return self.value_of(made, slot.place)
@@ -371,14 +258,14 @@ class Ahead(Wrapper):
         """A copy of the value of a call.
 
         Raises:
-            _LostError: If the call failed.
+            LostError: If the call failed.
         """
         if isinstance(made, Observation) and made.error is None:
             return copy_json(made.value)
         if isinstance(made, Reply) and made.finish not in ("length", "context"):
             return made.text
         self.fail(place)
-        raise _LostError
+        raise LostError
 
 
 class _AheadModel:
@@ -411,7 +298,7 @@ class _Scout:
     """
 
     def __init__(
-        self, ahead: Ahead, plan: _Plan, place: Place, scope: Scope, rounds: dict[int, int], until: str | None
+        self, ahead: Ahead, plan: Plan, place: Place, scope: Scope, rounds: dict[int, int], until: str | None
     ) -> None:
         self.track = _Track()
         self._ahead = ahead
@@ -503,9 +390,9 @@ class _Scout:
         return self._plan.entered(region.join, self._rounds)
 
     async def _rounds_of(self, node: Map) -> list[Any]:
-        over: Any = await self._computed(reads(node.over), _bound(node.over), self._scope, self._place)
+        over: Any = await self._computed(reads(node.over), bound(node.over), self._scope, self._place)
         if type(over) is not list:
-            raise _LostError
+            raise LostError
         collected: list[Any] = []
         for element in cast(list[Any], over):
             place = await self._step(1 + len(node.body))
@@ -516,7 +403,7 @@ class _Scout:
                     continue
             for number, step in enumerate(node.body):
                 scope[step.output] = await self._set(step, scope, (*place, number))
-            collected.append(self._later(reads(node.collect), _bound(node.collect), scope, (*place, len(node.body))))
+            collected.append(self._later(reads(node.collect), bound(node.collect), scope, (*place, len(node.body))))
         return collected
 
     async def _set(self, node: ToolNode | LLMNode | Assign, scope: Scope, place: Place) -> Any:
@@ -524,7 +411,7 @@ class _Scout:
         if isinstance(node, Assign):
             if node.expr is None:
                 assert node.value is not None
-                return self._later(reads(node.value), _bound(node.value), scope, place)
+                return self._later(reads(node.value), bound(node.value), scope, place)
             names, function = self._plan.expression(node.expr)
             return self._later(names, lambda values: clean(function(values)), scope, place)
         slot = _Slot(place)
@@ -537,7 +424,7 @@ class _Scout:
 
         async def prepare() -> Wish:
             values = await _known(names, seen)
-            args = {name: _bound(binding)(values) for name, binding in node.args.items()}
+            args = {name: bound(binding)(values) for name, binding in node.args.items()}
             if isinstance(node, ToolNode):
                 return ToolCall(tool=node.tool, args=args)
             return request_of(node.prompt, args)
@@ -551,7 +438,7 @@ class _Scout:
             return function(values)
         except Exception:
             self._ahead.fail(place)
-            raise _LostError from None
+            raise LostError from None
 
     def _later(self, names: Iterable[str], function: Function, scope: Scope, place: Place) -> Any:
         """The same value, or a future of it."""
@@ -574,36 +461,16 @@ async def _value(later: Any) -> Any:
     """The value of a variable.
 
     Raises:
-        _LostError: If it cannot be computed.
+        LostError: If it cannot be computed.
     """
     if not _is_later(later):
         return later
     if not later.done():
         await asyncio.wait([later])
     if later.cancelled():
-        raise _LostError
+        raise LostError
     return later.result()
 
 
 async def _picked(walked: asyncio.Task[Scope], name: str) -> Any:
     return await _value((await _value(walked))[name])
-
-
-def _bound(binding: Binding) -> Function:
-    """A function of variables that gives the value of a binding."""
-
-    def value(part: Binding, values: Mapping[str, Any]) -> Any:
-        match part:
-            case Var(var=name, path=path):
-                return follow(values[name], path)
-            case Literal_(value=constant):
-                return constant
-            case ListOf(list=parts):
-                return [value(inner, values) for inner in parts]
-            case ObjectOf(object=fields):
-                return {name: value(inner, values) for name, inner in fields.items()}
-
-    return lambda values: value(binding, values)
-
-
-__all__: Sequence[str] = ("MOST", "Ahead", "most_of")

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from flowmind.base.errors import FlowMindError, InvalidWorkflow, ModelFailure, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError, InvalidWorkflow, ModelFailure, ModelUnavailable
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.compiler import compile_workflow, needs_model
 from flowmind.run.worded import worded
+from flowmind.run.wrappers import overlapping_of
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
@@ -34,6 +35,8 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
+IN_FLIGHT = 16
+"""The most calls of a parallel run in flight, if nothing else is said."""
 NEEDS_ARUN = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
@@ -209,6 +212,23 @@ def run_many(
     return prepare(workflow, sandbox).run(cases, sandbox, budget)
 
 
+def most_in_flight(parallel: int, sandbox: Environment) -> int:
+    """The most calls of a parallel run that are in flight at the same time.
+
+    Args:
+        parallel: The number, or True for `IN_FLIGHT`.
+        sandbox: The tools.
+
+    Raises:
+        InputError: If it is no number from 1, or the calls of the environment depend on their order.
+    """
+    most = IN_FLIGHT if parallel is True else parallel
+    if not isinstance(cast(Any, most), int) or most < 1:
+        raise InputError(f"parallel: give True, False or the most calls in flight, from 1, not {parallel!r}")
+    overlapping_of(sandbox)
+    return most
+
+
 async def arun(
     workflow: Workflow,
     inputs: dict[str, Any],
@@ -255,7 +275,9 @@ async def arun(
     async with AsyncExitStack() as stack:
         if parallel is not False:
             module = import_module("flowmind.run.parallel")  # needs asyncio, which takes 50 ms to load
-            own = await stack.enter_async_context(module.Ahead(workflow, own, model, budget, module.most_of(parallel)))
+            own = await stack.enter_async_context(
+                module.Ahead(workflow, own, model, budget, most_in_flight(parallel, own))
+            )
             model = own.model
             own.start(admitted)
         scope.__globals__["llm"] = asker(model, failures)
