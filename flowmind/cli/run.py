@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=True,
         default=False,
         metavar="N",
-        help="in a workflow with llm nodes, make requests and calls that do not depend on one another at the same time, "
-        "at most N (default 16); tools that are not marked read wait for all before them. The trace is the same",
+        help="in a workflow with llm nodes, make requests and calls that do not depend on one another at the same "
+        "time, at most N (default 16); only tools that are marked read run beside others; the trace is the same",
     )
     add_flags(parser, SandboxOptions)
     parser.add_argument("--model", help="model of the llm nodes")

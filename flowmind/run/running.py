@@ -275,11 +275,10 @@ async def arun(
     async with AsyncExitStack() as stack:
         if parallel is not False:
             module = import_module("flowmind.run.parallel")  # needs asyncio, which takes 50 ms to load
-            own = await stack.enter_async_context(
-                module.Ahead(workflow, own, model, budget, most_in_flight(parallel, own))
-            )
-            model = own.model
-            own.start(admitted)
+            ahead = module.Ahead(workflow, own, model, budget, most_in_flight(parallel, own))
+            own = await stack.enter_async_context(ahead)
+            model = ahead.model
+            ahead.start(admitted)
         scope.__globals__["llm"] = asker(model, failures)
         tools = [_caller(own, name, refusals, failures) for name in program.tools]
         try:
