@@ -17,7 +17,6 @@ from experiments.driver import Count, drive, kept_in, require_answers, run_to_en
 from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
-from experiments.maps import LocalMap, ProcessMap
 from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
@@ -34,6 +33,8 @@ from flowmind.cli.flags import read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
+from flowmind.maps.local import LocalMap
+from flowmind.maps.processes import ProcessMap
 from flowmind.protocols import Map
 from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow
