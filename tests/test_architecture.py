@@ -66,6 +66,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
     "httpx": ("experiments.bench",),
+    "ray": ("flowmind.maps.ray",),
     "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
     "jinja2": ("experiments.dialogue.pages", "experiments.report"),
 }

@@ -25,6 +25,8 @@ class LocalMap(Generic[C, R]):
         limit: The bound on requests at the same time.
     """
 
+    attempts = 1
+
     def __init__(self, evaluate: Evaluate[C, S, R], services: S, limit: Limit) -> None:
         self._evaluate: Callable[[C, Emit], Awaitable[R]] = lambda case, emit: evaluate(case, services, emit)
         self._limit = limit

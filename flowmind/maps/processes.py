@@ -29,6 +29,8 @@ class ProcessMap(Helpers, Generic[C, R]):
         count: The number of processes.
     """
 
+    attempts = 2
+
     def __init__(self, evaluate: Evaluate[C, S, R], services: S, count: int) -> None:
         super().__init__(__name__, (evaluate, services), count)
         self.at_once = count
