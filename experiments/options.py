@@ -50,6 +50,11 @@ class RunOptions(ModelOptions, SandboxOptions):
     """which tasks --limit takes: spread over categories, difficulties and control flow, or the first of a category"""
     concurrency: Annotated[int | Literal["auto"], BeforeValidator(read_concurrency)] = "auto"
     """number of cases that run at the same time; auto adapts it to the throughput of the server"""
+    map: Literal["auto", "local", "processes", "ray"] = "auto"
+    """where cases are evaluated: in this process, in processes, or in a Ray cluster (needs the extra ray); auto takes
+    processes for many cases that compute and ask no server"""
+    ray_address: str | None = None
+    """address of a Ray cluster, HOST:PORT or auto; by default RAY_ADDRESS, else a cluster on this machine"""
     execute_base_url: str | None = None
     """URL of the model's server in the execute stage"""
     summarize_base_url: str | None = None

@@ -17,7 +17,6 @@ from experiments.driver import Count, drive, kept_in, require_answers, run_to_en
 from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
-from experiments.maps import LocalMap, ProcessMap
 from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
@@ -34,10 +33,16 @@ from flowmind.cli.flags import read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
+from flowmind.maps.local import LocalMap
+from flowmind.maps.processes import ProcessMap
+from flowmind.maps.ray import RayMap
+from flowmind.maps.sending import send
 from flowmind.protocols import Map
 from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow
 
+IN_AN_ACTOR = 8
+"""The cases that one actor of a cluster works on at the same time, if they wait for a model's server."""
 WORTH_A_PROCESS = 8
 """The fewest cases for each process; the start of a process takes about a second."""
 
@@ -60,7 +65,11 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     options, isolated = _isolated(options, materials)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
     count = _processes(most, min(options.limit or len(benchmark.tasks), len(benchmark.tasks)))
-    local = _is_local(options, settings, count)
+    if options.map != "auto":
+        _require_mappable(options)
+    if options.map == "processes":
+        count = min(most, os.cpu_count() or 1)
+    local = options.map == "local" or (options.map == "auto" and _is_local(options, settings, count))
     workers = min(most, os.cpu_count() or 1)
     inducers = count if local and count > 1 and summarizer_of(settings) in ("induction", "guided") else 0
     run = Run(out)
@@ -70,7 +79,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
             tasks = _begin(run, options, settings, benchmark, services, isolated)
             golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
             cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states)
-            with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
+            with _progress(bar) as progress, _mapped(services, 0 if local else count) as case_map:
                 try:
                     with kept_in(out):
                         run_to_end(cases.work(tasks, case_map, progress))
@@ -173,8 +182,8 @@ def replay(
         )
         order = in_order(benchmark.tasks, options.pick)
         tasks = [task for task in order if cases.stored(task).timing is not None]
-        count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
-        with _progress(bar) as progress, _mapped(services, count) as case_map:
+        count = _processes(services.limit.current, len(tasks)) if options.sandbox == "local" else 0
+        with _progress(bar) as progress, _mapped(services, count if count > 1 else 0) as case_map:
             run_to_end(cases.rebuild(tasks, case_map, progress))
         return settle(run, tasks)
 
@@ -189,6 +198,16 @@ def _is_local(options: RunOptions, settings: Settings, count: int) -> bool:
     return asks or options.sandbox != "local" or count < 2
 
 
+def _require_mappable(options: RunOptions) -> None:
+    """Refuses another map for two sandboxes, whose differences are collected in this process.
+
+    Raises:
+        InputError: If that is asked for.
+    """
+    if options.sandbox == "both" and options.map != "local":
+        raise InputError(f"--map {options.map}: --sandbox both compares in one process; use --map local")
+
+
 def _processes(at_once: int, cases: int) -> int:
     """The number of processes for a number of cases; below 2 if cores or cases are too few."""
     return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
@@ -196,8 +215,17 @@ def _processes(at_once: int, cases: int) -> int:
 
 @contextmanager
 def _mapped(services: Services, count: int) -> Generator[Map[Case, CaseResult]]:
-    """The map that evaluates cases in `count` processes, or in this process."""
-    if count < 2:
+    """The map that evaluates cases in the cluster, in `count` processes, or in this process if that is 0."""
+    options = services.options
+    if options.map == "ray":
+        most = options.concurrency if isinstance(options.concurrency, int) else None
+        workers, each = (None, IN_AN_ACTOR) if services.remote else (most, 1)
+        cluster: RayMap[Case, CaseResult] = RayMap(
+            evaluate, services, address=options.ray_address, workers=workers, each=each, most=most
+        )
+        with cluster:
+            yield cluster
+    elif not count:
         yield LocalMap(evaluate, services, services.limit)
     else:
         processes: ProcessMap[Case, CaseResult] = ProcessMap(evaluate, services, count)
@@ -280,7 +308,20 @@ class _Cases:
     async def _case(self, case_map: Map[Case, CaseResult], task: Task) -> CaseResult:
         """Evaluates a case, and writes each exchange as soon as it is complete."""
         path = (self.replayed or self.run).exchanges(task.id)
-        case = Case(
+        emit = partial(keep_exchange, path, root=self.run.folder)
+        try:
+            result = await send(case_map, partial(self._given, task), emit)
+        except HelperEnded as ended:
+            return CaseResult(failed(self._given(task), f"the process of the case has ended ({ended})"))
+        if result.traceback:
+            self.run.keep_report(task.id, result.traceback)
+        if self.replayed is None:
+            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds), self.run.folder)
+        return result
+
+    def _given(self, task: Task) -> Case:
+        """The case of a task, with the exchanges so far."""
+        return Case(
             task=task,
             tests=self.benchmark.tests[task.id],
             settings=self.settings,
@@ -288,18 +329,9 @@ class _Cases:
             stored=self.stored(task),
             lent=tuple(Stored.read(lender.exchanges(task.id)) for lender in self.lenders),
             replay=self.replayed is not None,
-            file=str(path),
+            file=str((self.replayed or self.run).exchanges(task.id)),
             states=self.states.get(task.id),
         )
-        try:
-            result = await case_map.evaluate(case, partial(keep_exchange, path, root=self.run.folder))
-        except HelperEnded as ended:
-            return CaseResult(failed(case, f"the process of the case has ended ({ended})"))
-        if result.traceback:
-            self.run.keep_report(task.id, result.traceback)
-        if self.replayed is None:
-            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds), self.run.folder)
-        return result
 
     def _keep_case(self, task: Task, result: CaseResult) -> None:
         if result.solution is not None:

@@ -231,6 +231,11 @@ class Map(Protocol[CaseT, ResultT]):
         """The number of cases that may be evaluated at the same time, now."""
         ...
 
+    @property
+    def attempts(self) -> int:
+        """How often a case may be evaluated before it counts as failed, if the process that works on it is lost."""
+        ...
+
     async def evaluate(self, case: CaseT, emit: Emit) -> ResultT:
         """The result of one case.
 

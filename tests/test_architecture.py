@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
     ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
-    ("flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording"),
+    ("flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording", "flowmind.maps"),
     ("flowmind.dialogue",),
     ("flowmind.api",),
     ("flowmind.jit", "flowmind.server"),
@@ -66,6 +66,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
     "httpx": ("experiments.bench",),
+    "ray": ("flowmind.maps.ray",),
     "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
     "jinja2": ("experiments.dialogue.pages", "experiments.report"),
 }

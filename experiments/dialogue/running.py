@@ -22,7 +22,6 @@ from experiments.dialogue.sources import Materials, chosen_references, chosen_se
 from experiments.dialogue.summing import DialogueSummary, summarize, tables
 from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
 from experiments.folder import RunFolder
-from experiments.maps import LocalMap, ProcessMap
 from experiments.progress import Bar, CaseBar, shown
 from experiments.provenance import PACKAGES, surroundings
 from experiments.runner import WORTH_A_PROCESS
@@ -33,6 +32,8 @@ from flowmind.base.folders import require_name
 from flowmind.base.processes import HelperEnded
 from flowmind.cli.flags import read_flags
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
+from flowmind.maps.local import LocalMap
+from flowmind.maps.processes import ProcessMap
 from flowmind.protocols import ChatModel, Map
 
 DialogueRecord = SessionRecord | TurnRecord

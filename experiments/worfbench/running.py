@@ -14,7 +14,6 @@ from pydantic import Field
 
 from experiments.driver import at, drive, kept_in, require_answers, run_to_end
 from experiments.folder import RunFolder
-from experiments.maps import LocalMap
 from experiments.progress import CaseBar, shown
 from experiments.provenance import surroundings
 from experiments.worfbench.asking import Asking, judge
@@ -28,6 +27,7 @@ from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.maps.local import LocalMap
 from flowmind.protocols import ChatModel, Emit
 from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.spec import Record
