@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from flowmind.base import checksums as store
 from flowmind.base import crash_points as faults
 from flowmind.base.errors import InputError
 from flowmind.base.files import dump_json, read_model, validate, write_text
-from flowmind.base.folders import is_name, locked, opened, require_name, sweep
+from flowmind.base.folders import LOCK, is_name, locked, opened, require_name, sweep
 from flowmind.build.settings import Settings
 from flowmind.llm.models import Price, find
 from flowmind.trace.events import Trace
@@ -89,7 +89,7 @@ class RunFolder(Generic[K]):
         faults.arm(os.environ)
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(self.folder, ".lock"))
+                stack.enter_context(locked(self.folder, LOCK))
             except BlockingIOError:
                 raise InputError(f"{self.folder}: another process is running in this folder") from None
             sweep(self.folder)
@@ -99,7 +99,8 @@ class RunFolder(Generic[K]):
     def begin(self, manifest: dict[str, Any]) -> None:
         """Writes the manifest, or checks that the folder holds this run.
 
-        A stored manifest is changed only where settings that may change, the price or the isolation are others.
+        A stored manifest is changed only where settings that may change, the price, the isolation or the cases of
+        shards are others.
 
         Raises:
             InputError: If it holds another run.
@@ -108,8 +109,23 @@ class RunFolder(Generic[K]):
         if not self.exists:
             store.write_document(path, manifest, "manifest")
             return
-        free = {name: value for name, value in manifest["settings"].items() if name in self._free}
-        settings = {**_completed(self.manifest["settings"], manifest["settings"]), **free}
+        self.require_same(manifest)
+        updated = {**self.manifest, "settings": {**self.manifest["settings"], **self._free_settings(manifest)}}
+        updated |= {key: manifest[key] for key in ("price", "dealt", "shards") if manifest.get(key)}
+        now, before = manifest.get("isolation", {}), self.manifest.get("isolation", {})
+        if now and any(now.get(name, plain) != before.get(name, plain) for name, plain in _ISOLATION.items()):
+            updated["isolation"] = {**now, "before": before}
+        if updated != self.manifest:
+            store.write_document(path, updated, "manifest")
+            del self.manifest
+
+    def require_same(self, manifest: Mapping[str, Any]) -> None:
+        """Requires that the folder holds the run of a manifest, or the same shard of it.
+
+        Raises:
+            InputError: If it holds another run.
+        """
+        settings = _completed(self.manifest["settings"], manifest["settings"]) | self._free_settings(manifest)
         stored = {**self.manifest, "settings": settings}
         for key in ("settings", "benchmark"):
             if stored.get(key) != manifest[key]:
@@ -117,15 +133,12 @@ class RunFolder(Generic[K]):
                 raise InputError(
                     f"{self.folder}: the folder holds another run ({key}: {name}); give another --out or remove it"
                 )
-        updated = {**self.manifest, "settings": {**self.manifest["settings"], **free}}
-        if manifest.get("price"):
-            updated["price"] = manifest["price"]
-        now, before = manifest.get("isolation", {}), self.manifest.get("isolation", {})
-        if now and any(now.get(name, plain) != before.get(name, plain) for name, plain in _ISOLATION.items()):
-            updated["isolation"] = {**now, "before": before}
-        if updated != self.manifest:
-            store.write_document(path, updated, "manifest")
-            del self.manifest
+        parts = [f"shard {part}" if part else "a whole run" for part in (stored.get("shard"), manifest.get("shard"))]
+        if parts[0] != parts[1]:
+            raise InputError(f"{self.folder}: the folder holds {parts[0]}, not {parts[1]}; give another --out")
+
+    def _free_settings(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in manifest["settings"].items() if name in self._free}
 
     @property
     def exists(self) -> bool:

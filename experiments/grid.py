@@ -21,6 +21,7 @@ from experiments.options import BUDGETS, Experiment, RunOptions
 from experiments.picking import Pick
 from experiments.progress import CaseBar, shown
 from experiments.runner import run_experiment
+from experiments.shards import dealt
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import TOO_LONG, read_text, validate
 from flowmind.base.folders import require_name
@@ -31,7 +32,7 @@ from tools_registry.specs.spec import Record
 _MOST_BYTES = 1_000_000
 _ELSEWHERE = {"model": "models", "mode": "modes", "seed": "seeds", "limit": "limit", "pick": "pick", "bench": "bench"}
 """Settings that are set at the top of a grid file, with their keys there."""
-SETTABLE = tuple(name for name in Experiment.model_fields if name not in (*_ELSEWHERE, *BUDGETS, "reuse"))
+SETTABLE = tuple(name for name in Experiment.model_fields if name not in (*_ELSEWHERE, *BUDGETS, "reuse", "shard"))
 """Settings that `[settings]` and `[variants.NAME]` may set."""
 
 
@@ -190,7 +191,7 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
         _require(model, _urls(group), alone=len(by_model) == 1)
     ensure_benchmark(base.bench)
     cases = {cell.options.split: len(read_materials(cell.options).benchmark.tasks) for cell in every}
-    total = sum(min(cases[cell.options.split], grid.limit or cases[cell.options.split]) for cell in every)
+    total = sum(len(dealt(range(cases[cell.options.split])[: grid.limit], base.part)) for cell in every)
     summaries: list[Summary] = []
     problems: list[str] = []
     with shown(CaseBar(grid.title, total)) as bar:

@@ -11,6 +11,7 @@ from typing import Any
 from experiments.folder import Run
 from experiments.naming import departs, is_gold, label, variant_of
 from experiments.record import CaseRecord
+from experiments.shards import Shard, shards_in
 from flowmind.base.errors import InputError
 from flowmind.evaluation.statistics import Rate, rate
 
@@ -169,14 +170,20 @@ def _run_folders(folders: Iterable[Path]) -> list[Path]:
     for folder in folders:
         inner = [folder] if (folder / "manifest.json").exists() else _runs_in(folder)
         if not inner:
-            raise InputError(f"{folder}: no run in it (a run has a manifest.json); `flowmind exp` makes one")
+            remedy = (
+                f"`flowmind merge {folder}` puts its shards together"
+                if shards_in(folder)
+                else "`flowmind exp` makes one"
+            )
+            raise InputError(f"{folder}: no run in it (a run has a manifest.json); {remedy}")
         for path in inner:
             paths.setdefault(path.resolve(), path)
     return list(paths.values())
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    return sorted(path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+    paths = (path.parent for path in folder.glob("*/manifest.json") if (path.parent / "records.jsonl").exists())
+    return sorted(path for path in paths if Shard.in_folder(path) is None)
 
 
 def _suite(folder: Path) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from experiments.picking import Pick
+from experiments.shards import Shard, checked, shard_named
 from flowmind.agents.turns import Budget
 from flowmind.build.settings import Settings
 from flowmind.cli.options import ModelOptions, SandboxOptions
@@ -48,6 +49,9 @@ class RunOptions(ModelOptions, SandboxOptions):
     """run at most N tasks; see --pick"""
     pick: Pick = "spread"
     """which tasks --limit takes: spread over categories, difficulties and control flow, or the first of a category"""
+    shard: str | None = None
+    """work on one part of the tasks only, K/N: the K-th of N parts, in a folder of its own; `flowmind merge` puts the
+    parts together"""
     concurrency: Annotated[int | Literal["auto"], BeforeValidator(read_concurrency)] = "auto"
     """number of cases that run at the same time; auto adapts it to the throughput of the server"""
     map: Literal["auto", "local", "processes", "ray"] = "auto"
@@ -72,6 +76,11 @@ class RunOptions(ModelOptions, SandboxOptions):
     reuse: tuple[Path, ...] = ()
     """folder of a run whose recorded replies answer equal requests; can be repeated"""
 
+    @field_validator("shard")
+    @classmethod
+    def _of_a_shard(cls, shard: str | None) -> str | None:
+        return checked(shard)
+
     @field_validator("price_out")
     @classmethod
     def _with_price_in(cls, price: float | None, info: ValidationInfo) -> float | None:
@@ -86,6 +95,11 @@ class RunOptions(ModelOptions, SandboxOptions):
             "execute": self.execute_base_url or self.base_url,
             "summarize": self.summarize_base_url or self.base_url,
         }
+
+    @property
+    def part(self) -> Shard | None:
+        """The shard; None for the whole run."""
+        return shard_named(self.shard)
 
     @property
     def price(self) -> Price | None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
+from experiments.shards import Shard, dealt
 from flowmind.base.errors import InputError
 from flowmind.trace.task import Task
 
@@ -32,26 +33,34 @@ def in_order(tasks: Sequence[Task], pick: Pick) -> list[Task]:
     return [next(queues[kind]) for kind in places]
 
 
-def choose(order: Sequence[Task], recorded: Collection[str], limit: int | None, folder: Path) -> list[Task]:
+def choose(
+    order: Sequence[Task], recorded: Collection[str], limit: int | None, folder: Path, shard: Shard | None = None
+) -> list[Task]:
     """The tasks of a run: those that have a record, then the next ones up to the limit, in their order.
+
+    The tasks of a shard are a part of those of the whole run with the same limit.
 
     Args:
         order: All tasks in the order in which they are run.
         recorded: The ids of tasks that have a record.
-        limit: The number of tasks; None for all.
+        limit: The number of tasks of the whole run; None for all.
         folder: The folder of the run, for the error.
+        shard: The shard; None for the whole run.
 
     Raises:
         InputError: If more tasks have a record than the limit allows.
     """
+    most = len(dealt(order[:limit], shard))
+    order = dealt(order, shard)
     if limit is None:
         return list(order)
     count = sum(task.id in recorded for task in order)
-    if count > limit:
+    if count > most:
+        least = count if shard is None else (count - 1) * shard.of + shard.number
         raise InputError(
-            f"--limit {limit}: {folder} has {count} cases already; give --limit {count} or more, or another --out"
+            f"--limit {limit}: {folder} has {count} cases already; give --limit {least} or more, or another --out"
         )
-    missing = iter([task.id for task in order if task.id not in recorded][: limit - count])
+    missing = iter([task.id for task in order if task.id not in recorded][: most - count])
     chosen = {*recorded, *missing}
     return [task for task in order if task.id in chosen]
 

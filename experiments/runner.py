@@ -21,10 +21,11 @@ from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
 from experiments.picking import choose, in_order
-from experiments.progress import Bar, CaseBar, shown
+from experiments.progress import Bar, CaseBar, shown, typed_command
 from experiments.provenance import manifest
 from experiments.record import CaseRecord
 from experiments.services import Services
+from experiments.shards import dealt, place
 from experiments.tables import group_table, summary_table
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.processes import HelperEnded
@@ -52,7 +53,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
 
     Args:
         options, settings: The settings of the run.
-        out: The run's folder.
+        out: The run's folder; a shard writes in a folder in it.
         bar: Shows the progress; by default a bar on standard error.
 
     Raises:
@@ -64,7 +65,8 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     tools, benchmark = materials.tools, materials.benchmark
     options, isolated = _isolated(options, materials)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
-    count = _processes(most, min(options.limit or len(benchmark.tasks), len(benchmark.tasks)))
+    out = place(out, options.part)
+    count = _processes(most, len(dealt(benchmark.tasks[: options.limit], options.part)))
     if options.map != "auto":
         _require_mappable(options)
     if options.map == "processes":
@@ -137,9 +139,12 @@ def _begin(
     if run.exists and "pick" not in options.model_fields_set:  # an older run goes on as it began
         stored = run.manifest["settings"].get("pick", "first")
         options = options.model_copy(update={"pick": stored})
-    tasks = choose(in_order(benchmark.tasks, options.pick), run.records().keys(), options.limit, run.folder)
+    order, shard = in_order(benchmark.tasks, options.pick), options.part
+    tasks = choose(order, run.records().keys(), options.limit, run.folder, shard)
     document = manifest(options.chosen(), settings, options.bench, services.servers)
     document["isolation"] = isolated.document
+    if shard is not None:
+        document |= shard.manifest((task.id for task in tasks), typed_command())
     if (price := options.price) is not None:
         document["price"] = price.model_dump()
     run.begin(document)

@@ -84,6 +84,7 @@ LAZY = {
     "flowmind.cli.traces",
     "experiments.commands.dialogue",
     "experiments.commands.exp",
+    "experiments.commands.merge",
     "experiments.commands.report",
     "experiments.commands.worfbench",
     "experiments.commands.procedures",

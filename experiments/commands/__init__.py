@@ -1,4 +1,4 @@
-"""The commands that experiments add to `flowmind`: exp, report, worfbench, dialogue and procedures."""
+"""The commands that experiments add to `flowmind`: exp, merge, report, worfbench, dialogue and procedures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ EXP = Command(
     "run the benchmark with a model and a mode, or with a grid of them",
     "experiments.commands.exp",
     "exp --model search --mode es-pe --limit 8",
+)
+MERGE = Command(
+    "put the shards of runs together, which several machines made", "experiments.commands.merge", "merge runs/big"
 )
 REPORT = Command("print tables and write an HTML report on runs", "experiments.commands.report", "report runs")
 WORFBENCH = Command(

@@ -102,9 +102,11 @@ def _list_grids() -> int:
 def _experiment(experiment: Experiment, out: Path | None) -> int:
     from experiments.naming import folder_name
     from experiments.runner import run_experiment
+    from experiments.shards import place
 
     folder = out or Path("runs") / folder_name(experiment.model_dump())
-    return _shown([run_experiment(experiment.run_options, experiment.settings, folder)], f"{folder}/summary.json")
+    summary = run_experiment(experiment.run_options, experiment.settings, folder)
+    return _shown([summary], f"{place(folder, experiment.part)}/summary.json")
 
 
 def _shown(summaries: Sequence[Summary], last: str) -> int:
@@ -144,6 +146,8 @@ def _grid(options: argparse.Namespace, experiment: Experiment) -> int:
 
 def _report_line(options: argparse.Namespace, experiment: Experiment) -> str:
     """The command that writes the report on the runs of a grid."""
+    if experiment.part is not None:
+        return f"after all shards: {shlex.join(['flowmind', 'merge', str(options.out or 'runs')])}"
     words = ["flowmind", "report", "--config", str(options.config)]
     for name in ("limit", "pick", "seed"):
         if name in experiment.model_fields_set:

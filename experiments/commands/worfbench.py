@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from experiments.endpoints import served
 from experiments.naming import named
 from experiments.options import read_concurrency
+from experiments.shards import place, shard_named
 from flowmind.base.errors import InputError
 from flowmind.base.outputs import require_folder
 from flowmind.cli.flags import explained
@@ -32,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the run (default runs/worfbench-<model>[-gold-chain])"
     )
+    parser.add_argument(
+        "--shard", metavar="K/N",
+        help="work on one part of the rows only, the K-th of N parts, in a folder of its own; `flowmind merge` puts "
+        "the parts together",
+    )  # fmt: skip
     add_scoring(parser, ("bow", "encoder"))
     parser.add_argument(
         "--gold-chain",
@@ -69,7 +75,18 @@ def run(options: argparse.Namespace) -> int:
     from experiments.worfbench.summing import tables
 
     require_folder("--out", options.out)
-    names = ("model", "data", "definition", "similarity", "encoder", "limit", "base_url", "concurrency", "timeout")
+    names = (
+        "model",
+        "data",
+        "definition",
+        "similarity",
+        "encoder",
+        "limit",
+        "shard",
+        "base_url",
+        "concurrency",
+        "timeout",
+    )
     asking_names = ("gold_chain", "reply_tokens", "temperature", "seed")
     try:
         chosen = running.Options(
@@ -87,5 +104,5 @@ def run(options: argparse.Namespace) -> int:
     with served(chosen.model, chosen.base_url) as started:
         summary = running.run(chosen.model_copy(update={"base_url": started or chosen.base_url}), materials, out)
     print(tables(summary))
-    print(f"{out}/summary.json")
+    print(f"{place(out, shard_named(chosen.shard))}/summary.json")
     return 0

@@ -23,7 +23,7 @@ from tools_registry.specs.spec import Record
 
 _MOST_BYTES = 1_000_000
 _PLACES = (
-    "data", "base_url", "user_base_url", "judge_base_url", "concurrency", "timeout", "reuse", "sandbox",
+    "data", "shard", "base_url", "user_base_url", "judge_base_url", "concurrency", "timeout", "reuse", "sandbox",
     "require_isolation", "isolation", "procedures",
 )  # fmt: skip
 """Settings of the machine, which a grid leaves to the flags."""

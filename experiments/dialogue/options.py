@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from experiments.options import read_concurrency
+from experiments.shards import checked
 from flowmind.base.checksums import digest
 from flowmind.base.errors import InputError
 from flowmind.cli.options import SandboxOptions
@@ -62,6 +63,9 @@ class DialogueOptions(SandboxOptions):
     """seed of the users' words and of failing tools; it is also passed to the models"""
     limit: int | None = Field(default=None, ge=1)
     """run at most N sessions, or N turns, spread over the scenarios"""
+    shard: str | None = None
+    """work on one part of the sessions or turns only, K/N: the K-th of N parts, in a folder of its own; `flowmind
+    merge` puts the parts together"""
     fail_tools: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     """share of tool calls that fail with the error unavailable"""
     handoff: bool = False
@@ -80,6 +84,11 @@ class DialogueOptions(SandboxOptions):
     """number of sessions that are held at the same time; auto adapts it to the server, or to the cores"""
     reuse: tuple[Path, ...] = ()
     """folder of a run whose recorded replies answer equal requests; can be repeated"""
+
+    @field_validator("shard")
+    @classmethod
+    def _of_a_shard(cls, shard: str | None) -> str | None:
+        return checked(shard)
 
     @field_validator("method")
     @classmethod

@@ -22,9 +22,10 @@ from experiments.dialogue.sources import Materials, chosen_references, chosen_se
 from experiments.dialogue.summing import DialogueSummary, summarize, tables
 from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
 from experiments.folder import RunFolder
-from experiments.progress import Bar, CaseBar, shown
+from experiments.progress import Bar, CaseBar, shown, typed_command
 from experiments.provenance import PACKAGES, surroundings
 from experiments.runner import WORTH_A_PROCESS
+from experiments.shards import dealt, place, shard_named
 from flowmind.base import checksums as store
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import write_text
@@ -85,7 +86,7 @@ def run_dialogues(
 
     Args:
         options: The settings.
-        out: The run's folder.
+        out: The run's folder; a shard writes in a folder in it.
         bar: Shows the progress; by default a bar on standard error.
         materials: The data, if it was read already.
         models: Models that replace those of the options (`agent`, `user`, `judge`), for tests.
@@ -96,7 +97,9 @@ def run_dialogues(
     """
     require_talkers(options)
     materials = materials or read_materials(options)
-    cases = cases_of(options, materials)
+    shard = shard_named(options.shard)
+    cases = dealt(cases_of(options, materials), shard)
+    out = place(out, shard)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
     workers = min(most, os.cpu_count() or 1)
     run = DialogueFolder(out, options.level)
@@ -104,7 +107,10 @@ def run_dialogues(
         services.open()
         count = 1 if services.remote or models else _processes(most, len(cases))
         with run.locked():
-            run.begin(_manifest(options, materials, services))
+            manifest = _manifest(options, materials, services)
+            if shard is not None:
+                manifest |= shard.manifest((case.id for case in cases), typed_command())
+            run.begin(manifest)
             keep_procedures(out, materials.data)
             _require_within(run, options, cases)
             tqdm.tqdm.write(services.sandboxes.choice.line, file=sys.stderr)
@@ -132,6 +138,11 @@ def _require_within(run: DialogueFolder, options: DialogueOptions, cases: Sequen
     """
     recorded = run.records().keys()
     if not recorded <= {case.id for case in cases}:
+        if options.shard is not None:
+            raise InputError(
+                f"--limit {options.limit}: {run.folder} has cases that are in other shards with this limit; give "
+                "another --out"
+            )
         raise InputError(
             f"--limit {options.limit}: {run.folder} has {len(recorded)} records already; give --limit "
             f"{len(recorded)} or more, or another --out"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from experiments.driver import at, drive, kept_in, require_answers, run_to_end
 from experiments.folder import RunFolder
-from experiments.progress import CaseBar, shown
+from experiments.progress import CaseBar, shown, typed_command
 from experiments.provenance import surroundings
+from experiments.shards import checked, dealt, place, shard_named
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
 from experiments.worfbench.rows import Data, Row, choose, read_rows
@@ -47,9 +48,16 @@ class Options(Record):
     limit: int | None = Field(default=None, ge=1)
     sources: tuple[str, ...] = ()
     base_url: str | None = None
+    shard: str | None = None
+    """The part of the rows that is worked on, `K/N`; None for all."""
     concurrency: int | Literal["auto"] = "auto"
     """The number of rows at the same time; `auto` adapts it to the throughput of the server."""
     timeout: float = Field(default=600.0, gt=0)
+
+    @field_validator("shard")
+    @classmethod
+    def _of_a_shard(cls, shard: str | None) -> str | None:
+        return checked(shard)
 
     @property
     def measure(self) -> str:
@@ -62,17 +70,6 @@ class Options(Record):
         chosen = self.model_dump(mode="json", include={"model", "definition", "limit", "sources"})
         asking = self.asking.model_dump(mode="json")
         return {"mode": mode, **chosen, **asking, "similarity": self.measure, "prompt": self.asking.fingerprint}
-
-    def facts(self, data: str) -> Facts:
-        """The settings that the summary of the run repeats."""
-        return Facts(
-            model=self.model,
-            data=data,
-            gold_chain=self.asking.gold_chain,
-            definition=self.definition,
-            encoder=self.measure,
-            temperature=self.asking.temperature,
-        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def prepare(options: Options) -> Materials:
     if options.encoder is not None and options.similarity != "encoder":
         raise InputError("--encoder: it is used with --similarity encoder only")
     data = read_rows(options.data, options.definition)
-    rows = choose(data, options.sources, options.limit)
+    rows = tuple(dealt(choose(data, options.sources, options.limit), shard_named(options.shard)))
     return Materials(data, rows, sentence_encoder(options.encoder) if options.similarity == "encoder" else bag_of_words)
 
 
@@ -157,23 +154,27 @@ def run(options: Options, materials: Materials, out: Path) -> Summary:
         InputError: If the folder holds another run.
         ModelUnavailable: If the model cannot be reached; completed rows are kept.
     """
-    folder = RunFolder(out, RowRecord)
+    shard = shard_named(options.shard)
+    folder = RunFolder(place(out, shard), RowRecord)
     with folder.locked():
         endpoint = reach(options.model, options.base_url)
         limit = AdaptiveLimit() if options.concurrency == "auto" else Limit(options.concurrency)
         model = OpenAIChat.at(endpoint, concurrency=limit, timeout=options.timeout, deadline=options.timeout)
-        folder.begin(_manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name)))
+        manifest = _manifest(options, materials.data, fingerprint(endpoint.base_url, endpoint.served_name))
+        if shard is not None:
+            manifest |= shard.manifest((row.id for row in materials.rows), typed_command())
+        folder.begin(manifest)
         services = RowServices(model, options.asking, options.definition, materials.similar)
         with shown(CaseBar(unit="row")) as bar:
             try:
-                with kept_in(out):
+                with kept_in(folder.folder):
                     run_to_end(_work(folder, options, materials, services, limit, bar, endpoint.base_url))
             except BaseException:
                 with suppress(FlowMindError, OSError):  # the error that ended the work is the one to report
                     _settle(folder, options, materials)
                 raise
         summary = _settle(folder, options, materials)
-    with kept_in(out):
+    with kept_in(folder.folder):
         errors = [record.error for record in folder.records().values()]
         require_answers(at(options.model, [endpoint.base_url]), summary.rows, errors, "row")
     return summary
@@ -235,6 +236,20 @@ def _manifest(options: Options, data: Data, server: dict[str, Any]) -> dict[str,
 
 def _settle(folder: RunFolder[RowRecord], options: Options, materials: Materials) -> Summary:
     """Puts the records in the order of the rows and writes the summary: equal runs leave equal files."""
-    summary = summarize(folder.put_in_order(row.id for row in materials.rows), options.facts(materials.data.name))
+    folder.put_in_order(row.id for row in materials.rows)
+    return summarize_rows(folder.folder)
+
+
+def summarize_rows(path: Path) -> Summary:
+    """Computes the summary of a run again from its records, and writes `summary.json` and `summary.md`.
+
+    Raises:
+        InputError: If the folder holds no run on WorFBench.
+    """
+    folder = RunFolder(path, RowRecord)
+    settings, data = folder.manifest["settings"], folder.manifest["benchmark"]["name"]
+    names = ("model", "gold_chain", "definition", "temperature")
+    facts = Facts(**{name: settings[name] for name in names}, data=data, encoder=settings["similarity"])
+    summary = summarize(list(folder.records().values()), facts)
     folder.write_summary(summary, tables(summary))
     return summary

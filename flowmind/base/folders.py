@@ -22,9 +22,11 @@ _STREAMS = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 """Paths of open files, which may be pipes: `flowmind check <(command)`."""
 _MOST_BYTES = 200
 """The most bytes of a name; file systems allow 255, and temporary names are longer."""
-_LINK = "this is a symbolic link, which is not followed"
+LINK = "this is a symbolic link, which is not followed"
 _SPECIAL = "this is not a regular file"
 _PART = re.compile(r"\..+\.\d+\.part")
+LOCK = ".lock"
+"""The name of the lock file of a folder that one process writes at a time."""
 
 
 def is_name(text: str) -> bool:
@@ -143,14 +145,14 @@ class Folder:
         except FileNotFoundError:
             return
         if not stat.S_ISREG(mode):
-            problem = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else _LINK if stat.S_ISLNK(mode) else _SPECIAL
+            problem = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else LINK if stat.S_ISLNK(mode) else _SPECIAL
             raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, problem, str(self.path / name))
 
     def _place(self, name: str) -> str:
         return name if self._at is not None else str(self.path / name)
 
     def _error(self, name: str, error: OSError) -> OSError:
-        problem = _LINK if error.errno == errno.ELOOP else error.strerror or str(error)
+        problem = LINK if error.errno == errno.ELOOP else error.strerror or str(error)
         return OSError(error.errno, problem, str(self.path / name))
 
 
@@ -192,7 +194,7 @@ def _entered(path: Path, above: int | None, create: bool) -> int | None:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=above)
     if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
-        raise OSError(errno.ENOTDIR, _LINK, str(path))
+        raise OSError(errno.ENOTDIR, LINK, str(path))
     try:
         return None if above is None else os.open(name, os.O_RDONLY | os.O_DIRECTORY | _FLAGS, dir_fd=above)
     except OSError as error:
@@ -247,8 +249,12 @@ def open_to_read(path: Path) -> FileIO:
 
 
 def sweep(folder: Path) -> None:
-    """Removes the unfinished files that `Folder.replacing` left in a folder and below when its process was killed."""
-    for place, _, names in os.walk(folder):
+    """Removes the unfinished files that `Folder.replacing` left in a folder and below when its process was killed.
+
+    Folders below that have a lock file belong to other processes and are left alone.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not os.path.lexists(Path(place, name, LOCK))]
         parts = [name for name in names if _PART.fullmatch(name)]
         if parts:
             with opened(Path(place), root=folder) as inner:

@@ -84,7 +84,7 @@ COMMANDS: dict[str, Command] = {
 _GROUPS = {
     "make a workflow": ("example", "init", "solve", "record", "traces", "summarize"),
     "use a workflow": ("run", "jit", "serve-workflow", "chat", "check", "show", "diff", "convert"),
-    "experiments": ("exp", "report", "worfbench", "worfeval", "dialogue", "procedures"),
+    "experiments": ("exp", "merge", "report", "worfbench", "worfeval", "dialogue", "procedures"),
     "models and this machine": ("models", "serve", "doctor"),
 }
 """The commands as `flowmind --help` lists them; others follow in a group of their own."""
