@@ -148,7 +148,7 @@ def _entries(path: Path, text: str) -> Iterator[StoredRow | ValueError]:
             values = cast(list[Any], parse_json(text))
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
-        yield from map(_row, values)
+        yield from map(read_row, values)
         return
     for line in text.split("\n"):
         if line.strip():
@@ -157,10 +157,11 @@ def _entries(path: Path, text: str) -> Iterator[StoredRow | ValueError]:
             except ValueError as error:
                 yield error
                 continue
-            yield _row(value)
+            yield read_row(value)
 
 
-def _row(entry: Any) -> StoredRow | ValueError:
+def read_row(entry: Any) -> StoredRow | ValueError:
+    """A row as a JSON value; the error, not raised, if it is none."""
     kind = _Published if isinstance(entry, dict) and "conversations" in entry else _Reduced
     try:
         return validate(kind, entry).stored()
