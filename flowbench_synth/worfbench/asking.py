@@ -117,9 +117,7 @@ class ChainWriter:
             ModelUnavailable: If it failed several times in a row.
         """
         roles = ("user", "assistant")
-        said = [
-            Message.model_validate({"role": roles[place % 2], "content": text}) for place, text in enumerate(turns)
-        ]
+        said = [Message.model_validate({"role": roles[place % 2], "content": text}) for place, text in enumerate(turns)]
         request = ChatRequest(messages=(*prompt, *said), max_tokens=1024, temperature=0.0, seed=self._seed)
         try:
             reply = await self._model.complete(request)
@@ -154,7 +152,9 @@ def _problem(sentence: str, tools: Sequence[str]) -> str:
         return "is empty"
     if len(sentence) > _MOST_SENTENCE:
         return f"is longer than {_MOST_SENTENCE} characters"
-    named = [tool for tool in tools if in_words(tool) != tool and re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", sentence)]
+    named = [
+        tool for tool in tools if in_words(tool) != tool and re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", sentence)
+    ]
     return f"names the function {named[0]}" if named else ""
 
 

@@ -172,7 +172,8 @@ def build(
     unanswered = asyncio.run(work)
     _balance(funnel, options)
     if not funnel.drafts:
-        raise BuildError(f"no row passed all filters\n{filter_table(funnel.reports)}")
+        reports = [report.model_dump(mode="json") for report in funnel.reports]
+        raise BuildError(f"no row passed all filters\n{filter_table(reports)}")
     _split(funnel.drafts, options)
     return _write(out, sources, options, funnel, repeated, unanswered)
 
@@ -421,11 +422,16 @@ def _about(source: TraceSource, drafts: Sequence[Draft]) -> dict[str, Any]:
     return {"path": source.path, "traces": len(source.cases) + len(source.lost), "tools": len(source.specs), **parts}
 
 
-def filter_table(reports: Sequence[FilterReport]) -> str:
-    """What each filter took away, as a Markdown table beside the paper's losses."""
+def filter_table(reports: Sequence[Mapping[str, Any]]) -> str:
+    """What each filter took away, as a Markdown table beside the paper's losses.
+
+    Args:
+        reports: `filters` of a manifest.
+    """
     lines = ["| filter | rows in | lost | lost % | paper % | reasons |", "| --- | ---: | ---: | ---: | ---: | --- |"]
     for report in reports:
-        reasons = "; ".join(f"{reason} ({count})" for reason, count in report.reasons.items()) or "–"
-        paper = "–" if report.paper is None else f"{report.paper:.2f}"
-        lines.append(f"| {report.filter} | {report.given} | {report.lost} | {report.percent:.2f} | {paper} | {reasons} |")
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in report["reasons"].items()) or "–"
+        paper = "–" if report["paper"] is None else f"{report['paper']:.2f}"
+        counts = f"{report['given']} | {report['lost']} | {report['percent']:.2f} | {paper}"
+        lines.append(f"| {report['filter']} | {counts} | {reasons} |")
     return "\n".join(lines)

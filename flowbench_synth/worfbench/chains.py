@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 from flowbench_synth.worfbench.graphs import Edge, reduced, with_ends
 from flowmind.base.files import dump_json
 from flowmind.formats.notation import escaped, shortened
-from flowmind.formats.words import headline, listed, say_path
+from flowmind.formats.words import headline, listed
 from flowmind.trace.events import Called, Origin, Trace
 from flowmind.trace.origins import with_origins
 from flowmind.trace.telling import tells
@@ -157,12 +157,13 @@ def without_names(text: str, names: Sequence[str]) -> str:
 def _said(origin: Origin | None, value: Any, task: str) -> str:
     kind = origin.kind if origin else "literal"
     if origin is not None and kind == "output" and origin.step is not None:
-        return say_path(f"the result of step {origin.step + 1}", origin.path)
+        path = " ".join(f"item {part + 1}" if isinstance(part, int) else in_words(part) for part in origin.path)
+        return f"{path} from step {origin.step + 1}" if path else f"the result of step {origin.step + 1}"
     if origin is not None and kind == "made":
         steps = sorted(_Reading(origin, value, task).steps)
         if steps:
             numbers = listed([str(step) for step in steps])
-            return f"what step{'s' if len(steps) > 1 else ''} {numbers} gave"
+            return f"values from step{'s' if len(steps) > 1 else ''} {numbers}"
     if origin is not None and kind == "unexplained" and not tells(task, value):
         return "a value that is worked out"
     return shortened(escaped(dump_json(value)), _MOST_VALUE)

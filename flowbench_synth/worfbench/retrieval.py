@@ -83,7 +83,9 @@ def tools_text(specs: Iterable[ToolSpec]) -> str:
             {
                 "name": spec.name,
                 "description": spec.description,
-                "parameters": {name: _parameter(field) for name, field in spec.parameters.get("properties", {}).items()},
+                "parameters": {
+                    name: _parameter(field) for name, field in spec.parameters.get("properties", {}).items()
+                },
             }
             for spec in specs
         ]

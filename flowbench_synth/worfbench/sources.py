@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import tqdm
 from pydantic import BaseModel
 
 from flowbench_synth.dialogue.golds import path_of
@@ -44,7 +45,7 @@ class _KeptCase(BaseModel):
 
 
 def read_source(
-    name: str, path: Path, given: Mapping[str, ToolSpec], seed: int, require: Level = "kernel"
+    name: str, path: Path, given: Mapping[str, ToolSpec], seed: int, require: Level = "kernel", quiet: bool = False
 ) -> TraceSource:
     """The traces of a folder or file.
 
@@ -54,6 +55,7 @@ def read_source(
         given: Tools that the user gave; they are preferred to those that recordings describe.
         seed: The seed of the wordings of a user's requests.
         require: The least isolation of the processes that run the tools of a dialogue benchmark.
+        quiet: Whether no progress is shown.
 
     Raises:
         InputError: If it cannot be read.
@@ -65,7 +67,7 @@ def read_source(
     if not path.is_dir():
         return _recordings(name, path, given)
     if (path / "scenarios.jsonl").exists():
-        return _dialogues(name, path, seed, require)
+        return _dialogues(name, path, seed, require, quiet)
     if (path / "instances.jsonl").exists():
         return _benchmark(name, path)
     if (path / "records.jsonl").exists() and (path / "traces").is_dir():
@@ -189,13 +191,13 @@ def _texts_before_last_call(trace: Trace) -> list[str]:
     return [event.text for event in before if isinstance(event, Said) and event.role == "user"]
 
 
-def _dialogues(name: str, path: Path, seed: int, require: Level) -> TraceSource:
+def _dialogues(name: str, path: Path, seed: int, require: Level, quiet: bool) -> TraceSource:
     """The sessions of a dialogue benchmark in their in-workflow form; their goals are run on their databases."""
     data = DialogueData.load(path)
     tools = {tool for scenario in data.scenarios.values() for tool in scenario.tools}
     source = TraceSource(name, str(path), specs=data.specs_of(sorted(tools)))
     with world_of(list(data.tools.values()), require=require) as world:
-        for session in data.sessions.values():
+        for session in tqdm.tqdm(data.sessions.values(), desc="running", unit="session", disable=quiet or None):
             random = Random(f"{seed}/{session.id}")
             source.cases.append(_of_session(session, data, world, random))
     return source

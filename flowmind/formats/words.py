@@ -173,7 +173,11 @@ def say_binding(binding: Binding) -> str:
     """A binding: `order.items[0]` as `the first item of the items of order`."""
     match binding:
         case Var(var=name, path=path):
-            return say_path(name, path)
+            said = name
+            for step in path:
+                field = step if isinstance(step, str) and step.isidentifier() else _constant(step)
+                said = f"{_place(step)} of {said}" if isinstance(step, int) else f"the {field} of {said}"
+            return said
         case Literal_(value=None):
             return "nothing"
         case Literal_(value=[]):
@@ -190,15 +194,6 @@ def say_binding(binding: Binding) -> str:
             return f"the list of {listed([say_binding(part) for part in parts])}"
         case ObjectOf(object=fields):
             return listed([f"{name} = {say_binding(part)}" for name, part in fields.items()])
-
-
-def say_path(name: str, path: Sequence[str | int]) -> str:
-    """A part of a value: `order` and `items`, 0 as `the first item of the items of order`."""
-    said = name
-    for step in path:
-        field = step if isinstance(step, str) and step.isidentifier() else _constant(step)
-        said = f"{_place(step)} of {said}" if isinstance(step, int) else f"the {field} of {said}"
-    return said
 
 
 def listed(parts: Sequence[str]) -> str:
