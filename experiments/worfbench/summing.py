@@ -15,12 +15,12 @@ from typing import Any
 
 from experiments.tables import Table, markdown
 from experiments.worfbench.recording import RowRecord
-from experiments.worfbench.rows import GROUPS, HELD_OUT
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, read_model, read_text
 from flowmind.evaluation.encoder import DEFAULT
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, rate
 from flowmind.evaluation.worfeval import Definition, Part
+from flowmind.formats.worfbench_rows import GROUPS, HELD_OUT
 from tools_registry.specs.spec import Record
 
 _BOW = "bow"
