@@ -17,19 +17,27 @@ from experiments.driver import Count, drive, kept_in, require_answers, run_to_en
 from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
+from experiments.knowledge import (
+    Known,
+    digest_of,
+    keep_knowledge,
+    kept_knowledge,
+    read_knowledge,
+    require_knowledge,
+)
 from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
 from experiments.picking import choose, in_order
 from experiments.progress import Bar, CaseBar, shown, typed_command
-from experiments.provenance import manifest
+from experiments.provenance import benchmark_of, manifest
 from experiments.record import CaseRecord
 from experiments.services import Services
 from experiments.shards import dealt, place
 from experiments.tables import group_table, summary_table
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.processes import HelperEnded
-from flowmind.build.settings import Settings, require_consistent, summarizer_of
+from flowmind.build.settings import GUIDED, Settings, require_consistent, summarizer_of
 from flowmind.cli.flags import read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
@@ -38,7 +46,7 @@ from flowmind.maps.local import LocalMap
 from flowmind.maps.processes import ProcessMap
 from flowmind.maps.ray import RayMap
 from flowmind.maps.sending import send
-from flowmind.protocols import Map
+from flowmind.protocols import Knowledge, Map
 from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow
 
@@ -61,6 +69,7 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         ModelUnavailable: If the model cannot be reached, or no case could be completed; what is complete is kept.
     """
     require_consistent(settings)
+    require_knowledge(options, settings)
     materials = read_materials(options)
     tools, benchmark = materials.tools, materials.benchmark
     options, isolated = _isolated(options, materials)
@@ -77,10 +86,11 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
     run = Run(out)
     with Services(options, tools, workers, inducers) as services:
         services.open()
+        golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
+        known = read_knowledge(options, benchmark.tasks, tools, golds, benchmark_of(options.bench))
         with run.locked():
-            tasks = _begin(run, options, settings, benchmark, services, isolated)
-            golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
-            cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states)
+            tasks = _begin(run, options, settings, benchmark, services, isolated, known)
+            cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states, known=known)
             with _progress(bar) as progress, _mapped(services, 0 if local else count) as case_map:
                 try:
                     with kept_in(out):
@@ -130,6 +140,7 @@ def _begin(
     benchmark: Benchmark,
     services: Services,
     isolated: _Isolated,
+    known: Known,
 ) -> list[Task]:
     """The tasks of a run, after its manifest is written.
 
@@ -145,9 +156,12 @@ def _begin(
     document["isolation"] = isolated.document
     if shard is not None:
         document |= shard.manifest((task.id for task in tasks), typed_command())
+    if known:
+        document["settings"]["knowledge_sha256"] = digest_of(known)
     if (price := options.price) is not None:
         document["price"] = price.model_dump()
     run.begin(document)
+    keep_knowledge(run.folder, known)
     tqdm.tqdm.write(isolated.line, file=sys.stderr)
     return tasks
 
@@ -182,8 +196,11 @@ def replay(
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
         run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
         tqdm.tqdm.write(sandbox.line, file=sys.stderr)
+        known = kept_knowledge(source)
+        keep_knowledge(out, known)
+        golds, replayed = read_golds(bench), Run(source)
         cases = _Cases(
-            run, benchmark, settings, services, read_golds(bench), replayed=Run(source), states=materials.states
+            run, benchmark, settings, services, golds, replayed=replayed, states=materials.states, known=known
         )
         order = in_order(benchmark.tasks, options.pick)
         tasks = [task for task in order if cases.stored(task).timing is not None]
@@ -265,6 +282,8 @@ class _Cases:
     """The run whose exchanges answer everything, on replay."""
     states: Mapping[str, CaseStates] = field(default_factory=dict[str, CaseStates])
     """The states of the cases by task, if the tools have a state."""
+    known: Known = field(default_factory=dict[str, Knowledge])
+    """The workflows that the agents are given, by task."""
     passed: int = 0
     errors: int = 0
 
@@ -276,7 +295,7 @@ class _Cases:
         """
         done = {id: record for id, record in self.run.records().items() if record.error is None}
         self.run.verify(done)
-        self.passed = sum(record.passed for record in done.values())
+        self.passed = sum(map(self._right, done.values()))
         todo = [task for task in tasks if task.id not in done]
         bar.begin(self.settings.mode, len(tasks), len(tasks) - len(todo))
 
@@ -336,14 +355,19 @@ class _Cases:
             replay=self.replayed is not None,
             file=str((self.replayed or self.run).exchanges(task.id)),
             states=self.states.get(task.id),
+            knowledge=self.known.get(task.id),
         )
+
+    def _right(self, record: CaseRecord) -> bool:
+        """Whether a case counts as right in the progress bar: by its execution, if the mode executes only."""
+        return record.exec_correct if self.settings.mode in GUIDED else record.passed
 
     def _keep_case(self, task: Task, result: CaseResult) -> None:
         if result.solution is not None:
             self.run.keep_case(task, result.solution, result.runs)
 
     def _advance(self, bar: Bar, result: CaseResult, running: int) -> None:
-        self.passed += result.record.passed
+        self.passed += self._right(result.record)
         self.errors += result.error is not None
         bar.advance(self.passed, self.errors, running)
 

@@ -31,7 +31,10 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
     ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
-    ("flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording", "flowmind.maps"),
+    (
+        "flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording",
+        "flowmind.maps",
+    ),
     ("flowmind.dialogue",),
     ("flowmind.api",),
     ("flowmind.jit", "flowmind.server"),

@@ -198,9 +198,9 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     exact = not any(isinstance(node, Condition | Map) for node in workflow.nodes)
     if exact:
         check_names(workflow)
-    steps = _told(workflow, flow, assignments=exact)
-    nodes = [_notation(step) for step in steps] if exact else [_words(step, specs) for step in steps]
-    edges = _pairs(workflow, flow, [step.id for step in steps])
+    steps = told_steps(workflow, flow, assignments=exact)
+    nodes = [_notation(step) for step in steps] if exact else [step_in_words(step, specs) for step in steps]
+    edges = control_edges(workflow, flow, [step.id for step in steps])
     notes, lost = ([], []) if exact else _given_up(workflow, flow, {step.id for step in steps})
     answer = _answer(workflow, steps, edges) if exact else None
     if answer is not None:
@@ -216,7 +216,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     return Export(to_text(["START", *nodes, "END"], edges) + "\n", report([], workflow, notes, lost))
 
 
-def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
+def told_steps(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
     """The steps in the order of the code; assignments stand for the others if there are no others."""
     block = readable(workflow)
     forward: Any = flow.order.copy()
@@ -238,12 +238,21 @@ def _notation(step: Step) -> str:
     return f"{step.output} = {written.partition(' = ')[2].removeprefix('API.')}"
 
 
-def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
-    return say_map(step, specs) if isinstance(step, Map) else say_step(step, specs)
+def step_in_words(step: Step, specs: Mapping[str, ToolSpec], named: bool = True) -> str:
+    """A step as a sentence; with the names of tools if `named`."""
+    return say_map(step, specs, named) if isinstance(step, Map) else say_step(step, specs, named)
 
 
-def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop."""
+def control_edges(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop.
+
+    Args:
+        workflow, flow: The workflow and its analysis.
+        names: The ids of the steps.
+
+    Returns:
+        Pairs of numbers, counted from 1; 0 is START, the number after the last is END.
+    """
     place = {name: number for number, name in enumerate(names, 1)}
     graph = Digraph(edges=((edge.source, edge.target) for edge in workflow.edges))
 
