@@ -48,6 +48,7 @@ KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))
 
 FORKER = """
 import gc, json, os, resource, signal, sys
+import langgraph.graph  # loaded late: it takes a second of each command
 import openai
 import experiments.commands, experiments.endpoints, experiments.runner, experiments.tables
 from flowmind.cli import main as cli
