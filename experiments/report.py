@@ -30,7 +30,7 @@ _CASES = 564  # 141 tasks in 4 modes
 _CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
 """Limits of the length of one text, in characters; the first that keeps the report within its size is used."""
 _EXTRA = ("jinja2",)
-_SCRIPTS = ("overview.js", "case.js", "cost.js", "main.js")
+_SCRIPTS = ("drawing.js", "overview.js", "case.js", "cost.js", "main.js")
 _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
 _P = re.compile("p ([<=≤≥]) ")
@@ -135,7 +135,7 @@ def _page(content: dict[str, Any], packed: str) -> str:
     """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     import jinja2
 
-    script, style = "".join(map(template, _SCRIPTS)), template("report.css") + svg.STYLE
+    script, style = "".join(map(template, _SCRIPTS)), template("report.css") + template("drawing.css") + svg.STYLE
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )

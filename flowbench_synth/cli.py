@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        options = _parser().parse_args(arguments)
+        options = build_parser().parse_args(arguments)
         return options.run(options)
     except (FlowMindError, SandboxUnavailable, OSError) as error:
         print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
@@ -40,7 +40,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="build the benchmark of a seed")
