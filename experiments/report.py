@@ -19,6 +19,7 @@ from experiments.overview import blocks, breakdown, cost_notes, count, run_entri
 from experiments.paper import MODELS as PAPER_MODELS
 from experiments.tables import ABOUT_GOLD, PAPER, Table
 from experiments.verdicts import OUTCOMES, best
+from experiments.worfbench.comparing import comparisons
 from experiments.worfbench.summing import own_table, read_summary
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
@@ -114,7 +115,8 @@ def write_report(
         "breakdown": breakdown(runs),
         "tables": tables,
         "worfbench": [
-            own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)
+            *(own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)),
+            *comparisons(worfbench),
         ],
         "papers": _papers(tables),
         "notes": _notes(runs),

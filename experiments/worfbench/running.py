@@ -127,8 +127,9 @@ async def evaluate(row: Row, services: RowServices, emit: Emit | None = None) ->
         error = str(failure)
     seconds = round(time.monotonic() - clock, 3)
     record = RowRecord(
-        id=row.id, error=error, source=row.source, gold_graph=row.gold, started_at=round(begun, 3), seconds=seconds
-    )
+        id=row.id, error=error, source=row.source, held_out=row.held_out, gold_graph=row.gold,
+        started_at=round(begun, 3), seconds=seconds,
+    )  # fmt: skip
     if reply is None:
         return record
     async with services.scoring:  # in a thread: an encoder takes long enough for other replies to time out

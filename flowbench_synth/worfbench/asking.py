@@ -53,7 +53,8 @@ class ChainWriter:
         self._model = exchanges.of(model)
         self._seed = seed
         self._gate = asyncio.Semaphore(at_once)
-        self._silent = 0
+        self._failures: list[str] = []
+        """The messages of the latest requests, as far as all of them failed."""
 
     async def steps(self, case: TracedCase, done: Callable[[], None]) -> tuple[str, ...] | Unusable | ModelFailure:
         """A sentence for each call of a case, or why there is none."""
@@ -116,20 +117,20 @@ class ChainWriter:
             ModelFailure: If the endpoint fails.
             ModelUnavailable: If it failed several times in a row.
         """
+        if len(self._failures) >= _IN_A_ROW:
+            raise ModelUnavailable(
+                f"{self._model.name}: {_IN_A_ROW} requests in a row were not answered, the last one: "
+                f"{self._failures[-1]}; what was answered is kept, and the same command goes on"
+            )
         roles = ("user", "assistant")
         said = [Message.model_validate({"role": roles[place % 2], "content": text}) for place, text in enumerate(turns)]
         request = ChatRequest(messages=(*prompt, *said), max_tokens=1024, temperature=0.0, seed=self._seed)
         try:
             reply = await self._model.complete(request)
         except ModelFailure as error:
-            self._silent += 1
-            if self._silent >= _IN_A_ROW:
-                raise ModelUnavailable(
-                    f"{self._model.name}: {_IN_A_ROW} requests in a row were not answered, the last one: {error}; what "
-                    "was answered is kept, and the same command goes on"
-                ) from None
+            self._failures.append(str(error))
             raise
-        self._silent = 0
+        self._failures.clear()
         return _THOUGHT.sub("", reply.text).strip()
 
 

@@ -60,8 +60,6 @@ def read_source(
     Raises:
         InputError: If it cannot be read.
     """
-    if path.name == "gold.jsonl" and (path.parent / "manifest.json").exists():
-        path = path.parent
     if not path.exists():
         raise InputError(f"--from {path}: there is no such file or folder")
     if not path.is_dir():
@@ -237,6 +235,8 @@ _CONSENT = {True: "If that is possible, please do it right away.", False: "Do no
 def names_of(paths: Iterable[str]) -> Sequence[tuple[str, Path]]:
     """The names and paths of `--from`: `NAME=PATH`, or a path, whose last part is the name.
 
+    The gold file of a benchmark stands for its folder.
+
     Raises:
         InputError: If two sources have the same name.
     """
@@ -244,6 +244,8 @@ def names_of(paths: Iterable[str]) -> Sequence[tuple[str, Path]]:
     for text in paths:
         name, sign, rest = text.partition("=")
         path = Path(rest if sign and rest else text)
+        if path.name == "gold.jsonl" and (path.parent / "instances.jsonl").exists():
+            path = path.parent
         if not (sign and rest):
             name = path.resolve().name.removesuffix(".gz")
             name = name.rpartition(".")[0] or name if not path.is_dir() else name
