@@ -13,7 +13,7 @@ from flowmind.trace.events import Asked, Called, Event, Origin, Refused, Trace
 from flowmind.workflow.document import Assign, LLMNode, Map, Node, ToolNode, Workflow, bindings, reads
 from flowmind.workflow.expressions import names
 from flowmind.workflow.graph import analyse
-from flowmind.workflow.regions import Region, regions
+from flowmind.workflow.regions import Region, is_barrier, regions
 
 
 def critical_path(durations: Sequence[float], edges: Iterable[tuple[int, int]]) -> float:
@@ -165,6 +165,8 @@ class _Scheduler:
             self._barrier = index
         elif self._barrier >= 0:
             self._depend(index, {self._barrier})
+        if event.kind == "assigned" and isinstance(node, Map) and not inner and is_barrier(node, self._free):
+            self._deciding.append(("", index))  # the map decides how many such calls there are
         if event.kind == "evaluated":
             region = self._regions.get(name)
             self._deciding.append((region.join if region else "", index))
