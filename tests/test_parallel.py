@@ -653,6 +653,21 @@ def test_a_journal_refuses(tmp_path: Path) -> None:
         RunnableWorkflow(looks("a", a="look_up"), [look_up], journal=tmp_path / "j.sqlite", parallel=True)
 
 
+def test_rivals_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main_one, other = looks("a", "b", a="look_up", b="look_up"), looks("b", a="look_up", b="look_up")
+    doubtful = main_one.model_copy(update={"rivals": (main_one.rival_of(other, "structure", "other", 1.0),)})
+    with pytest.raises(InputError, match=r"^parallel: rivals are compared with the workflow call by call"):
+        RunnableWorkflow(doubtful, [look_up], parallel=True)
+    assert RunnableWorkflow(doubtful, [look_up], parallel=True, on_doubt="ignore")() == ["a", "b"]
+    (tmp_path / "w.json").write_text(doubtful.to_json())
+    (tmp_path / "tools.py").write_text('def look_up(at: str) -> str:\n    """Look."""\n    return at\n')
+    words = ["run", str(tmp_path / "w.json"), "--tools", str(tmp_path / "tools.py"), "--input", "{}", "--parallel"]
+    assert main(words) == 2
+    assert capsys.readouterr().err == "flowmind: --parallel: rivals are compared call by call; use --on-doubt ignore\n"
+    assert main([*words, "--on-doubt", "ignore"]) == 0
+    assert capsys.readouterr().out == '["a","b"]\n'
+
+
 class Uncertain(Wrapper):
     """Fails for a reason that is not the case's."""
 
@@ -681,11 +696,9 @@ def test_the_command_runs_in_parallel(tmp_path: Path, capsys: pytest.CaptureFixt
     words = ["run", str(tmp_path / "w.json"), "--input", "{}"]
     with FaultyServer(lambda number, body: f"told {body['messages'][-1]['content']}") as server:
         words += ["--model", "m", "--base-url", server.url]
-        for flags in ([], ["--parallel"], ["--parallel", "2"]):
+        for flags in ([], ["--parallel"]):
             assert main([*words, *flags]) == 0
             assert capsys.readouterr().out == '["told a","told b"]\n'
-        assert main([*words, "--parallel", "0"]) == 2
-    assert capsys.readouterr().err == "flowmind: --parallel: give a number from 1, not 0\n"
 
 
 # The critical path
