@@ -39,13 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--parallel",
-        nargs="?",
-        type=int,
-        const=True,
-        default=False,
-        metavar="N",
+        action="store_true",
         help="in a workflow with llm nodes, make requests and calls that do not depend on one another at the same "
-        "time, at most N (default 16); only tools that are marked read run beside others; the trace is the same",
+        "time; only tools that are marked read run beside others; the trace is the same",
     )
     add_flags(parser, SandboxOptions)
     parser.add_argument("--model", help="model of the llm nodes")
@@ -55,8 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the answer or the trace; 1 if the run ends in an error or in doubt."""
     settings = read_flags(SandboxOptions, options)
-    if options.parallel is not False and options.parallel < 1:
-        raise InputError(f"--parallel: give a number from 1, not {options.parallel}")
     workflow, _, bench = read_source(options.workflow, options.form)
     inputs = _read_input(options.input)
     if unknown := next((name for name in inputs if name not in workflow.input_names), None):
@@ -67,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         model = _model(options, sandbox) if needs_model(workflow) else None
         if workflow.doubtful and options.on_doubt != "ignore":
-            if options.parallel is not False:
+            if options.parallel:
                 raise InputError("--parallel: rivals are compared call by call; use --on-doubt ignore")
             guard = Guard(prepare(workflow, sandbox), sandbox)
             trace = asyncio.run(guard.arun(inputs, sandbox, model, ending=options.on_doubt)).trace

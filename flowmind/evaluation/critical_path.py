@@ -13,7 +13,7 @@ from flowmind.trace.events import Asked, Called, Event, Origin, Refused, Trace
 from flowmind.workflow.document import Assign, LLMNode, Map, Node, ToolNode, Workflow, bindings, reads
 from flowmind.workflow.expressions import names
 from flowmind.workflow.graph import analyse
-from flowmind.workflow.regions import Region, regions
+from flowmind.workflow.regions import Region, is_barrier, regions
 
 
 def critical_path(durations: Sequence[float], edges: Iterable[tuple[int, int]]) -> float:
@@ -109,7 +109,7 @@ def schedule(workflow: Workflow, trace: Trace, seconds: Iterable[float], overlap
 
     A step depends on the steps that set its variables. It depends on a condition if the condition decides whether the
     step is made, or whether a variable that it reads is set. A call of a tool that may not overlap depends on all steps
-    before it, and all calls behind it depend on it.
+    before it. All steps behind it depend on it, and on the conditions that decide whether there is such a call.
 
     Args:
         workflow: The workflow.
@@ -127,7 +127,7 @@ class _Scheduler:
     def __init__(self, workflow: Workflow, overlapping: Collection[str]) -> None:
         self._workflow = workflow
         self._free = frozenset(overlapping)
-        self._regions: dict[str, Region] = regions(workflow, analyse(workflow))
+        self._regions: dict[str, Region] = regions(workflow, analyse(workflow), overlapping)
         self._edges: set[tuple[int, int]] = set()
         self._set_by: dict[str, set[int]] = {}
         """For each variable the steps that it depends on."""
@@ -165,6 +165,8 @@ class _Scheduler:
             self._barrier = index
         elif self._barrier >= 0:
             self._depend(index, {self._barrier})
+        if event.kind == "assigned" and isinstance(node, Map) and not inner and is_barrier(node, self._free):
+            self._deciding.append(("", index))  # the map decides how many such calls there are
         if event.kind == "evaluated":
             region = self._regions.get(name)
             self._deciding.append((region.join if region else "", index))

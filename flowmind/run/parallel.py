@@ -28,7 +28,7 @@ from flowmind.run.running import request_of
 from flowmind.run.wrappers import Wrapper, overlapping_of
 from flowmind.workflow import expressions
 from flowmind.workflow.document import Assign, Condition, End, LLMNode, Map, Node, ToolNode, Workflow, bindings, reads
-from flowmind.workflow.regions import Region
+from flowmind.workflow.regions import Region, is_barrier
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.spec import Observation, ToolCall, reading
 from tools_registry.specs.values import clean, copy_json
@@ -373,7 +373,7 @@ class _Scout:
                 scout = _Scout(self._ahead, self._plan, place, dict(self._scope), {}, None)
                 self._add(scout.track)
                 listed = self._ahead.spawn(scout.each(node), place)
-                self._scope[node.output] = await _value(listed) if self._plan.is_barrier(node) else listed
+                self._scope[node.output] = await _value(listed) if is_barrier(node, self._plan.free) else listed
             case ToolNode() | LLMNode() | Assign():
                 self._scope[node.output] = await self._set(node, self._scope, place)
             case _:
@@ -416,7 +416,7 @@ class _Scout:
             return self._later(names, lambda values: clean(function(values)), scope, place)
         slot = _Slot(place)
         self._add(slot)
-        if isinstance(node, ToolNode) and node.tool not in self._plan.free:
+        if is_barrier(node, self._plan.free):
             await asyncio.wait([slot.made])
             return self._ahead.value_of(slot.made.result(), place)
         names = [name for binding in bindings(node) for name in reads(binding)]

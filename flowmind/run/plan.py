@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from flowmind.workflow import expressions
-from flowmind.workflow.document import Binding, ListOf, Literal_, Map, Node, ObjectOf, ToolNode, Var, Workflow
+from flowmind.workflow.document import Binding, ListOf, Literal_, ObjectOf, Var, Workflow
 from flowmind.workflow.graph import analyse
 from flowmind.workflow.nesting import loop_counters
 from flowmind.workflow.program import load
@@ -39,17 +39,9 @@ class Plan:
         self._flow = flow
         self._back = {(edge.source, edge.target): edge for edge in flow.back_edges}
         self._counters = loop_counters(flow)
-        self._regions = {
-            name: region
-            for name, region in regions(workflow, flow).items()
-            if region.forward and not any(self.is_barrier(workflow.by_id[inner]) for inner in region.nodes)
-        }
+        found = regions(workflow, flow, free)
+        self._regions = {name: region for name, region in found.items() if region.forward}
         self._functions: dict[str, tuple[frozenset[str], Function]] = {}
-
-    def is_barrier(self, node: Node) -> bool:
-        """Whether a node makes calls that may not run beside others."""
-        steps: Iterable[Any] = node.body if isinstance(node, Map) else (node,)
-        return any(isinstance(step, ToolNode) and step.tool not in self.free for step in steps)
 
     def region(self, name: str, until: str | None) -> Region | None:
         """The part up to the join of a condition, if a scout that goes to `until` may go on at the join at once."""

@@ -9,9 +9,10 @@ Source: J. Ferrante, K. Ottenstein, J. Warren, "The Program Dependence Graph and
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
-from flowmind.workflow.document import Condition, End, Workflow
+from flowmind.workflow.document import Condition, End, Map, Node, ToolNode, Workflow
 from flowmind.workflow.graph import Digraph, Flow
 
 _EXIT = ""
@@ -30,8 +31,23 @@ class Region(NamedTuple):
     """Whether the join is entered by no back edge of a loop around the region."""
 
 
-def regions(workflow: Workflow, flow: Flow) -> dict[str, Region]:
-    """The region of each condition of a workflow that passes `check`. A condition whose paths do not meet has none."""
+def is_barrier(node: Node, overlapping: Collection[str]) -> bool:
+    """Whether a node calls a tool whose calls may not run beside others."""
+    steps = node.body if isinstance(node, Map) else (node,)
+    return any(isinstance(step, ToolNode) and step.tool not in overlapping for step in steps)
+
+
+def regions(workflow: Workflow, flow: Flow, overlapping: Collection[str]) -> dict[str, Region]:
+    """The regions of the conditions of a workflow that passes `check`.
+
+    A condition has none if its paths do not meet, or if it decides about a call that may not run beside others: then
+    everything that follows depends on it.
+
+    Args:
+        workflow: The workflow.
+        flow: Its control flow.
+        overlapping: The tools whose calls may run beside others.
+    """
     ends = [node.id for node in workflow.nodes if isinstance(node, End) and node.id in flow.order]
     backward = Digraph((_EXIT,), ((target, source) for source, target in flow.order.edges))
     for name in ends:
@@ -41,6 +57,8 @@ def regions(workflow: Workflow, flow: Flow) -> dict[str, Region]:
     for name, join in backward.dominators(_EXIT).items():
         if join and isinstance(workflow.by_id.get(name), Condition):
             nodes = frozenset(flow.order.descendants(name, around={join}))
+            if any(is_barrier(workflow.by_id[inner], overlapping) for inner in nodes):
+                continue
             outputs = frozenset(
                 output for inner in nodes if (output := getattr(workflow.by_id[inner], "output", None)) is not None
             )
