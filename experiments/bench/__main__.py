@@ -27,7 +27,7 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *starting.benches(),
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
-        *inducing.benches(*((inducing.CALLS[:2], inducing.TRACES[:2]) if quick else ())),
+        *(inducing.benches((3, 4), (2, 3)) if quick else inducing.benches()),
     )
     return {bench.name: bench for bench in suite}
 
