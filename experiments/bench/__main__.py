@@ -24,10 +24,10 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
         *guarded.benches(),
-        *starting.benches(),
+        *starting.benches(quick),
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
-        *(inducing.benches((3, 4), (2, 3)) if quick else inducing.benches()),
+        *(inducing.benches((1, 2), (1, 2)) if quick else inducing.benches()),
     )
     return {bench.name: bench for bench in suite}
 
