@@ -6,6 +6,7 @@ A test that is about how a process starts (what it imports, how long that takes)
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import io
@@ -31,7 +32,7 @@ _MOST = 1 << 18
 
 
 class Forker:
-    """The process that forks the others, one at a time."""
+    """The process that forks the others."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -41,6 +42,7 @@ class Forker:
         with theirs:
             words = [sys.executable, str(Path(__file__).resolve())]
             self._process = subprocess.Popen(words, stdin=theirs, env={**env, "PYTHONHASHSEED": "1"})
+        self._ended: dict[int, int] = {}
         atexit.register(self.close)
 
     def start(
@@ -65,20 +67,36 @@ class Forker:
         told = {"module": module, "words": [*map(str, words)], "env": dict(env), "cwd": str(cwd or Path.cwd())}
         message = json.dumps({**told, "file_size": file_size}).encode()
         socket.send_fds(self._socket, [message], [file.fileno() for file in files])
-        return self._answer(60)
+        while (pid := self._receive(60)) is None:
+            pass
+        return pid
 
-    def wait(self, timeout: float = 120) -> int:
-        """The exit code of the process that was started last, negative for a signal.
+    def wait(self, pid: int, timeout: float = 120) -> int:
+        """The exit code of a process, negative for a signal.
 
         Raises:
             TimeoutError: If it does not end in time.
         """
-        return self._answer(timeout)
+        while pid not in self._ended:
+            self._receive(timeout)
+        return self._ended[pid]
 
-    def _answer(self, timeout: float) -> int:
+    def poll(self, pid: int) -> int | None:
+        """The exit code of a process; None while it runs."""
+        with contextlib.suppress(TimeoutError):
+            while pid not in self._ended:
+                self._receive(0)
+        return self._ended.get(pid)
+
+    def _receive(self, timeout: float) -> int | None:
+        """Receives the id of a process that has started, or the id and the exit code of one that has ended."""
         if not select.select([self._socket], [], [], timeout)[0]:
-            raise TimeoutError(f"a forked process has not answered for {timeout} s")
-        return int(self._socket.recv(_MOST))
+            raise TimeoutError(f"no word of a forked process for {timeout} s")
+        pid, *ended = map(int, self._socket.recv(_MOST).split())
+        self._ended.pop(pid, None)
+        if ended:
+            [self._ended[pid]] = ended
+        return None if ended else pid
 
     def close(self) -> None:
         """Ends the process that forks."""
@@ -99,20 +117,66 @@ def run(module: str, *words: object, stdin: bytes = b"", env: Mapping[str, str],
         given.seek(0)
         pid = forker().start(module, *words, files=(given, out, told), env=env, cwd=cwd)
         try:
-            code = forker().wait()
+            code = forker().wait(pid)
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
-            forker().wait()
             raise
         out.seek(0)
         told.seek(0)
         return Done([module, *map(str, words)], code, out.read(), told.read())
 
 
+class Popen:
+    """A command that runs beside the test, as `subprocess.Popen` with a pipe for its standard error."""
+
+    def __init__(self, module: str, *words: object, env: Mapping[str, str], cwd: Path | str | None = None) -> None:
+        end, other = os.pipe()
+        with os.fdopen(other, "wb") as told, Path(os.devnull).open("r+b") as nothing:
+            self.pid = forker().start(module, *words, files=(nothing, nothing, told), env=env, cwd=cwd)
+        self.stderr = os.fdopen(end, encoding="utf-8")
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+        self.returncode = forker().poll(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float = 120) -> int:
+        """The exit code, as soon as it has ended."""
+        self.returncode = forker().wait(self.pid, timeout)
+        return self.returncode
+
+    def communicate(self, timeout: float = 120) -> tuple[None, str]:
+        """What it writes to standard error until it has ended."""
+        told = self.stderr.read()
+        self.stderr.close()
+        self.wait(timeout)
+        return None, told
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kills it, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Popen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+        self.stderr.close()
+
+
 def _load() -> None:
     """Imports what commands import, early or late."""
     import langgraph.graph
+    import mcp.server.lowlevel
     import openai
+    import opentelemetry.proto.collector.trace.v1
+    import uvicorn
 
     import experiments.commands
     import experiments.dialogue.running
@@ -121,29 +185,52 @@ def _load() -> None:
     import experiments.tables
     import flowbench_synth.builder
     import flowmind.cli.main
+    import flowmind.recording.mcp
+    import flowmind.recording.openai_proxy
+    import flowmind.recording.otlp
+    import flowmind.server.serving
     from tools_registry import catalog
 
     openai.OpenAI(api_key="none")  # loads what it loads late
     dict(catalog.load())
-    assert langgraph.graph and experiments and flowbench_synth and flowmind
+    assert langgraph and mcp and opentelemetry and uvicorn and experiments and flowbench_synth and flowmind
 
 
 def _serve() -> int:
     """Forks a process for each message. Returns in the child, with its exit code."""
     _load()
     gc.freeze()
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    children: set[int] = set()
     with socket.socket(fileno=os.dup(0)) as control:
         while True:
+            ready, _, _ = select.select([control, woken], [], [])
+            if woken in ready:
+                os.read(woken, 1024)
+                for child in [*children]:
+                    pid, status = os.waitpid(child, os.WNOHANG)
+                    if pid:
+                        children.remove(pid)
+                        control.send(f"{pid} {os.waitstatus_to_exitcode(status)}".encode())
+            if control not in ready:
+                continue
             message, files, _, _ = socket.recv_fds(control, _MOST, 3)
             if not message:
                 return 0
             child = os.fork()
             if child == 0:
                 break
+            children.add(child)
             for file in files:
                 os.close(file)
             control.send(str(child).encode())
-            control.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for file in (woken, wake):
+        os.close(file)
     return _become(json.loads(message), files)
 
 

@@ -136,8 +136,8 @@ def test_a_run_that_is_killed_at_a_point_comes_to_the_same_end(
     passages = {"exchange": 9, "record": 2, "trace": 2, "workflow": 2, "end": 2, "summary": 2}.get(write, 1)
     with FaultyServer(late if write == "order" else lambda number, body: capable(body)) as server:
         told = words(server, bench, run, 2)
-        start(told, tmp_path / "log", f"{point}:{passages}")
-        assert forker().wait() == -signal.SIGKILL
+        killed = start(told, tmp_path / "log", f"{point}:{passages}")
+        assert forker().wait(killed) == -signal.SIGKILL
         before = len(server.requests)
         finished(server, told, run, two)
         if write == "order":
@@ -199,7 +199,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_end(bench: Path,
             with only_what_is_not_stored(server, run):
                 model.pid = start(told, tmp_path / "log")
                 model.at.set()
-                ended = forker().wait()
+                ended = forker().wait(model.pid)
             if ended == 0:
                 break
             assert ended == -signal.SIGKILL
@@ -242,9 +242,9 @@ class Sparing:
 
 def started(model: Sparing, told: tuple[object, ...], log: Path) -> int:
     """Runs a command under the eyes of a model; gives its exit code."""
-    model.pid = start(told, log)
+    model.pid = pid = start(told, log)
     model.ready.set()
-    return forker().wait()
+    return forker().wait(pid)
 
 
 @pytest.mark.parametrize("depth", ["zygote", "worker"])
@@ -352,8 +352,8 @@ def test_a_file_that_may_not_grow_ends_a_run_in_one_line_and_loses_nothing(
     run = tmp_path / "run"
     with FaultyServer(lambda number, body: capable(body)) as server:
         told = words(server, bench, run, 2)
-        start(told, tmp_path / "log", file_size=9_000)
-        assert forker().wait() == 2
+        limited = start(told, tmp_path / "log", file_size=9_000)
+        assert forker().wait(limited) == 2
         path = run / "exchanges" / f"{ORDER[0]}.jsonl"
         said = (tmp_path / "log").read_text()
         assert said.splitlines()[-1] == (

@@ -24,11 +24,11 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
         *guarded.benches(),
-        *starting.benches(),
+        *starting.benches(quick),
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
         *waiting.benches(*((1,) if quick else ())),
-        *inducing.benches(*((inducing.CALLS[:2], inducing.TRACES[:2]) if quick else ())),
+        *(inducing.benches((1, 2), (1, 2)) if quick else inducing.benches()),
     )
     return {bench.name: bench for bench in suite}
 
