@@ -81,10 +81,11 @@ class Results(Closing):
             raise InputError(f"{path}: another process writes these results; wait for its end") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
+        self._file: FileIO | None = None
         try:
             self._begin(about)
         except BaseException:
-            self._lock.__exit__(None, None, None)
+            self.close()
             raise
 
     def _begin(self, about: Mapping[str, Any]) -> None:
@@ -96,16 +97,15 @@ class Results(Closing):
         elif self._about.exists():
             self._about.unlink()
         if self._parquet and self.path.exists():
-            self._file = None
             self._folder.remove(self._lines.name)
             self._take_up_parquet()
             return
         for unfinished in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.part"):  # of a killed process
             self._folder.remove(unfinished.name)
         write_text(self._about, dump_json(about, indent=1) + "\n")
-        self._file: FileIO | None = self._folder.append(self._lines.name)
-        self._take_up(self._file)
-        self._end = self._file.tell()
+        self._file = file = self._folder.append(self._lines.name)
+        self._take_up(file)
+        self._end = file.tell()
         self._synced = time.monotonic()
 
     def _require_same(self, about: Mapping[str, Any]) -> None:

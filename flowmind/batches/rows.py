@@ -55,8 +55,8 @@ class InputFile:
             names, self.rows = parquet.columns(path)
             self._require_inputs(names)
         elif self.form == "csv":
-            with self._lines() as lines:
-                self._require_inputs(self._header(csv.reader(_texts(lines), strict=True)))
+            with self._texts() as texts:
+                self._require_inputs(self._header(csv.reader(texts, strict=True)))
         self.sha256 = self._digest()
 
     def read(self, skip: int = 0) -> Iterator[Row]:
@@ -97,6 +97,11 @@ class InputFile:
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 raise InputError(f"{self.path}: damaged gzip data ({error})") from None
 
+    @contextmanager
+    def _texts(self) -> Generator[io.TextIOWrapper]:
+        with self._lines() as lines, io.TextIOWrapper(cast(Any, lines), encoding="utf-8-sig", newline="") as texts:
+            yield texts
+
     def _json(self) -> Iterator[Row]:
         with self._lines() as lines:
             while line := lines.readline(MAX_LINE + 1):
@@ -109,8 +114,8 @@ class InputFile:
 
     def _csv(self) -> Iterator[Row]:
         csv.field_size_limit(MAX_LINE)
-        with self._lines() as lines:
-            rows = csv.reader(_texts(lines), strict=True)
+        with self._texts() as texts:
+            rows = csv.reader(texts, strict=True)
             try:
                 names = self._header(rows)
                 for cells in rows:
@@ -185,7 +190,3 @@ def _types(workflow: Workflow) -> Mapping[str, frozenset[str]]:
         stated: Any = cast(dict[str, Any], schema).get("type", ()) if isinstance(schema, dict) else ()
         found[name] = frozenset([stated] if isinstance(stated, str) else stated)
     return found
-
-
-def _texts(lines: io.BufferedIOBase) -> io.TextIOWrapper:
-    return io.TextIOWrapper(cast(Any, lines), encoding="utf-8-sig", newline="")
