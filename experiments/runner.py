@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tqdm
 
-from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
+from experiments.driver import Count, drive, kept_in, require_answers, work_through
 from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
@@ -45,7 +45,7 @@ from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_
 from flowmind.maps.local import LocalMap
 from flowmind.maps.processes import ProcessMap
 from flowmind.maps.ray import RayMap
-from flowmind.maps.sending import send
+from flowmind.maps.sending import run_to_end, send
 from flowmind.protocols import Knowledge, Map
 from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow

@@ -37,7 +37,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ),
     ("flowmind.dialogue",),
     ("flowmind.api",),
-    ("flowmind.jit", "flowmind.server"),
+    ("flowmind.jit", "flowmind.server", "flowmind.batches"),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments", "flowmind.__main__"),
 )  # fmt: skip
@@ -69,8 +69,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
     "httpx": ("experiments.bench",),
+    "pyarrow": ("flowmind.base.parquet",),
     "ray": ("flowmind.maps.ray",),
-    "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
+    "tqdm": (
+        "flowbench_synth",
+        "experiments",
+        "flowmind.cli.batches",
+        "tools_registry.attack",
+        "tools_registry.sandbox.audit",
+    ),
     "jinja2": ("experiments.dialogue.pages", "experiments.report"),
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from experiments.driver import at, drive, kept_in, require_answers, run_to_end
+from experiments.driver import at, drive, kept_in, require_answers
 from experiments.folder import RunFolder
 from experiments.progress import CaseBar, shown, typed_command
 from experiments.provenance import surroundings
@@ -29,6 +29,7 @@ from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
 from flowmind.maps.local import LocalMap
+from flowmind.maps.sending import run_to_end
 from flowmind.protocols import ChatModel, Emit
 from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.spec import Record

@@ -3,15 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
 
+from flowmind.base.errors import Terminated
 from flowmind.base.processes import HelperEnded
 from flowmind.protocols import Emit, Map
 
 C = TypeVar("C")
 R = TypeVar("R")
+T = TypeVar("T")
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine like `asyncio.run`; SIGTERM cancels it like Ctrl-C, unless the process handles SIGTERM itself.
+
+    Raises:
+        Terminated: If the process received SIGTERM.
+    """
+    terminated = False
+
+    async def until_terminated() -> T:
+        loop, this = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop() -> None:
+            nonlocal terminated
+            terminated = True
+            assert this is not None
+            this.cancel()
+
+        main = threading.current_thread() is threading.main_thread()
+        ours = main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        if ours:
+            loop.add_signal_handler(signal.SIGTERM, stop)
+        try:
+            return await work
+        finally:
+            if ours:
+                loop.remove_signal_handler(signal.SIGTERM)
+
+    try:
+        return asyncio.run(until_terminated())
+    except asyncio.CancelledError:
+        if terminated:
+            raise Terminated from None
+        raise
 
 
 async def send(case_map: Map[C, R], given: Callable[[], C], emit: Emit) -> R:
