@@ -28,7 +28,8 @@ def write(out: Path) -> None:
 
 
 _ABOUT = """These pages are the output of `--help`. Every flag of `flowmind` has an environment variable:
-`FLOWMIND_BASE_URL` sets `--base-url`. Exit codes: 0 done, 1 the answer is "no", 2 bad usage or input, 130 interrupted, 143 terminated."""
+`FLOWMIND_BASE_URL` sets `--base-url`. Exit codes: 0 done, 1 the answer is "no", 2 bad usage or input, 130 interrupted,
+143 terminated."""
 
 
 def _page(title: str, purpose: str, parsers: Iterator[Parser]) -> str:

@@ -79,7 +79,7 @@ def _page(task: Task, gold: Workflow, runs: Sequence[tuple[Example, Trace]], spe
         "Choose a test to see the way of its input through the workflow, the value of each step, and the answer.",
         _browser(gold, runs),
         "## Python",
-        "`flowmind convert --to python` writes this function. It needs no FlowMind; each tool is a stub to be filled in.",
+        "`flowmind convert --to python` writes this function. It needs no FlowMind. Its tools are stubs to fill in.",
         f"```python\n{to_python(gold, specs).text.strip()}\n```",
         "## Tools",
         "\n".join(f"- `{spec.headline()}`" for spec in used),

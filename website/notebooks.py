@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tqdm import tqdm
 
@@ -43,15 +43,19 @@ def run(path: Path, place: Path) -> Any:
     Raises:
         InputError: If a cell fails.
     """
-    import jupytext
-    from jupyter_client.manager import AsyncKernelManager
+    import jupytext  # pyright: ignore[reportMissingTypeStubs]
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
-    notebook: Any = jupytext.read(path)
+    notebook: Any = cast(Any, jupytext).read(path)
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")
-    client = NotebookClient(notebook, km=kernel, timeout=600, resources={"metadata": {"path": str(place)}})
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=600,
+        extra_arguments=["--log-level=ERROR"],  # it warns of ports, which are on loopback
+        resources={"metadata": {"path": str(place)}},
+    )
     try:
         return client.execute(env={**os.environ, "PATH": programs, "PYTHONPATH": os.pathsep.join(sys.path[:1])})
     except CellExecutionError as error:

@@ -10,7 +10,7 @@
 # # Notebook: reproduce the paper
 #
 # The paper compares agents that write a workflow while they solve a task with agents that first execute and then
-# summarize. This notebook runs two modes on six tasks of the benchmark, with the embedded model `search`, which is not a
+# summarize. This notebook runs two modes on six tasks of the benchmark with the embedded model `search`, which is no
 # language model. With `--model` and `--base-url` the same commands measure a served model.
 
 # %%
