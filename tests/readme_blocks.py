@@ -1,18 +1,18 @@
 """Runs a document from top to bottom, as a reader would, and compares what is printed.
 
-A script is a block of Python; a block `text` behind it has its output, else it prints nothing. A command is a line behind
-`$ ` in a block `console` or without a language; the lines that follow it are its output. Three dots stand for any lines
-where they are a line, else for any text.
+A script is a block of Python. If a block `text` follows, it is the output of the script; otherwise the script prints
+nothing. A command is a line after `$ ` in a block `console` or without a language; the lines after it are its output.
+Three dots stand for any lines where they are a line of their own, and for any text elsewhere.
 
-An invisible comment in the line before a block says what is special:
+A comment in the line before a block marks it:
 
-    <!-- slow -->             it is run if asked for
+    <!-- slow -->             it is run on request only
     <!-- goes on -->          the script goes on where the script before it ended
     <!-- file: NAME -->       it is written to this file before anything is run
     <!-- not run: REASON -->  it cannot be run here
 
-A block inside a comment that begins with `<!-- hidden` is run as others are. All blocks of `python`, `console`, `bash` and
-`sh`, and those that begin with `$ `, are run or have a reason (`claims`); other blocks are not run.
+A block inside a comment that begins with `<!-- hidden` is run like others. Each block of `python`, `console`, `bash` or
+`sh`, and each that begins with `$ `, is run or has a reason (`claims`). Other blocks are not run.
 
     python tests/readme_blocks.py README.md --slow      # in the working directory, with the `flowmind` of this Python
 """
@@ -154,8 +154,10 @@ def steps(document: Path, slow: bool) -> Iterator[tuple[int, list[str], str]]:
 def _script(chain: list[tuple[Block, str]]) -> tuple[int, list[str], str]:
     """Scripts that go on from one another, as one script."""
     first, _ = chain[0]
-    return first.line, ["python", "-W", "error", "-c", "\n\n".join(block.text for block, _ in chain)], "".join(
-        printed for _, printed in chain
+    return (
+        first.line,
+        ["python", "-W", "error", "-c", "\n\n".join(block.text for block, _ in chain)],
+        "".join(printed for _, printed in chain),
     )
 
 

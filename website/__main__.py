@@ -58,7 +58,8 @@ def write(options: argparse.Namespace) -> None:
         ensure_benchmark(options.bench)
         gallery.write(options.bench, options.out / "gallery")
     if "notebooks" in parts:
-        notebooks.write(Path("examples/notebooks"), options.out / "notebooks")
+        ensure_benchmark(options.bench)
+        notebooks.write(Path("examples/notebooks"), options.bench, options.out / "notebooks")
 
 
 if __name__ == "__main__":

@@ -24,11 +24,12 @@ def write(out: Path) -> None:
     write_text(out / "flowbench_synth.md", _page("flowbench_synth", builder.description or "", builder.walk()))
     listed.append(f"| [`flowbench_synth`](flowbench_synth.md) | {_lower(builder.description or '')} |")
     head = ["# Commands", "", _ABOUT, "", "| command | purpose |", "| --- | --- |"]
-    write_text(out / "index.md", "\n".join([*head, *listed]) + "\n")
+    write_text(out / "overview.md", "\n".join([*head, *listed]) + "\n")
 
 
-_ABOUT = """These pages are the output of `--help`. Every flag of `flowmind` has an environment variable: `FLOWMIND_BASE_URL`
-sets `--base-url`. Exit codes: 0 done, 1 the answer is "no", 2 bad usage or input, 130 interrupted, 143 terminated."""
+_ABOUT = """These pages are the output of `--help`. Every flag of `flowmind` has an environment variable:
+`FLOWMIND_BASE_URL` sets `--base-url`. Exit codes: 0 done, 1 the answer is "no", 2 bad usage or input, 130 interrupted,
+143 terminated."""
 
 
 def _page(title: str, purpose: str, parsers: Iterator[Parser]) -> str:

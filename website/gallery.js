@@ -1,18 +1,23 @@
 
-/* The tests of a gallery page: the one that is open shows its way through the drawing. */
+/* The tests of a gallery page: the chosen one shows its way through the drawing. */
 
 for (const gallery of document.querySelectorAll(".gallery")) {
   const drawing = gallery.querySelector(".drawing svg"), tests = [...gallery.querySelectorAll(".test")];
+  const buttons = tests.map((test, index) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = `✓ Test ${index + 1}`;
+    button.addEventListener("click", () => show(test));
+    return button;
+  });
   const show = (chosen) => {
-    for (const test of tests) test.open = test === chosen;
-    lightWay(drawing, chosen ? JSON.parse(chosen.dataset.way) : null);
-  };
-  for (const test of tests) {
-    test.querySelector("summary").addEventListener("click", (event) => {
-      event.preventDefault();
-      show(test.open ? null : test);
+    tests.forEach((test, index) => {
+      test.hidden = test !== chosen;
+      buttons[index].setAttribute("aria-pressed", String(test === chosen));
     });
-  }
-  window.addEventListener("resize", () => show(tests.find((test) => test.open) || null));
+    lightWay(drawing, JSON.parse(chosen.dataset.way));
+  };
+  gallery.querySelector(".tests").append(...buttons);
+  window.addEventListener("resize", () => show(tests.find((test) => !test.hidden)));
   show(tests[0]);
 }

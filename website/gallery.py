@@ -76,11 +76,10 @@ def _page(task: Task, gold: Workflow, runs: Sequence[tuple[Example, Trace]], spe
         "## Inputs",
         "\n".join(_inputs(task)),
         "## Workflow",
-        "Choose a test to see the way of its input through the workflow, the value that each step gives, and the answer.",
+        "Choose a test to see the way of its input through the workflow, the value of each step, and the answer.",
         _browser(gold, runs),
         "## Python",
-        "`flowmind convert --to python` writes this function. It stands for the workflow without FlowMind; each tool is a "
-        "stub to be filled in.",
+        "`flowmind convert --to python` writes this function. It needs no FlowMind. Its tools are stubs to fill in.",
         f"```python\n{to_python(gold, specs).text.strip()}\n```",
         "## Tools",
         "\n".join(f"- `{spec.headline()}`" for spec in used),
@@ -100,12 +99,12 @@ def _inputs(task: Task) -> Iterator[str]:
 
 
 def _browser(gold: Workflow, runs: Sequence[tuple[Example, Trace]]) -> str:
-    """The tests to click, and the drawing; without a script the tests are all shown."""
+    """The tests to click, and the drawing; without a script the values of all tests are shown."""
     tests = [_test(number, gold, test, trace) for number, (test, trace) in enumerate(runs, 1)]
     drawing = svg.to_svg(gold, styled=False).strip().replace("\n", "&#10;")
     return "\n".join([
         '<link rel="stylesheet" href="gallery.css">',
-        f'<div class="gallery"><div class="tests" role="group" aria-label="Held-out tests">{"".join(tests)}</div>'
+        f'<div class="gallery"><div class="tests" role="group" aria-label="Held-out tests"></div>{"".join(tests)}'
         f'<div class="drawing" role="region" tabindex="0" aria-label="Drawing of the workflow">{drawing}</div></div>',
         '<script src="gallery.js"></script>',
     ])  # fmt: skip
@@ -117,7 +116,8 @@ def _test(number: int, gold: Workflow, test: Example, trace: Trace) -> str:
         f"<dt>{escape(name)}</dt><dd><code>{escape(_code(value))}</code></dd>"
         for name, value in (*test.input.items(), ("answer", trace.answer), ("golden answer", test.output))
     )
-    return f'<details class="test" data-way="{way}"><summary>✓ Test {number}</summary><dl>{values}</dl></details>'
+    title = f'<p class="title">Test {number}: the answer is the golden one</p>'
+    return f'<div class="test" data-way="{way}" aria-live="polite">{title}<dl>{values}</dl></div>'
 
 
 def _code(value: Any) -> str:

@@ -9,8 +9,12 @@ from pathlib import Path
 
 from flowmind.base.files import read_text, write_text
 
+_COMMENT = re.compile(r"^<!--.*?-->\n\n?", re.MULTILINE | re.DOTALL)
+"""What tests read; see tests/readme_blocks.py."""
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+GENERATED = ("gallery", "commands", "notebooks")
+"""The folders of pages that are generated; documents below docs/ link to them as if they were there."""
 _ROOT_PAGES = {"SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 
@@ -20,6 +24,12 @@ def places(root: Path) -> dict[Path, Path]:
     found |= {root / name: Path(page) for name, page in _ROOT_PAGES.items()}
     found |= {path: Path("examples", f"{path.parent.name}.md") for path in sorted(root.glob("examples/*/README.md"))}
     return found | {root / "README.md": Path("readme.md")}
+
+
+def is_generated(path: Path, root: Path) -> bool:
+    """Whether a page that a document links to is generated."""
+    docs = root / "docs"
+    return any(path.is_relative_to(docs / folder) for folder in GENERATED) or path == docs / "decisions" / "index.md"
 
 
 def copy(root: Path, out: Path) -> None:
@@ -44,10 +54,12 @@ def _page(source: Path, place: Path, root: Path, targets: dict[Path, Path]) -> s
         path = Path(os.path.normpath(source.parent / target))
         if path in targets:
             return f"[{words}]({os.path.relpath(targets[path], place.parent)}{anchor})"
+        if is_generated(path, root):
+            return match[0]
         name = path.relative_to(root) if path.is_relative_to(root) else target
         return words if words.strip("`") == str(name) else f"{words} (`{name}`)"
 
-    text, parts, end = read_text(source), list[str](), 0
+    text, parts, end = _COMMENT.sub("", read_text(source)), list[str](), 0
     for fence in _FENCE.finditer(text):
         parts += [_LINK.sub(linked, text[end : fence.start()]), _highlighted(fence[0])]
         end = fence.end()
