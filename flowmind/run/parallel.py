@@ -235,9 +235,6 @@ class Ahead(Wrapper):
                     raise LostError
                 slot.wish = wish
                 made = await self._perform(wish.model_copy(deep=True))
-        except asyncio.CancelledError:
-            slot.made.cancel()
-            raise
         except Exception as error:
             self.fail(slot.place)
             if not slot.made.done():
@@ -429,7 +426,9 @@ class _Scout:
                 return ToolCall(tool=node.tool, args=args)
             return request_of(node.prompt, args)
 
-        return self._ahead.spawn(self._ahead.make(slot, prepare), place)
+        making = self._ahead.spawn(self._ahead.make(slot, prepare), place)
+        making.add_done_callback(lambda _: slot.made.cancel())  # if it was cancelled, perhaps before it began
+        return making
 
     async def _computed(self, names: Iterable[str], function: Function, scope: Scope, place: Place) -> Any:
         """The value of an expression or binding, as soon as its variables are known."""
