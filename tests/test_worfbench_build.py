@@ -7,6 +7,9 @@ import io
 import itertools
 import json
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -14,11 +17,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from tiny import called, environment
 from tiny_dialogue import RESULTS, SCHEDULE, goal, session, write
 
 from experiments.worfbench.rows import read_rows
 from flowbench_synth.cli import main
-from flowbench_synth.worfbench.chains import chain_of, in_words, successful
+from flowbench_synth.worfbench.chains import chain_of, in_words, successful, without_names
 from flowbench_synth.worfbench.faults import FAULTS, faults_of
 from flowbench_synth.worfbench.graphs import Edge, count_orders, first_order, is_connected, off_path, reduced, with_ends
 from flowbench_synth.worfbench.retrieval import distractors, document_of, read_tools_text, retrieved, tools_text
@@ -209,6 +213,10 @@ def test_no_step_has_the_name_of_a_tool(built: Path) -> None:
     assert len(rows) == 10
     assert not [name for row in rows for name in SPECS if name in row["gold"]]
     assert in_words("getUserDetails") == in_words("get_user_details") == "get user details"
+    assert (
+        without_names("Call `get_order()` before sendMail. It is a mail")
+        == "Call get order before send mail. It is a mail"
+    )
 
 
 # Retrieval
@@ -364,6 +372,29 @@ def test_the_sessions_of_a_dialogue_benchmark_are_a_source(tmp_path: Path) -> No
         calls = [call for gold in of_session for call in gold["calls"]]
         assert [made["call"] for made in record["trace"]["events"]] == calls
     assert ran("check", out)[0] == 0
+
+
+def test_a_model_that_knows_the_gold_gets_everything_right_on_built_rows(built: Path, tmp_path: Path) -> None:
+    golds = {row["task"]: row["gold"] for row in rows_of(built / "train.jsonl")}
+
+    def answer(number: int, body: Row) -> str:
+        asked = str(body["messages"][-1]["content"])
+        return next(gold for task, gold in golds.items() if task in asked)
+
+    with FaultyServer(answer) as server:
+        words = (
+            "worfbench",
+            built / "train.jsonl",
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--out",
+            tmp_path / "run",
+        )
+        assert called(*words).returncode == 0
+    found = json.loads((tmp_path / "run" / "summary.json").read_text())["sources"]["shop"]
+    assert (found["rows"], found["f1_chain"]["mean"], found["f1_graph"]["mean"]) == (8, 100.0, 100.0)
 
 
 # Checks
@@ -647,6 +678,29 @@ def test_an_endpoint_that_stops_answering_ends_the_build_and_nothing_is_lost(too
     with FaultyServer(writing) as server:
         assert ran(*model_words(server, traces, tools, out))[0] == 0
         assert len(server.requests) == 10 * 6 - 8
+
+
+@pytest.mark.slow
+def test_a_killed_build_repeats_no_request(tools: Path, tmp_path: Path) -> None:
+    out, traces = tmp_path / "out", lines(tmp_path / "t.jsonl", [refund(str(number)) for number in range(4100, 4103)])
+    reached, released = threading.Event(), threading.Event()
+
+    def answer(number: int, body: Row) -> str:
+        if number == 7:
+            reached.set()
+            released.wait(60)
+        return writing(number, body)
+
+    with FaultyServer(answer) as server:
+        words = [*map(str, model_words(server, traces, tools, out))]
+        command = [sys.executable, "-m", "flowbench_synth", "worfbench", *words]
+        with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as process:
+            assert reached.wait(60)
+            process.kill()
+        released.set()
+        assert ran(*words)[0] == 0
+        assert len(server.requests) == 3 * 6 + 1  # the one that was on its way
+    assert [row["id"] for row in rows_of(out / "train.jsonl")] == ["t_refund4100", "t_refund4101", "t_refund4102"]
 
 
 # Bad input
