@@ -736,6 +736,15 @@ def test_a_build_that_cannot_be_made_is_one_line(
     assert problem in told
 
 
+def test_two_traces_with_one_id_are_refused(tools: Path, tmp_path: Path) -> None:
+    first = lines(tmp_path / "x.jsonl", [refund("4100") | {"id": "y_z"}])
+    second = lines(tmp_path / "x_y.jsonl", [refund("4100") | {"id": "z"}])
+    code, _, told = ran("build", "--from", first, "--from", second, "--tools", tools, "--out", tmp_path / "out")
+    assert (code, told) == (
+        2, "flowbench_synth: --from: two traces have the id 'x_y_z'; give the sources other names, as in NAME=PATH\n"
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("command", ["check", "stats"])
 @pytest.mark.parametrize(
     ("content", "problem"),
