@@ -554,6 +554,9 @@ def test_statistics_are_those_of_the_rows(tmp_path: Path) -> None:
     assert found["sources"]["toolbench"] == {
         "group": "function_call", "rows": 1, "steps_mean": 3.0, "steps_most": 3, "edges_mean": 6.0, "chains": 0.0
     }  # fmt: skip
+    assert {name: cell["rows"] for name, cell in found["groups"].items()} == {
+        "function_call": 1, "problem_solving": 1, "held_out": 1
+    }  # fmt: skip
     assert (found["sources"]["seal_tools"]["group"], found["all"]["chains"]) == ("held_out", 66.67)
     assert "| 5 | 66.67 | 86.39 |" in ran("stats", path)[1]
 
