@@ -275,6 +275,14 @@ def test_each_filter_says_what_it_took_away(tools: Path, tmp_path: Path) -> None
         recorded("single", "Get order 77", [order]),
         recorded("silent", "", [order, ("weather_today", {"town": "Turin"}, "rain")]),
         recorded("equal", "Mail hello to a@b.org twice", twice),
+        recorded(
+            "pair",
+            "Get order (1,2), then mail (1,2) to a@b.org",
+            [
+                ("get_order", {"order": "(1,2)"}, {"customer": "C-9"}),
+                ("send_mail", {"address": "a@b.org", "text": "(1,2)"}, {"sent": 1}),
+            ],
+        ),
         recorded("lost", "Get order 77 twice", [order, ("fetch_order_of_shop", {"order": "78"}, {"customer": "C-4"})]),
     ]
     out = tmp_path / "out"
@@ -284,12 +292,12 @@ def test_each_filter_says_what_it_took_away(tools: Path, tmp_path: Path) -> None
     assert {report["filter"]: report["reasons"] for report in manifest["filters"] if report["lost"]} == {
         "traces": {"it is marked as failed": 1, "fewer than 2 successful calls": 1, "the trace states no task": 1},
         "retrieval": {"a step does not retrieve its own tool": 1},
-        "quality control": {"two steps have the same text": 1},
+        "quality control": {"two steps have the same text": 1, "an edge stands among the steps": 1},
     }
     assert manifest["filters"][2]["examples"] == [
         "shop_lost: a step does not retrieve its own tool (step 2 retrieves get_order, not fetch_order_of_shop)"
     ]
-    assert [report["given"] for report in manifest["filters"]] == [6, 3, 3, 2, 2, 1]
+    assert [report["given"] for report in manifest["filters"]] == [7, 4, 4, 3, 3, 1]
     assert [row["id"] for row in rows_of(out / "train.jsonl")] == ["shop_refund4100"]
 
 

@@ -22,7 +22,7 @@ from flowbench_synth.instance import BuildError
 from flowbench_synth.worfbench.asking import ChainWriter, Unusable
 from flowbench_synth.worfbench.cases import Backend, CallsRecord, TracedCase, TraceSource
 from flowbench_synth.worfbench.chains import Chain, UnknownEffect, chain_of, successful
-from flowbench_synth.worfbench.faults import FAULTS, LEAST, Graph, graph_faults
+from flowbench_synth.worfbench.faults import FAULTS, LEAST, Graph, faults_of, graph_faults
 from flowbench_synth.worfbench.retrieval import MARKER, distractors, document_of, strangers, tools_text
 from flowmind import __version__
 from flowmind.base.errors import InputError, ModelFailure
@@ -31,6 +31,7 @@ from flowmind.evaluation.encoder import SentenceEncoder
 from flowmind.evaluation.statistics import percent
 from flowmind.evaluation.worfeval import Similarity
 from flowmind.formats.node_edge import to_text
+from flowmind.formats.worfbench_rows import read_row
 from flowmind.protocols import ChatModel
 from tools_registry.specs.spec import Record, ToolSpec
 
@@ -235,8 +236,8 @@ async def _filter(
     finally:
         if writer is not None:
             await writer.aclose()
-    funnel.sift("topological order", lambda draft: _fault(draft, ("cycle", "order")))
-    funnel.sift("quality control", lambda draft: _fault(draft, tuple(FAULTS)))
+    funnel.sift("topological order", _out_of_order)
+    funnel.sift("quality control", _faulty)
     return len(unanswered)
 
 
@@ -321,12 +322,18 @@ def _not_retrieved(draft: Draft, similar: Similarity) -> str | tuple[str, str]:
     return ("a step does not retrieve its own tool", found[0]) if found else ""
 
 
-def _fault(draft: Draft, codes: Sequence[str]) -> str | tuple[str, str]:
+def _out_of_order(draft: Draft) -> str | tuple[str, str]:
     assert draft.chain is not None
-    for fault in graph_faults(Graph(draft.chain.steps, draft.chain.edges)):
-        if fault.code in codes:
-            return FAULTS[fault.code], fault.about
-    return ""
+    faults = graph_faults(Graph(draft.chain.steps, draft.chain.edges))
+    return next(((FAULTS[fault.code], fault.about) for fault in faults if fault.code in ("cycle", "order")), "")
+
+
+def _faulty(draft: Draft) -> str | tuple[str, str]:
+    """The first fault that `worfbench check` would find in the row."""
+    row = read_row(row_of(draft, held_out=False))
+    assert not isinstance(row, ValueError), row
+    _, faults = faults_of(row)
+    return (FAULTS[faults[0].code], faults[0].about) if faults else ""
 
 
 def _balance(funnel: _Funnel, options: BuildOptions) -> None:
