@@ -415,7 +415,7 @@ def test_modes_that_execute_only_build_nothing() -> None:
     assert GUIDED == ("react+workflow", "react+chain", "react+chain+parallel")
     assert (*BUILDING, *GUIDED) == tuple(MODES)
     with pytest.raises(InputError, match="executes only and builds no workflow"):
-        ExecuteSummarize(lambda n: n, mode="react+workflow")
+        ExecuteSummarize(ToolSource.parse_all(SOURCE), mode="react+workflow")
 
 
 @pytest.mark.parametrize("settings", [{"traces": "gold"}, {"summarizer": "plan"}, {"verify": 1}, {"probe": 1}])
