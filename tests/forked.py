@@ -194,6 +194,7 @@ def _load() -> None:
     import experiments.tables
     import flowbench_synth.builder
     import flowmind.cli.main
+    import flowmind.jit
     import flowmind.recording.mcp
     import flowmind.recording.openai_proxy
     import flowmind.recording.otlp
