@@ -429,6 +429,9 @@ def test_what_cannot_be_is_one_line(
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"flowmind: {line}")
     assert (tmp_path / "mine.jsonl").read_text() == "mine\n"
+    if "torn.jsonl" in more:  # the rows before the damage have their results
+        kept = (tmp_path / "torn.jsonl").read_bytes()
+        assert kept.count(b"\n") > 2_000 and whole(place).startswith(kept)
 
 
 def test_a_missing_extra_is_one_line(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
