@@ -18,6 +18,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from test_cli import ASKING
+from test_doubt import SANDBOXED, reading
 from tiny import called, command, environment
 
 from flowmind import Workflow
@@ -27,6 +29,7 @@ from flowmind.batches.running import Chunk, Worked, evaluate
 from flowmind.cli.arguments import read_tools
 from flowmind.cli.batches import Sandboxed
 from flowmind.cli.options import SandboxOptions
+from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.llm.limiting import Limit
 from flowmind.maps.local import LocalMap
 from flowmind.maps.processes import ProcessMap
@@ -302,6 +305,70 @@ def test_few_chunks_are_under_way(place: Path, chunks: list[Chunk], running: San
     assert b"".join(worked.lines.data for worked in kept) == 10 * expected
 
 
+@pytest.mark.parametrize("how", ["raise", "mark", "ignore"])
+def test_doubt_is_a_result(how: str, tmp_path: Path) -> None:
+    (tmp_path / "total.json").write_text(reading("total if total < 5000 else 0").to_json())
+    (tmp_path / "tools.py").write_text(SANDBOXED)
+    (tmp_path / "rows.jsonl").write_text('{"order": 3}\n{"order": 7}\n')
+    told = ("run", tmp_path / "total.json", "--tools", tmp_path / "tools.py", "--on-doubt", how)
+    done = called(*told, "--inputs", tmp_path / "rows.jsonl", "--results", tmp_path / "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    agreed, disputed = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert agreed == {"index": 0, "answer": 3000}
+    lines = disputed.pop("doubt", None) or [disputed.get("error", {}).pop("message", "")]
+    assert disputed == {"index": 1, **({"error": {"type": "doubt"}} if how == "raise" else {"answer": 7000})}
+    assert ("the answer 7000 or the answer 0; place `total`" in lines[0]) == (how != "ignore")
+
+
+def test_rows_ask_a_model_together(tmp_path: Path) -> None:
+    (tmp_path / "ask.json").write_text(json.dumps(ASKING))
+    cities = [f"city {number}" for number in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"city": city}) + "\n" for city in cities))
+    told = ("run", tmp_path / "ask.json", "--inputs", tmp_path / "rows.jsonl", "--results", tmp_path / "out.jsonl")
+    assert called(*told).stderr.splitlines()[-1] == (
+        "flowmind: the workflow has llm nodes: name their model with --model"
+    )
+    broken = True
+
+    def reply(number: int, body: dict[str, Any]) -> Fault | str:
+        text = body["messages"][0]["content"]
+        return Fault(400, '{"error": {"message": "no"}}') if broken and "city 17" in text else text.upper()
+
+    with FaultyServer(reply) as server:
+        done = called(*told, "--model", "m", "--base-url", server.url)
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        kept = (tmp_path / "out.jsonl").read_text().splitlines()
+        assert len(kept) == 16
+        broken = False
+        assert called(*told, "--model", "m", "--base-url", server.url).returncode == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["answer"] for line in lines] == [f"WHERE IS {city.upper()}?" for city in cities]
+
+
+def test_a_workflow_maps_over_what_is_made_on_the_way() -> None:
+    from flowmind import CaseFailed, RunnableWorkflow
+
+    def scale(number: int, factor: float) -> float:
+        """Scales a number."""
+        return number * factor
+
+    def inverse(number: float, name: str) -> dict[str, Any]:
+        """The inverse of a number, with a name."""
+        return {"name": name, "inverse": round(1 / number, 6)}
+
+    taken: list[int] = []
+
+    def cases() -> Iterator[dict[str, Any]]:
+        for number in range(100):
+            taken.append(number)
+            yield inputs(number)
+
+    answers = RunnableWorkflow(Workflow.model_validate(DOCUMENT), [scale, inverse]).map(cases(), chunk=7)
+    assert isinstance(next(answers), CaseFailed) and len(taken) == 7
+    rest = [answer for answer in answers if not isinstance(answer, CaseFailed)]
+    assert rest == [result(number)["answer"] for number in range(100) if number % 50]
+
+
 def test_results_belong_to_one_batch(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     (tmp_path / "few.jsonl").write_text(json.dumps(inputs(1)) + "\n")
@@ -362,6 +429,9 @@ def test_what_cannot_be_is_one_line(
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"flowmind: {line}")
     assert (tmp_path / "mine.jsonl").read_text() == "mine\n"
+    if "torn.jsonl" in more:  # the rows before the damage have their results
+        kept = (tmp_path / "torn.jsonl").read_bytes()
+        assert kept.count(b"\n") > 2_000 and whole(place).startswith(kept)
 
 
 def test_a_missing_extra_is_one_line(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
@@ -436,6 +437,25 @@ class RunnableWorkflow:
                     raise
                 answers.append(failure)
         return answers
+
+    def map(self, cases: Iterable[Inputs], *, chunk: int = 256) -> Iterator[Any]:
+        """The answers for any number of cases, in their order.
+
+        Cases are taken and run in chunks, as by `batch`, so that few of them are in memory. The `CaseFailed` or `Doubt`
+        of a case takes the place of its answer.
+
+        Args:
+            cases: The inputs of each case.
+            chunk: The number of cases of a chunk. A chunk is run as a whole before its first answer is given.
+
+        Raises:
+            InputError: If `chunk` is not positive, or the inputs of a case are not a mapping.
+        """
+        if chunk < 1:
+            raise InputError(f"chunk: give a number above 0, not {chunk}")
+        rows = iter(cases)
+        while given := list(islice(rows, chunk)):
+            yield from self.batch(given, return_exceptions=True)
 
     @property
     def _ending(self) -> Literal["raise", "mark"]:

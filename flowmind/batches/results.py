@@ -94,8 +94,6 @@ class Results(Closing):
             raise InputError(f"--results {present[0]}: the file exists, and is no result of `flowmind run`")
         if present:
             self._require_same(about)
-        elif self._about.exists():
-            self._about.unlink()
         if self._parquet and self.path.exists():
             self._folder.remove(self._lines.name)
             self._take_up_parquet()

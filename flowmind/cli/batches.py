@@ -15,7 +15,7 @@ import tqdm
 
 from flowmind.api.runnable import identity
 from flowmind.base import parquet
-from flowmind.base.errors import FlowMindError, InputError
+from flowmind.base.errors import FlowMindError, InputError, Terminated
 from flowmind.base.files import dump_json
 from flowmind.base.outputs import require_file
 from flowmind.base.processes import HelperEnded
@@ -153,8 +153,9 @@ def _run(inputs: InputFile, results: Results, running: Sandboxed, batch: BatchOp
             pass
         except HelperEnded as ended:
             raise FlowMindError(f"the workers ended again and again ({ended}); {_kept(results)}") from None
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; {_kept(results)}") from None
+        except (KeyboardInterrupt, Terminated) as stop:
+            word = "terminated" if isinstance(stop, Terminated) else "interrupted"
+            raise type(stop)(f"{word}; {_kept(results)}") from None
         else:
             results.finish()
     if batch.fail_fast and results.first_error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Generic, TypeVar, cast
 
@@ -143,7 +144,7 @@ class RayMap(Closing, Generic[C, R]):
                     return min(free, key=lambda actor: actor.busy)
                 starting = sum(not actor.pid for actor in self._actors)
                 if len(self._actors) < self._limit and starting < self._waiting:
-                    self._actors.append(_Actor(self._class.remote(self._setup)))
+                    self._actors.append(_Actor(self._class.remote(), self._setup))
                 self._be_patient()
                 await asyncio.sleep(0.01)
         finally:
@@ -154,7 +155,8 @@ class RayMap(Closing, Generic[C, R]):
         if time.monotonic() < self._looked + _LOOK:
             return
         self._looked = time.monotonic()
-        self._cpus = int(self._ray.cluster_resources().get("CPU", 0))
+        with suppress(self._ray.exceptions.RayError, ConnectionError):  # the head node may be busy
+            self._cpus = int(self._ray.cluster_resources().get("CPU", 0))
         greeting = {actor.greeting(): actor for actor in self._actors if not actor.pid}
         done: list[Any] = []
         if greeting:
@@ -165,7 +167,8 @@ class RayMap(Closing, Generic[C, R]):
                 actor.greeted(*self._ray.get(reference))
             except self._ray.exceptions.RayError as error:
                 actor.lost()
-                if "creation task" in str(error):
+                known = (self._ray.exceptions.RayTaskError, self._ray.exceptions.RaySystemError)
+                if isinstance(error, known) or "creation task" in str(error):
                     last = str(error).strip().splitlines()[-1].strip()
                     needed = f"each needs flowmind-es {version('flowmind-es')} and what the run uses"
                     raise InputError(f"the nodes of the Ray cluster cannot evaluate cases ({last}); {needed}") from None
@@ -184,8 +187,9 @@ class RayMap(Closing, Generic[C, R]):
 class _Actor:
     """An actor as the driver sees it."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, setup: Any) -> None:
         self.handle = handle
+        self._setup = setup
         self.busy = 0
         self.pid = 0
         """The id of its process; 0 if it is not known to be there."""
@@ -194,7 +198,7 @@ class _Actor:
     def greeting(self) -> Any:
         """The reference to the reply of the actor, once it is there."""
         if self._greeting is None:
-            self._greeting = self.handle.hello.remote()
+            self._greeting = self.handle.hello.remote(self._setup)
         return self._greeting
 
     def greeted(self, pid: int, theirs: str) -> None:
@@ -212,15 +216,22 @@ class _Actor:
         self.pid, self._greeting = 0, None
 
 
-class _Evaluating:
-    """The actor."""
+async def _nothing(case: Any, services: Any, emit: Emit) -> Any:
+    """The function of an actor before the greeting."""
 
-    def __init__(self, setup: tuple[Evaluate[Any, Any, Any], Closing]) -> None:
-        self._function, self._services = setup
+
+class _Evaluating:
+    """The actor. What it needs comes with the greeting, so that one that Ray starts again gets it as well."""
+
+    def __init__(self) -> None:
+        self._function: Evaluate[Any, Any, Any] = _nothing
+        self._services: Any = None
         collect_seldom()
 
-    async def hello(self) -> tuple[int, str]:
-        """The id of this process, and its version of FlowMind."""
+    async def hello(self, setup: tuple[Evaluate[Any, Any, Any], Closing]) -> tuple[int, str]:
+        """Takes the function and its services; the id of this process, and its version of FlowMind."""
+        if self._services is None:
+            self._function, self._services = setup
         return os.getpid(), version("flowmind-es")
 
     async def work(self, case: Any) -> AsyncGenerator[tuple[str, Any]]:
@@ -247,6 +258,7 @@ class _Evaluating:
                 yield kind, value
         finally:
             task.cancel()
+            gc.collect()  # which `collect_seldom` leaves to whoever knows when a case is over
 
 
 def _result(kind: str, value: Any) -> Any:

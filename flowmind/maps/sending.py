@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from flowmind.base.errors import Terminated
+from flowmind.base.errors import FlowMindError, Terminated
 from flowmind.base.processes import HelperEnded
 from flowmind.protocols import Emit, Map
 
@@ -88,14 +88,17 @@ async def send_in_order(cases: Iterator[C], case_map: Map[C, R], keep: Callable[
 
     Raises:
         HelperEnded: If every attempt at a case is lost.
-        FlowMindError: As `Map.evaluate`.
+        FlowMindError: As `Map.evaluate`, or if the next case cannot be made.
     """
     under_way: deque[asyncio.Task[R]] = deque()
-    more = True
+    more, unreadable = True, None
     try:
         while more or under_way:
             while more and len(under_way) < ahead * case_map.at_once:
-                case = next(cases, None)
+                try:
+                    case = next(cases, None)
+                except FlowMindError as error:  # the results of the cases before it are kept first
+                    case, unreadable = None, error
                 if case is None:
                     more = False
                 else:
@@ -108,6 +111,8 @@ async def send_in_order(cases: Iterator[C], case_map: Map[C, R], keep: Callable[
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
+    if unreadable is not None:
+        raise unreadable
 
 
 async def _sent(case_map: Map[C, R], case: C) -> R:
