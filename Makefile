@@ -21,7 +21,7 @@ LEVEL ?= session
 OOW ?= 0
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup exp serve test test-slow check report clean
+.PHONY: help setup exp serve test test-slow check report docs docs-serve clean
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1|/' | column -t -s '|'
 	@echo "  exp takes MODEL=$(MODEL) MODE=$(MODE) LIMIT=n OUT=dir BENCH=dir CONCURRENCY=n SEED=n FLAGS=\"--traces gold …\", or CONFIG=grid"
@@ -89,5 +89,12 @@ $(VENV)/.bench: $(VENV)/.ready
 report: $(VENV)/.ready  ## write tables and report.html of RUN=dir (default: all of runs)
 	@$(BIN)/flowmind report $(RUN)
 
-clean:  ## remove .venv, the benchmarks and caches, but not the runs
-	rm -rf $(VENV) bench api dialogues build *.egg-info .pytest_cache .ruff_cache .hypothesis
+docs: $(VENV)/.ready $(BENCH)/manifest.json  ## build the site of the documentation into site/
+	@$(BIN)/python -m website --bench $(BENCH)
+	@$(BIN)/zensical build --strict
+
+docs-serve: docs  ## build the site and serve it at http://127.0.0.1:8000 until Ctrl-C
+	@$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory site
+
+clean:  ## remove .venv, the benchmarks, the site and caches, but not the runs
+	rm -rf $(VENV) bench api dialogues site build *.egg-info .pytest_cache .ruff_cache .hypothesis

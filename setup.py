@@ -18,7 +18,7 @@ class BuildWithExamples(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            for story in (path for path in Path("examples").iterdir() if path.is_dir()):
+            for story in (path.parent for path in Path("examples").glob("*/README.md")):
                 target = Path(self.build_lib, "flowmind", "cli", "examples", story.name)
                 copytree(story, target, dirs_exist_ok=True, ignore=lambda _, names: {"__pycache__"} & {*names})
 

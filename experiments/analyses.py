@@ -11,7 +11,7 @@ from itertools import combinations, product
 from statistics import fmean
 from typing import Any
 
-from experiments import doubts, paper, verified
+from experiments import doubts, paper, uses, verified
 from experiments.loading import FAILED, PASSED, Cases, Loaded, Test, grouped, having
 from experiments.record import CaseRecord, StructureFacts
 from experiments.tables import ABOUT_GOLD, PAPER, Analysis, Column, Table, Value, kind, shown, size, table
@@ -573,18 +573,22 @@ ANALYSES: dict[str, Callable[[Sequence[Loaded]], Table | None]] = {
     "table10": TABLE10, "table11": TABLE11, "table12": TABLE12, "table13": TABLE13, "table14": TABLE14,
     "table15": TABLE15, "table16": TABLE16, "table17": TABLE17, "figure3": FIGURE3, "figure4": FIGURE4,
     "figure5": FIGURE5, "figure6": FIGURE6, "structures": structures, **verified.ANALYSES,
-    **doubts.ANALYSES,
+    **doubts.ANALYSES, **uses.ANALYSES,
 }  # fmt: skip
 
 
 def analyse(runs: Sequence[Loaded], names: Iterable[str] | None = None) -> list[Table]:
     """The tables of some runs, without those that the runs have no data for.
 
+    Runs of modes that execute only are in the tables of `experiments.uses` alone.
+
     Args:
         runs: At least one.
         names: Keys of `ANALYSES`; by default all of them.
     """
-    tables = [ANALYSES[name](runs) for name in (ANALYSES if names is None else names)]
+    building = [run for run in runs if run.builds]
+    read = {name: runs if name in uses.ANALYSES else building for name in (ANALYSES if names is None else names)}
+    tables = [ANALYSES[name](chosen) for name, chosen in read.items() if chosen]
     return [table for table in tables if table is not None and (names is not None or _has_own_rows(table))]
 
 

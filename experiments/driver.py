@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from flowmind.base.errors import ModelUnavailable, Terminated
+from flowmind.base.errors import ModelUnavailable
 from flowmind.llm.models import shown_url
 
 LOST = 5
@@ -30,41 +28,6 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Result)
 Count = Callable[[], int]
 """The number of items that are being worked on now."""
-
-
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine like `asyncio.run`; SIGTERM cancels it like Ctrl-C, unless the process handles SIGTERM itself.
-
-    Raises:
-        Terminated: If the process received SIGTERM.
-    """
-    terminated = False
-
-    async def until_terminated() -> T:
-        loop, this = asyncio.get_running_loop(), asyncio.current_task()
-
-        def stop() -> None:
-            nonlocal terminated
-            terminated = True
-            assert this is not None
-            this.cancel()
-
-        main = threading.current_thread() is threading.main_thread()
-        ours = main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        if ours:
-            loop.add_signal_handler(signal.SIGTERM, stop)
-        try:
-            return await work
-        finally:
-            if ours:
-                loop.remove_signal_handler(signal.SIGTERM)
-
-    try:
-        return asyncio.run(until_terminated())
-    except asyncio.CancelledError:
-        if terminated:
-            raise Terminated from None
-        raise
 
 
 async def drive(

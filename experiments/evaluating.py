@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from experiments.golds import demonstration, structure
+from experiments.guiding import call_scores, guide_facts
 from experiments.metrics import failure_mode
 from experiments.record import CallCounts, CaseRecord, ParseCounts, Score, StageUsage, StructureFacts, TaskFacts
 from experiments.services import Services
 from experiments.testing import JudgedRun, run_in_states, run_tests, score_of
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import FlowMindError, InputError, ModelFailure
-from flowmind.build.settings import Settings
+from flowmind.build.executions import Guide
+from flowmind.build.settings import GUIDED, Settings
 from flowmind.evaluation.evaluators import EVALUATORS, exact_match
 from flowmind.evaluation.executions import Integrity, integrity
 from flowmind.llm.recorded import Exchanges, Stored, Timing
-from flowmind.protocols import ChatModel, Emit, Evaluator
+from flowmind.protocols import ChatModel, Emit, Evaluator, Knowledge
 from flowmind.run.compiler import needs_model
 from flowmind.run.examples import check_examples
 from flowmind.trace.events import Trace
@@ -66,6 +68,8 @@ class Case:
     evaluators: Mapping[str, Evaluator] = field(default_factory=lambda: EVALUATORS)
     states: CaseStates | None = None
     """The states of the examples and tests, if the tools have one."""
+    knowledge: Knowledge | None = None
+    """The workflow that the agent is given, in a mode that executes only."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,10 @@ async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> Ca
     gold = case.gold if case.settings.traces == "gold" else None
     demonstrate = demonstration(gold, environment) if gold is not None else None
     predict = True if case.settings.predict else None
-    solution = await solve(task, environment, execute, case.settings, summarize, demonstrate, services.inducer, predict)
+    guide = Guide(case.knowledge, services.retriever)
+    solution = await solve(
+        task, environment, execute, case.settings, summarize, demonstrate, services.inducer, predict, guide
+    )
     error, runs, example_runs = _endpoint_failure(solution), list[JudgedRun](), list[Trace]()
     if error is None and solution.graph_valid and solution.workflow is not None:
         if not needs_model(solution.workflow):
@@ -150,6 +157,10 @@ async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> Ca
             error = str(failure)
     facts = await asyncio.to_thread(_structure, case, solution, environment.specs)
     record = _record(case, solution, runs, error, facts, example_runs)
+    if case.settings.mode in GUIDED:
+        scores = {**record.scores, **await call_scores(task, solution, case.gold, case.knowledge, environment)}
+        told = guide_facts(case.knowledge, solution.traces, environment.specs, services.retriever)
+        record = record.model_copy(update={"scores": scores, "guide": told})
     return CaseResult(record, solution, runs=tuple(judged.run.trace for judged in runs))
 
 
@@ -204,7 +215,9 @@ def _record(
         runs=tuple(judged.run.trace for judged in runs),
         right=tuple(judged.right and judged.run.trace.ok for judged in runs) if case.states is not None else (),
     )
-    judged = [evaluator.evaluate(outcome) for evaluator in case.evaluators.values()]
+    builds = case.settings.mode not in GUIDED
+    evaluators = case.evaluators if builds else {"execution": case.evaluators["execution"]}
+    judged = [evaluator.evaluate(outcome) for evaluator in evaluators.values()]
     record = CaseRecord(
         id=task.id,
         error=error,
@@ -217,7 +230,7 @@ def _record(
             examples=len(task.examples),
         ),
         scores={name: score for scores in judged for name, score in scores.items()},
-        tests=_test_scores(case, runs, error),
+        tests=_test_scores(case, runs, error) if builds else (),
         problems=tuple(map(str, solution.problems)),
         structure=facts,
         derivation=solution.derivation,
@@ -229,7 +242,8 @@ def _record(
         summarize=_usage([solution.summary] if solution.summary else []),
     )
     succeeded = any(event.observation.ok for trace in traces for event in trace.calls)
-    mode = failure_mode(record.exec_complete, record.graph_valid, record.passed, succeeded, error is not None)
+    right = record.passed if builds else record.exec_correct
+    mode = failure_mode(record.exec_complete, record.graph_valid, right, succeeded, error is not None)
     return record.model_copy(update={"failure_mode": mode})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from experiments.analyses import ANALYSES
 from experiments.benches import ensure_benchmark
@@ -17,7 +17,7 @@ from experiments.endpoints import served, startable
 from experiments.materials import read_materials
 from experiments.metrics import Summary
 from experiments.naming import folder_name
-from experiments.options import BUDGETS, Experiment, RunOptions
+from experiments.options import BUDGETS, GOLD, NO_KNOWLEDGE, Experiment, RunOptions
 from experiments.picking import Pick
 from experiments.progress import CaseBar, shown
 from experiments.runner import run_experiment
@@ -25,7 +25,7 @@ from experiments.shards import dealt
 from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import TOO_LONG, read_text, validate
 from flowmind.base.folders import require_name
-from flowmind.build.settings import Mode, Settings
+from flowmind.build.settings import MODES, Mode, Settings
 from flowmind.llm.replicas import reach_all
 from tools_registry.specs.spec import Record
 
@@ -43,7 +43,7 @@ class Grid(Record):
     analyses: tuple[str, ...] = ()
     """Keys of `ANALYSES`: the tables of a report on this grid."""
     models: tuple[str, ...] = Field(min_length=1)
-    modes: tuple[Mode, ...] = Field(min_length=1)
+    modes: tuple[Mode, ...] = ()
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     limit: int | None = Field(default=None, ge=1)
     pick: Pick = "spread"
@@ -52,6 +52,9 @@ class Grid(Record):
     """Settings of all runs, from `SETTABLE`."""
     variants: dict[str, Experiment] = Field(default_factory=dict[str, Experiment])
     """Settings that replace those of `settings`; each run is made once for each variant."""
+    runs: dict[str, Experiment] = Field(default_factory=dict[str, Experiment])
+    """Instead of modes and variants: runs with a mode and settings of their own. The `knowledge` of a run may be the
+    name of a run before it."""
 
     @field_validator("analyses")
     @classmethod
@@ -63,13 +66,34 @@ class Grid(Record):
 
     @field_validator("settings")
     @classmethod
-    def _settable(cls, settings: Experiment) -> Experiment:
-        for name in settings.model_fields_set:
+    def _all_set(cls, settings: Experiment) -> Experiment:
+        return cls._settable(settings)
+
+    @classmethod
+    def _settable(cls, settings: Experiment, *also: str) -> Experiment:
+        for name in settings.model_fields_set - {*also}:
             if name in _ELSEWHERE:
                 raise ValueError(f"{name!r} is set by {_ELSEWHERE[name]!r} at the top of the file")
             if name not in SETTABLE:
                 raise ValueError(f"{name!r} cannot be set in a grid; set one of {', '.join(SETTABLE)}")
         return settings
+
+    @field_validator("runs")
+    @classmethod
+    def _each_with_a_mode(cls, runs: dict[str, Experiment]) -> dict[str, Experiment]:
+        for name, settings in runs.items():
+            if require_name(name) in (GOLD, NO_KNOWLEDGE):
+                raise ValueError(f"{name}: this name is a value of knowledge; give the run another one")
+            if "mode" not in settings.model_fields_set:
+                raise ValueError(f"{name}: a run needs a mode, one of {', '.join(MODES)}")
+            cls._settable(settings, "mode")
+        return runs
+
+    @model_validator(mode="after")
+    def _modes_or_runs(self) -> Grid:
+        if bool(self.modes) == bool(self.runs) or (self.runs and self.variants):
+            raise ValueError("modes: give modes, with or without variants, or runs")
+        return self
 
     @field_validator("variants")
     @classmethod
@@ -102,7 +126,8 @@ class Grid(Record):
         Raises:
             InputError: If a model or mode is not in the grid.
         """
-        for flag, names, present in (("model", models, self.models), ("mode", modes, self.modes)):
+        every = self.modes or tuple(dict.fromkeys(run.mode for run in self.runs.values()))
+        for flag, names, present in (("model", models, self.models), ("mode", modes, every)):
             if missing := [name for name in names if name not in present]:
                 raise InputError(f"--{flag}: {missing[0]!r} is not in the grid, which has {', '.join(present)}")
         update: dict[str, Any] = {"limit": limit or self.limit}
@@ -110,12 +135,14 @@ class Grid(Record):
             update["models"] = tuple(name for name in self.models if name in models)
         if modes:
             update["modes"] = tuple(name for name in self.modes if name in modes)
+            update["runs"] = {name: run for name, run in self.runs.items() if run.mode in modes}
         return self.model_copy(update=update)
 
     @property
     def set_names(self) -> set[str]:
         """The settings that the grid sets for some of its runs."""
-        return self.settings.model_fields_set.union(*(variant.model_fields_set for variant in self.variants.values()))
+        every = (*self.variants.values(), *self.runs.values())
+        return self.settings.model_fields_set.union(*(settings.model_fields_set for settings in every)) - {"mode"}
 
 
 def _require_known(document: dict[str, Any]) -> None:
@@ -125,8 +152,9 @@ def _require_known(document: dict[str, Any]) -> None:
         ValueError: If a key does not exist; the line names the key and what would be right.
     """
     tables: dict[str, Any] = {"": document, "settings.": document.get("settings")}
-    if isinstance(document.get("variants"), dict):
-        tables |= {f"variants.{name}.": table for name, table in document["variants"].items()}
+    for key in ("variants", "runs"):
+        if isinstance(document.get(key), dict):
+            tables |= {f"{key}.{name}.": table for name, table in document[key].items()}
     for place, table in tables.items():
         known = [*SETTABLE, *_ELSEWHERE] if place else [*Grid.model_fields]
         for key in cast(dict[str, Any], table) if isinstance(table, dict) else ():
@@ -154,11 +182,25 @@ def cells(grid: Grid, base: RunOptions) -> Iterator[Cell]:
     """
     variants = grid.variants or {"": Experiment()}
     tasks = f"{grid.pick}{grid.limit}" if grid.limit else ""
-    for model, mode, (variant, own), seed in itertools.product(grid.models, grid.modes, variants.items(), grid.seeds):
-        fixed: dict[str, Any] = {"model": model, "mode": mode, "seed": seed, "limit": grid.limit, "pick": grid.pick}
-        experiment = Experiment(**{**_explicit(base), **_explicit(grid.settings), **_explicit(own), **fixed})
+
+    def cell(model: str, seed: int, variant: str, *parts: dict[str, Any]) -> Cell:
+        fixed: dict[str, Any] = {"model": model, "seed": seed, "limit": grid.limit, "pick": grid.pick}
+        settings = {name: value for part in (_explicit(base), _explicit(grid.settings), *parts, fixed)
+                    for name, value in part.items()}  # fmt: skip
+        experiment = Experiment(**settings)
         name = folder_name(experiment.model_dump(), variant, tasks)
-        yield Cell(name=name, options=experiment.run_options, settings=experiment.settings)
+        return Cell(name=name, options=experiment.run_options, settings=experiment.settings)
+
+    for model, mode, (variant, own), seed in itertools.product(grid.models, grid.modes, variants.items(), grid.seeds):
+        yield cell(model, seed, variant, _explicit(own), {"mode": mode})
+    for model, seed in itertools.product(grid.models, grid.seeds):
+        made: dict[str, str] = {}
+        for name, run in grid.runs.items():
+            own = _explicit(run)
+            source = {"knowledge": made[run.knowledge]} if own.get("knowledge") in made else {}
+            one = cell(model, seed, "", own, source)
+            made[name] = one.name
+            yield one
 
 
 def _explicit(settings: BaseModel) -> dict[str, Any]:
@@ -199,8 +241,10 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
             try:
                 with served(model, *_stages(group)) as started:
                     for cell in group:
-                        urls = (started,) if started else cell.options.base_url
-                        options = cell.options.model_copy(update={"base_url": urls})
+                        update: dict[str, Any] = {"base_url": (started,) if started else cell.options.base_url}
+                        if cell.options.knowledge in {other.name for other in group}:
+                            update["knowledge"] = str(root / cell.options.knowledge)
+                        options = cell.options.model_copy(update=update)
                         summaries.append(run_experiment(options, cell.settings, root / cell.name, bar))
             except ModelUnavailable as error:
                 problems.append(str(error) if model in str(error) else f"{model}: {error}")

@@ -13,6 +13,7 @@ from experiments.naming import departs, is_gold, label, variant_of
 from experiments.record import CaseRecord
 from experiments.shards import Shard, shards_in
 from flowmind.base.errors import InputError
+from flowmind.build.settings import GUIDED
 from flowmind.evaluation.statistics import Rate, rate
 
 ALIASES = {"es-rr": "es-react", "es-pp": "es-pe"}
@@ -76,6 +77,11 @@ class Loaded:
     def as_its_mode(self) -> bool:
         """Whether the workflows are derived as the mode says, from the run's own executions."""
         return not departs(self.settings)
+
+    @property
+    def builds(self) -> bool:
+        """Whether the mode builds workflows; others execute only."""
+        return self.mode not in GUIDED
 
     @property
     def gold(self) -> bool:

@@ -139,7 +139,7 @@ def summarize_records(
         "both": lambda record: record.exec_complete and record.graph_valid,
         "mti_rate": lambda record: record.mti is not None,
     }
-    intervals = {name: rate(_count(records, test), len(records)) for name, test in counted.items()}
+    intervals = {name: rate(_count(records, test), _judged(records, name)) for name, test in counted.items()}
     passed = sum(test.passed for record in records for test in record.tests)
     intervals["test_pass_rate"] = rate(passed, whole.tests)
     unseen = [test.unseen for record in records for test in record.tests]
@@ -170,6 +170,16 @@ def summarize_records(
         parse=sum((record.parse for record in records), ParseCounts()),
         wall_s=round(_covered(everything), 1),
     )
+
+
+_NEEDED = {"case_pass_rate": "passed", "graph_valid": "graph_valid", "both": "graph_valid"}
+"""The scores of rates that only modes which build a workflow have."""
+
+
+def _judged(records: Sequence[CaseRecord], name: str) -> int:
+    """The number of cases that a rate counts."""
+    score = _NEEDED.get(name)
+    return len(records) if score is None else _count(records, lambda record: score in record.scores)
 
 
 def _means(records: Sequence[CaseRecord]) -> dict[str, Mean]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowmind.base.errors import InputError
 from flowmind.base.folders import require_name
-from flowmind.build.settings import MODES, Settings, rounds_of, summarizer_of
+from flowmind.build.settings import GUIDED, MODES, Settings, rounds_of, summarizer_of
 from flowmind.llm.models import find
 
 _PLAIN: dict[str, tuple[Any, str]] = {
@@ -32,7 +32,7 @@ def variant_of(settings: Mapping[str, Any]) -> str:
     Args:
         settings: The settings of a manifest; settings that an old manifest lacks have their defaults.
     """
-    words = [words for words, _ in _derivation(settings)]
+    words = [words for words, _ in (*_derivation(settings), *_guidance(settings))]
     for key, (plain, form) in _PLAIN.items():
         if (value := settings.get(key, plain)) != plain:
             words.append(form.format(value))
@@ -60,7 +60,7 @@ def folder_name(settings: Mapping[str, Any], variant: str = "", tasks: str = "")
     Raises:
         InputError: If the name of the model or of the variant cannot be part of a folder's name.
     """
-    derived = [part for _, part in _derivation(settings)]
+    derived = [part for _, part in (*_derivation(settings), *_guidance(settings))]
     seed = f"seed{settings['seed']}" if settings["seed"] else ""
     suite = [
         "api" if Path(settings.get("bench", "bench")).name == "api" else "",
@@ -113,3 +113,18 @@ def _derivation(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     if probes:
         differences.append((f"probe {probes}", f"probe{probes}"))
     return differences
+
+
+def _guidance(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The workflow that agents are given, in words and as part of a folder's name; nothing for modes without one."""
+    if settings["mode"] not in GUIDED:
+        return []
+    source = Path(settings.get("knowledge", "none")).name
+    words = {"none": "no workflow", "gold": "gold workflows"}.get(source, f"workflows of {source}")
+    parts = [(words, source)]
+    if (form := settings.get("knowledge_format", "node-edge")) != "node-edge":
+        parts.append((f"as {form}", form))
+    if settings.get("similarity", "bow") != "bow":
+        encoder = settings.get("encoder") or "the encoder"
+        parts.append((f"tools by {encoder}", Path(encoder).name if settings.get("encoder") else "encoder"))
+    return parts

@@ -15,7 +15,17 @@ from flowmind.cli.options import SandboxOptions
 from flowmind.llm.models import Price
 
 M = TypeVar("M", bound=BaseModel)
+GOLD, NO_KNOWLEDGE = "gold", "none"
+"""Values of `--knowledge` that are no folder."""
 MOST_AT_ONCE = 1_000
+
+
+_PLAIN: dict[str, Any] = {
+    "wording": "precise", "split": "all", "shown": None, "knowledge_format": "node-edge", "similarity": "bow",
+    "encoder": None,
+}  # fmt: skip
+"""Settings that a manifest has only if they differ from these."""
+KnowledgeFormat = Literal["node-edge", "text", "python", "mermaid", "pdl", "flowbench-code", "flowbench-flowchart"]
 
 
 def read_concurrency(value: Any) -> Any:
@@ -68,6 +78,21 @@ class RunOptions(SandboxOptions):
     parts together"""
     concurrency: Annotated[int | Literal["auto"], BeforeValidator(read_concurrency)] = "auto"
     """number of cases that run at the same time; auto adapts it to the throughput of the server"""
+    map: Literal["auto", "local", "processes", "ray"] = "auto"
+    """where cases are evaluated: in this process, in processes, or in a Ray cluster (needs the extra ray); auto takes
+    processes for many cases that compute and ask no server"""
+    ray_address: str | None = None
+    """address of a Ray cluster, HOST:PORT or auto; by default RAY_ADDRESS, else a cluster on this machine"""
+    knowledge: str = NO_KNOWLEDGE
+    """workflows that the agents of react+workflow and react+chain are given: none, gold (the benchmark's own), or the
+    folder of a run that has workflows of the same tasks"""
+    knowledge_format: KnowledgeFormat = "node-edge"
+    """how these workflows are written for the agent of react+workflow: steps in words with edges, or as `flowmind
+    convert` writes them"""
+    similarity: Literal["bow", "encoder"] = "bow"
+    """how react+chain finds the tool of a step: by common words, or by a sentence encoder (extra worfeval)"""
+    encoder: str | None = None
+    """sentence encoder: a model of the Hugging Face hub, or its folder (with --similarity encoder)"""
     execute_base_url: Urls = ()
     """URL of the model's server in the execute stage; can be repeated"""
     summarize_base_url: Urls = ()
@@ -97,6 +122,13 @@ class RunOptions(SandboxOptions):
             raise ValueError("set --price-in and --price-out, or neither")
         return price
 
+    @field_validator("encoder")
+    @classmethod
+    def _of_the_similarity(cls, encoder: str | None, info: ValidationInfo) -> str | None:
+        if encoder is not None and info.data.get("similarity") != "encoder":
+            raise ValueError("it is used with --similarity encoder only")
+        return encoder
+
     @property
     def urls(self) -> dict[str, tuple[str | None, ...]]:
         """The URLs of the model's servers in each stage; None for the default."""
@@ -125,8 +157,9 @@ class RunOptions(SandboxOptions):
     def chosen(self) -> dict[str, Any]:
         """The settings that a manifest has of these: no location, no concurrency."""
         chosen = self.model_dump(mode="json", include={"model", "limit", "pick", "json_mode", "native_tools"})
-        plain: dict[str, Any] = {"wording": "precise", "split": "all", "shown": None}
-        chosen |= {name: getattr(self, name) for name, value in plain.items() if getattr(self, name) != value}
+        chosen |= {name: getattr(self, name) for name, value in _PLAIN.items() if getattr(self, name) != value}
+        if self.knowledge != NO_KNOWLEDGE:
+            chosen["knowledge"] = Path(self.knowledge).resolve().name if self.knowledge != GOLD else GOLD
         return {**chosen, "sandbox": "monty"} if self.sandbox == "monty" else chosen
 
 

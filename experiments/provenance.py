@@ -34,7 +34,7 @@ def manifest(
     """
     return {
         "settings": {**chosen, **settings.model_dump(mode="json")},
-        "benchmark": _benchmark(bench),
+        "benchmark": benchmark_of(bench),
         "servers": dict(servers or {}),
         **surroundings(PACKAGES),
     }
@@ -50,7 +50,7 @@ def surroundings(packages: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _benchmark(bench: Path) -> dict[str, Any]:
+def benchmark_of(bench: Path) -> dict[str, Any]:
     """The benchmark's name, and the current SHA-256 digests of its files."""
     path = bench / "manifest.json"
     try:

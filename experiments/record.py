@@ -115,6 +115,23 @@ class StructureFacts(Record):
     """The first lines of the differences."""
 
 
+class GuideFacts(Record):
+    """The workflow that the agent of a case was given, and how it was worked through."""
+
+    steps: int
+    retrievable: int = 0
+    """The steps that call one of the tools of the task, and no other, as far as the source says."""
+    first: int = 0
+    """Of these, those whose tool is the most similar one."""
+    third: int = 0
+    """Of these, those whose tool is among the three most similar ones."""
+    seconds: tuple[float, ...] = ()
+    """The time that each step waited for the model, and at last the answer; empty for agents that do not work through
+    the steps, and if not all steps were finished."""
+    path: float = 0.0
+    """The critical path of these times: what they would take if every step began when those that it needs are done."""
+
+
 _FLAGS = ("exec_complete", "exec_correct", "graph_valid", "passed")
 
 
@@ -134,6 +151,8 @@ class CaseRecord(Kept):
     integrity: Integrity = "incomplete"
     """The best of its executions."""
     calls: CallCounts = Field(default_factory=CallCounts)
+    guide: GuideFacts | None = None
+    """None if the agent was given no workflow."""
     failure_mode: FailureMode = "none"
     coerced: int = 0
     parse: ParseCounts = Field(default_factory=ParseCounts)

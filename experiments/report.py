@@ -19,6 +19,7 @@ from experiments.overview import blocks, breakdown, cost_notes, count, run_entri
 from experiments.paper import MODELS as PAPER_MODELS
 from experiments.tables import ABOUT_GOLD, PAPER, Table
 from experiments.verdicts import OUTCOMES, best
+from experiments.worfbench.comparing import comparisons
 from experiments.worfbench.summing import own_table, read_summary
 from flowmind.base.errors import InputError
 from flowmind.base.files import write_text
@@ -30,7 +31,7 @@ _CASES = 564  # 141 tasks in 4 modes
 _CUTS = (4_000, 2_000, 1_000, 500, 250, 120, 60, 30)
 """Limits of the length of one text, in characters; the first that keeps the report within its size is used."""
 _EXTRA = ("jinja2",)
-_SCRIPTS = ("overview.js", "case.js", "cost.js", "main.js")
+_SCRIPTS = ("drawing.js", "overview.js", "case.js", "cost.js", "main.js")
 _TEMPLATES = Path(__file__).parent / "templates"
 _RATE = re.compile(r"([\d.]+)( \([\d/]+\)(?: \[[\d., ]+\])?| \[[\d., ]+\])")
 _P = re.compile("p ([<=≤≥]) ")
@@ -114,7 +115,8 @@ def write_report(
         "breakdown": breakdown(runs),
         "tables": tables,
         "worfbench": [
-            own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)
+            *(own_table(read_summary(folder), f"worfbench-{number}") for number, folder in enumerate(worfbench, 1)),
+            *comparisons(worfbench),
         ],
         "papers": _papers(tables),
         "notes": _notes(runs),
@@ -135,7 +137,7 @@ def _page(content: dict[str, Any], packed: str) -> str:
     """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     import jinja2
 
-    script, style = "".join(map(template, _SCRIPTS)), template("report.css") + svg.STYLE
+    script, style = "".join(map(template, _SCRIPTS)), template("report.css") + template("drawing.css") + svg.STYLE
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )

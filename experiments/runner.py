@@ -13,32 +13,45 @@ from typing import Any, NamedTuple
 
 import tqdm
 
-from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
+from experiments.driver import Count, drive, kept_in, require_answers, work_through
 from experiments.evaluating import Case, CaseResult, CaseStates, evaluate, failed
 from experiments.folder import Run
 from experiments.golds import read_golds
-from experiments.maps import LocalMap, ProcessMap
+from experiments.knowledge import (
+    Known,
+    digest_of,
+    keep_knowledge,
+    kept_knowledge,
+    read_knowledge,
+    require_knowledge,
+)
 from experiments.materials import Materials, read_materials
 from experiments.metrics import Summary
 from experiments.options import RunOptions
 from experiments.picking import choose, in_order
 from experiments.progress import Bar, CaseBar, shown, typed_command
-from experiments.provenance import manifest
+from experiments.provenance import benchmark_of, manifest
 from experiments.record import CaseRecord
 from experiments.services import Services
 from experiments.shards import dealt, place
 from experiments.tables import group_table, summary_table
 from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.processes import HelperEnded
-from flowmind.build.settings import Settings, require_consistent, summarizer_of
+from flowmind.build.settings import GUIDED, Settings, require_consistent, summarizer_of
 from flowmind.cli.flags import read_flags
 from flowmind.cli.options import SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
-from flowmind.protocols import Map
+from flowmind.maps.local import LocalMap
+from flowmind.maps.processes import ProcessMap
+from flowmind.maps.ray import RayMap
+from flowmind.maps.sending import run_to_end, send
+from flowmind.protocols import Knowledge, Map
 from flowmind.trace.task import Benchmark, Task
 from flowmind.workflow.document import Workflow
 
+IN_AN_ACTOR = 8
+"""The cases that one actor of a cluster works on at the same time, if they wait for a model's server."""
 WORTH_A_PROCESS = 8
 """The fewest cases for each process; the start of a process takes about a second."""
 
@@ -56,23 +69,29 @@ def run_experiment(options: RunOptions, settings: Settings, out: Path, bar: Bar 
         ModelUnavailable: If the model cannot be reached, or no case could be completed; what is complete is kept.
     """
     require_consistent(settings)
+    require_knowledge(options, settings)
     materials = read_materials(options)
     tools, benchmark = materials.tools, materials.benchmark
     options, isolated = _isolated(options, materials)
     most = options.concurrency if isinstance(options.concurrency, int) else 1_000
     out = place(out, options.part)
     count = _processes(most, len(dealt(benchmark.tasks[: options.limit], options.part)))
-    local = _is_local(options, settings, count)
+    if options.map != "auto":
+        _require_mappable(options)
+    if options.map == "processes":
+        count = min(most, os.cpu_count() or 1)
+    local = options.map == "local" or (options.map == "auto" and _is_local(options, settings, count))
     workers = min(most, os.cpu_count() or 1)
     inducers = count if local and count > 1 and summarizer_of(settings) in ("induction", "guided") else 0
     run = Run(out)
     with Services(options, tools, workers, inducers) as services:
         services.open()
+        golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
+        known = read_knowledge(options, benchmark.tasks, tools, golds, benchmark_of(options.bench))
         with run.locked():
-            tasks = _begin(run, options, settings, benchmark, services, isolated)
-            golds, lenders = read_golds(options.bench), tuple(map(Run, options.reuse))
-            cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states)
-            with _progress(bar) as progress, _mapped(services, 1 if local else count) as case_map:
+            tasks = _begin(run, options, settings, benchmark, services, isolated, known)
+            cases = _Cases(run, benchmark, settings, services, golds, lenders, states=materials.states, known=known)
+            with _progress(bar) as progress, _mapped(services, 0 if local else count) as case_map:
                 try:
                     with kept_in(out):
                         run_to_end(cases.work(tasks, case_map, progress))
@@ -121,6 +140,7 @@ def _begin(
     benchmark: Benchmark,
     services: Services,
     isolated: _Isolated,
+    known: Known,
 ) -> list[Task]:
     """The tasks of a run, after its manifest is written.
 
@@ -136,9 +156,12 @@ def _begin(
     document["isolation"] = isolated.document
     if shard is not None:
         document |= shard.manifest((task.id for task in tasks), typed_command())
+    if known:
+        document["settings"]["knowledge_sha256"] = digest_of(known)
     if (price := options.price) is not None:
         document["price"] = price.model_dump()
     run.begin(document)
+    keep_knowledge(run.folder, known)
     tqdm.tqdm.write(isolated.line, file=sys.stderr)
     return tasks
 
@@ -173,13 +196,16 @@ def replay(
     with Services(options, tools, os.cpu_count() or 1, silent=True) as services, run.locked():
         run.begin({**stored, "settings": {**others, **settings.model_dump(mode="json")}})
         tqdm.tqdm.write(sandbox.line, file=sys.stderr)
+        known = kept_knowledge(source)
+        keep_knowledge(out, known)
+        golds, replayed = read_golds(bench), Run(source)
         cases = _Cases(
-            run, benchmark, settings, services, read_golds(bench), replayed=Run(source), states=materials.states
+            run, benchmark, settings, services, golds, replayed=replayed, states=materials.states, known=known
         )
         order = in_order(benchmark.tasks, options.pick)
         tasks = [task for task in order if cases.stored(task).timing is not None]
-        count = 1 if options.sandbox != "local" else _processes(services.limit.current, len(tasks))
-        with _progress(bar) as progress, _mapped(services, count) as case_map:
+        count = _processes(services.limit.current, len(tasks)) if options.sandbox == "local" else 0
+        with _progress(bar) as progress, _mapped(services, count if count > 1 else 0) as case_map:
             run_to_end(cases.rebuild(tasks, case_map, progress))
         return settle(run, tasks)
 
@@ -194,6 +220,16 @@ def _is_local(options: RunOptions, settings: Settings, count: int) -> bool:
     return asks or options.sandbox != "local" or count < 2
 
 
+def _require_mappable(options: RunOptions) -> None:
+    """Refuses another map for two sandboxes, whose differences are collected in this process.
+
+    Raises:
+        InputError: If that is asked for.
+    """
+    if options.sandbox == "both" and options.map != "local":
+        raise InputError(f"--map {options.map}: --sandbox both compares in one process; use --map local")
+
+
 def _processes(at_once: int, cases: int) -> int:
     """The number of processes for a number of cases; below 2 if cores or cases are too few."""
     return min(at_once, os.cpu_count() or 1, cases // WORTH_A_PROCESS)
@@ -201,8 +237,17 @@ def _processes(at_once: int, cases: int) -> int:
 
 @contextmanager
 def _mapped(services: Services, count: int) -> Generator[Map[Case, CaseResult]]:
-    """The map that evaluates cases in `count` processes, or in this process."""
-    if count < 2:
+    """The map that evaluates cases in the cluster, in `count` processes, or in this process if that is 0."""
+    options = services.options
+    if options.map == "ray":
+        most = options.concurrency if isinstance(options.concurrency, int) else None
+        workers, each = (None, IN_AN_ACTOR) if services.remote else (most, 1)
+        cluster: RayMap[Case, CaseResult] = RayMap(
+            evaluate, services, address=options.ray_address, workers=workers, each=each, most=most
+        )
+        with cluster:
+            yield cluster
+    elif not count:
         yield LocalMap(evaluate, services, services.limit)
     else:
         processes: ProcessMap[Case, CaseResult] = ProcessMap(evaluate, services, count)
@@ -237,6 +282,8 @@ class _Cases:
     """The run whose exchanges answer everything, on replay."""
     states: Mapping[str, CaseStates] = field(default_factory=dict[str, CaseStates])
     """The states of the cases by task, if the tools have a state."""
+    known: Known = field(default_factory=dict[str, Knowledge])
+    """The workflows that the agents are given, by task."""
     passed: int = 0
     errors: int = 0
 
@@ -248,7 +295,7 @@ class _Cases:
         """
         done = {id: record for id, record in self.run.records().items() if record.error is None}
         self.run.verify(done)
-        self.passed = sum(record.passed for record in done.values())
+        self.passed = sum(map(self._right, done.values()))
         todo = [task for task in tasks if task.id not in done]
         bar.begin(self.settings.mode, len(tasks), len(tasks) - len(todo))
 
@@ -285,7 +332,20 @@ class _Cases:
     async def _case(self, case_map: Map[Case, CaseResult], task: Task) -> CaseResult:
         """Evaluates a case, and writes each exchange as soon as it is complete."""
         path = (self.replayed or self.run).exchanges(task.id)
-        case = Case(
+        emit = partial(keep_exchange, path, root=self.run.folder)
+        try:
+            result = await send(case_map, partial(self._given, task), emit)
+        except HelperEnded as ended:
+            return CaseResult(failed(self._given(task), f"the process of the case has ended ({ended})"))
+        if result.traceback:
+            self.run.keep_report(task.id, result.traceback)
+        if self.replayed is None:
+            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds), self.run.folder)
+        return result
+
+    def _given(self, task: Task) -> Case:
+        """The case of a task, with the exchanges so far."""
+        return Case(
             task=task,
             tests=self.benchmark.tests[task.id],
             settings=self.settings,
@@ -293,25 +353,21 @@ class _Cases:
             stored=self.stored(task),
             lent=tuple(Stored.read(lender.exchanges(task.id)) for lender in self.lenders),
             replay=self.replayed is not None,
-            file=str(path),
+            file=str((self.replayed or self.run).exchanges(task.id)),
             states=self.states.get(task.id),
+            knowledge=self.known.get(task.id),
         )
-        try:
-            result = await case_map.evaluate(case, partial(keep_exchange, path, root=self.run.folder))
-        except HelperEnded as ended:
-            return CaseResult(failed(case, f"the process of the case has ended ({ended})"))
-        if result.traceback:
-            self.run.keep_report(task.id, result.traceback)
-        if self.replayed is None:
-            end_case(path, Timing(started_at=result.record.started_at, seconds=result.record.seconds), self.run.folder)
-        return result
+
+    def _right(self, record: CaseRecord) -> bool:
+        """Whether a case counts as right in the progress bar: by its execution, if the mode executes only."""
+        return record.exec_correct if self.settings.mode in GUIDED else record.passed
 
     def _keep_case(self, task: Task, result: CaseResult) -> None:
         if result.solution is not None:
             self.run.keep_case(task, result.solution, result.runs)
 
     def _advance(self, bar: Bar, result: CaseResult, running: int) -> None:
-        self.passed += result.record.passed
+        self.passed += self._right(result.record)
         self.errors += result.error is not None
         bar.advance(self.passed, self.errors, running)
 

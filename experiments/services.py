@@ -14,6 +14,9 @@ from flowmind.base.errors import ModelUnavailable
 from flowmind.base.files import dump_json
 from flowmind.build.induction.induce import Inducer, Inducers, induce_in_thread
 from flowmind.cli.sandboxes import Sandboxes
+from flowmind.evaluation.encoder import sentence_encoder
+from flowmind.evaluation.retrieval import Retriever
+from flowmind.evaluation.worfeval import bag_of_words
 from flowmind.llm.choosing import AWAITED_BUDGET, model_named
 from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, JointLimit, Limit
@@ -198,13 +201,24 @@ class Services(Closing):
     def _processes(self) -> Inducers:
         return Inducers(self._inducers)
 
-    def open(self) -> None:
-        """Opens the sandboxes, so that a missing one is reported before anything is written.
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Finds the tool of a step of a workflow.
 
         Raises:
-            InputError: If the sandbox is not available, or isolates less than the options require.
+            InputError: If the sentence encoder cannot be loaded.
+        """
+        encoder = self.options.similarity == "encoder"
+        return Retriever(sentence_encoder(self.options.encoder) if encoder else bag_of_words)
+
+    def open(self) -> None:
+        """Opens the sandboxes and the sentence encoder, so that a missing one is reported before anything is written.
+
+        Raises:
+            InputError: If one is not available, or the sandbox isolates less than the options require.
         """
         assert self.sandboxes.choice
+        assert self.retriever
 
     async def disconnect(self) -> None:
         """Closes the connections of the models; to be awaited on the event loop that used them."""

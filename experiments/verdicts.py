@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from experiments.loading import Cases, Loaded, grouped
+from experiments.loading import PASSED, Cases, Loaded, Test, grouped
 from experiments.naming import shown_mode
 from experiments.record import CaseRecord
 from flowmind.evaluation.statistics import McNemar, holm, mcnemar
@@ -85,11 +85,16 @@ def solved(record: CaseRecord) -> bool | None:
 # Which run is best
 
 
-def compare(records: Sequence[CaseRecord], others: Sequence[CaseRecord]) -> McNemar:
-    """The McNemar test of two sets of records on the cases that both have; seeds are paired in order."""
+def compare(records: Sequence[CaseRecord], others: Sequence[CaseRecord], test: Test = PASSED) -> McNemar:
+    """The McNemar test of two sets of records on the cases that both have; seeds are paired in order.
+
+    Args:
+        records, others: The records.
+        test: What is compared; by default whether all held-out tests were passed.
+    """
     first, second = _by_case(records), _by_case(others)
     pairs = [
-        (mine.passed, theirs.passed)
+        (test(mine), test(theirs))
         for id in first.keys() & second.keys()
         for mine, theirs in zip(first[id], second[id], strict=False)
     ]

@@ -1,4 +1,4 @@
-"""The command `flowbench_synth`: build, check, certify, stats."""
+"""The command `flowbench_synth`: build, check, certify, stats, and the same for dialogues and for WorFBench."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        options = _parser().parse_args(arguments)
+        options = build_parser().parse_args(arguments)
         return options.run(options)
     except (FlowMindError, SandboxUnavailable, OSError) as error:
         print(f"flowbench_synth: {one_line(str(error))}", file=sys.stderr)
@@ -40,7 +40,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(prog="flowbench_synth", description="Build and check FlowMind's synthetic benchmark.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = commands.add_parser("build", help="build the benchmark of a seed")
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("--json", action="store_true", help="print JSON")
     stats.set_defaults(run=_stats)
     _add_dialogue(commands.add_parser("dialogue", help="build and check the dialogue benchmark"))
+    _add_worfbench(commands.add_parser("worfbench", help="make rows of WorFBench from traces, and check rows"))
     return parser
 
 
@@ -111,6 +113,66 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--quiet", action="store_true", help="show no progress and no table")
     _add_requirement(check)
     check.set_defaults(run=_check_dialogues)
+
+
+def _add_worfbench(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    build = commands.add_parser("build", help="make rows of WorFBench from traces")
+    build.add_argument(
+        "--from", dest="sources", action="append", required=True, metavar="[NAME=]PATH",
+        help="traces: a file that `flowmind traces` reads, or the folder of a benchmark, of a dialogue benchmark or of "
+        "a run; can be repeated. The name of the source is by default that of the file or folder",
+    )  # fmt: skip
+    build.add_argument(
+        "--tools", type=Path, metavar="FILE",
+        help="tools of traces that do not describe them: a Python file, JSON definitions in the format of OpenAI, "
+        "Anthropic or MCP, or the tools.jsonl of a benchmark; by default they are inferred from the calls",
+    )  # fmt: skip
+    build.add_argument(
+        "--backend", choices=("rules", "llm"), default="rules",
+        help="who writes steps and edges: rules, or a model (default rules)",
+    )  # fmt: skip
+    build.add_argument("--model", help="name of the model (with --backend llm)")
+    build.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
+    build.add_argument(
+        "--concurrency", type=int, default=8, metavar="N",
+        help="number of traces that the model works on at the same time (default 8)",
+    )  # fmt: skip
+    build.add_argument("--out", type=Path, default=Path("worfbench"), help="the folder to write (default worfbench)")
+    build.add_argument("--seed", type=int, default=0, help="the same seed gives the same files (default 0)")
+    build.add_argument(
+        "--distractors", type=int, default=5, metavar="N",
+        help="number of similar tools of other tasks that are mixed into the tools of a row (default 5)",
+    )  # fmt: skip
+    build.add_argument("--per-source", type=int, metavar="N", help="at most N rows of a source (default all)")
+    build.add_argument(
+        "--test-share", type=float, default=0.2, metavar="X",
+        help="share of the rows of a source that are test rows, from 0 to 1 (default 0.2)",
+    )  # fmt: skip
+    build.add_argument(
+        "--held-out", action="append", default=[], metavar="NAME",
+        help="a source all of whose rows are test rows; can be repeated",
+    )  # fmt: skip
+    build.add_argument(
+        "--unknown-effect", choices=("read", "write"), default="write",
+        help="what a tool is taken for whose effect is not known; steps wait for writes before them (default write)",
+    )  # fmt: skip
+    build.add_argument(
+        "--similarity", choices=("bow", "encoder"), default="bow",
+        help="by what a step retrieves its tool: word counts, or a sentence encoder (default bow)",
+    )  # fmt: skip
+    build.add_argument("--encoder", metavar="NAME", help="the encoder (with --similarity encoder)")
+    build.add_argument("--quiet", action="store_true", help="show no progress and no table")
+    _add_requirement(build)
+    build.set_defaults(run=_build_worfbench)
+    check = commands.add_parser("check", help="check rows; exit code 1 if one is faulty")
+    check.add_argument("path", type=Path, metavar="FILE|DIR", help="rows of WorFBench, or a folder that build wrote")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(run=_check_worfbench)
+    stats = commands.add_parser("stats", help="print statistics of rows beside the paper's")
+    stats.add_argument("path", type=Path, metavar="FILE|DIR", help="rows of WorFBench, or a folder that build wrote")
+    stats.add_argument("--json", action="store_true", help="print JSON")
+    stats.set_defaults(run=_stats_worfbench)
 
 
 def _add_isolation(parser: argparse.ArgumentParser) -> None:
@@ -341,6 +403,107 @@ def _check_dialogues(options: argparse.Namespace) -> int:
         print(one_line(problem))
     print(f"{options.folder}: {'sound' if not problems else f'{len(problems)} problems'}")
     return 1 if problems else 0
+
+
+def _build_worfbench(options: argparse.Namespace) -> int:
+    from flowbench_synth.instance import BuildError
+    from flowbench_synth.worfbench.builder import build, filter_table
+    from flowbench_synth.worfbench.sources import names_of, read_given_tools, read_source
+
+    named = names_of(options.sources)
+    settings = _worfbench_settings(options, [name for name, _ in named])
+    require_folder("--out", options.out)
+    model = _worfbench_model(options)
+    similar = _similarity(options)
+    tools = read_given_tools(options.tools)
+    require = (
+        _isolation(options)["require"] if any((path / "scenarios.jsonl").exists() for _, path in named) else "none"
+    )
+    sources = [read_source(name, path, tools, options.seed, require, options.quiet) for name, path in named]
+    try:
+        manifest = build(sources, settings, options.out, similar, model, options.concurrency, options.quiet)
+    except BuildError as error:
+        print(f"flowbench_synth: {error}", file=sys.stderr)
+        return 1
+    if not options.quiet:
+        print(f"{filter_table(manifest['filters'])}\n")
+    parts = {part: sum(about[part] for about in manifest["sources"].values()) for part in ("train", "test")}
+    print(f"{options.out}: {parts['train']} training rows, {parts['test']} test rows")
+    if manifest["unanswered"]:
+        print(
+            f"flowbench_synth: {manifest['unanswered']} traces have no reply of the model; the same command asks again",
+            file=sys.stderr,
+        )
+    return 1 if manifest["unanswered"] else 0
+
+
+def _worfbench_settings(options: argparse.Namespace, names: Sequence[str]) -> Any:
+    from flowbench_synth.worfbench.builder import BuildOptions
+    from flowmind.evaluation.encoder import DEFAULT
+
+    if not options.distractors >= 0:
+        raise InputError(f"--distractors {options.distractors}: give a number from 0 on")
+    if options.per_source is not None and options.per_source < 1:
+        raise InputError(f"--per-source {options.per_source}: give a number from 1 on")
+    if not 0 <= options.test_share <= 1:
+        raise InputError(f"--test-share {options.test_share}: give a number from 0 to 1")
+    if options.concurrency < 1:
+        raise InputError(f"--concurrency {options.concurrency}: give a number from 1 on")
+    if unknown := [name for name in options.held_out if name not in names]:
+        raise InputError(f"--held-out {unknown[0]}: it is none of the sources, which are {', '.join(names)}")
+    if options.encoder is not None and options.similarity != "encoder":
+        raise InputError("--encoder: it is used with --similarity encoder only")
+    return BuildOptions(
+        backend=options.backend,
+        model=options.model or "",
+        seed=options.seed,
+        distractors=options.distractors,
+        per_source=options.per_source,
+        test_share=options.test_share,
+        held_out=tuple(dict.fromkeys(options.held_out)),
+        unknown_effect=options.unknown_effect,
+        similarity="bow" if options.similarity == "bow" else options.encoder or DEFAULT,
+    )
+
+
+def _worfbench_model(options: argparse.Namespace) -> Any:
+    """The model of the backend `llm`; None for rules."""
+    from flowmind.llm.models import find, reach
+
+    if options.backend == "rules":
+        if unused := [flag for flag in ("model", "base_url") if getattr(options, flag) is not None]:
+            raise InputError(f"--{unused[0].replace('_', '-')} needs --backend llm")
+        return None
+    if not options.model:
+        raise InputError("--backend llm needs --model, the name of a model")
+    if find(options.model).kind == "embedded":
+        raise InputError(f"--model {options.model}: it is not a language model; name a model that is served")
+    from flowmind.llm.openai_chat import OpenAIChat
+
+    return OpenAIChat.at(reach(options.model, options.base_url), concurrency=options.concurrency)
+
+
+def _similarity(options: argparse.Namespace) -> Any:
+    from flowmind.evaluation.encoder import sentence_encoder
+    from flowmind.evaluation.worfeval import bag_of_words
+
+    return sentence_encoder(options.encoder) if options.similarity == "encoder" else bag_of_words
+
+
+def _check_worfbench(options: argparse.Namespace) -> int:
+    from flowbench_synth.worfbench.checking import check
+
+    report = check(options.path)
+    print(dump_json(report.document(), indent=1) if options.json else "\n".join(map(one_line, report.lines())))
+    return 1 if report.faults else 0
+
+
+def _stats_worfbench(options: argparse.Namespace) -> int:
+    from flowbench_synth.worfbench.stats import stats, stats_tables
+
+    found = stats(options.path)
+    print(dump_json(found, indent=1) if options.json else stats_tables(found))
+    return 0
 
 
 if __name__ == "__main__":

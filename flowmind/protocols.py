@@ -29,6 +29,26 @@ class Message(Record):
     content: str
 
 
+class KnownStep(Record):
+    """A step of a workflow that an agent is given."""
+
+    text: str
+    """The step in words."""
+    tools: tuple[str, ...] = ()
+    """The tools that it calls; empty if it calls none, or the source does not say which."""
+
+
+class Knowledge(Record):
+    """A workflow that an agent is given as prior knowledge of a task (WorFBench, section 4.1)."""
+
+    text: str
+    """The workflow as the agent reads it."""
+    steps: tuple[KnownStep, ...]
+    """The steps; a step follows those that it depends on."""
+    edges: tuple[tuple[int, int], ...] = ()
+    """Dependencies as pairs of indices into `steps`: the second step needs the first."""
+
+
 class Brief(Record):
     """The work that an agent is given."""
 
@@ -51,6 +71,8 @@ class Brief(Record):
     """The examples in `task`: pairs of an input and its answer."""
     traces: tuple[Trace, ...] = ()
     """The traces in `task`: inputs, calls and answers."""
+    knowledge: Knowledge | None = None
+    """The workflow that the agent is given to work by."""
 
 
 class Episode(Record):
@@ -62,7 +84,9 @@ class Episode(Record):
     plan: tuple[str, ...] = ()
     """The steps of the plan, if they are carried out one by one."""
     phase: int = 0
-    """The step of the plan to carry out now, from 0."""
+    """The step of the plan, or of a chain of steps, to carry out now, from 0."""
+    among: tuple[ToolSpec, ...] = ()
+    """All tools of the stage, if the request offers only the one that was chosen for a step."""
 
 
 class ChatRequest(Record):
@@ -229,6 +253,11 @@ class Map(Protocol[CaseT, ResultT]):
     @property
     def at_once(self) -> int:
         """The number of cases that may be evaluated at the same time, now."""
+        ...
+
+    @property
+    def attempts(self) -> int:
+        """How often a case may be evaluated before it counts as failed, if the process that works on it is lost."""
         ...
 
     async def evaluate(self, case: CaseT, emit: Emit) -> ResultT:

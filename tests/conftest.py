@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
+
+gc.set_threshold(50_000, 20, 20)
+"""Tests leave little garbage and much that stays, so that collections are many and find nothing."""
 
 LONG = """
     dialogue_build benchmark durability attack experiments report report_page sessions_page random_workflows cli

@@ -1,10 +1,18 @@
 """Runs a document from top to bottom, as a reader would, and compares what is printed.
 
-A script is a block of Python, followed by a block with its output. A command is a line behind `$ ` in a block without a
-language; the lines that follow it are its output. Three dots stand for any lines where they are a line, else for any
-text. Other blocks are not run.
-Blocks behind the line `<!-- slow -->` are run if asked for. A block behind the line `<!-- file: NAME -->` is written to
-that file before anything is run.
+A script is a block of Python. If a block `text` follows, it is the output of the script; otherwise the script prints
+nothing. A command is a line after `$ ` in a block `console` or without a language; the lines after it are its output.
+Three dots stand for any lines where they are a line of their own, and for any text elsewhere.
+
+A comment in the line before a block marks it:
+
+    <!-- slow -->             it is run on request only
+    <!-- goes on -->          the script goes on where the script before it ended
+    <!-- file: NAME -->       it is written to this file before anything is run
+    <!-- not run: REASON -->  it cannot be run here
+
+A block inside a comment that begins with `<!-- hidden` is run like others. Each block of `python`, `console`, `bash` or
+`sh`, and each that begins with `$ `, is run or has a reason (`claims`). Other blocks are not run.
 
     python tests/readme_blocks.py README.md --slow      # in the working directory, with the `flowmind` of this Python
 """
@@ -21,7 +29,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-FENCE = re.compile(r"^(?:<!-- (slow|file: [\w.]+) -->\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(?:<!-- ([^\n]+?)(?: -->)?\n+)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARKS = re.compile(r"(?:hidden|slow|goes on|hidden, slow|slow, goes on|file: [\w.]+|not run: .+)")
+CLAIMS = ("python", "console", "bash", "sh")
+"""The languages of blocks that claim to run."""
 ANY = "..."
 
 
@@ -29,9 +40,32 @@ class Block(NamedTuple):
     language: str
     text: str
     line: int
-    slow: bool = False
-    file: str = ""
-    """The file that the block is written to."""
+    mark: str = ""
+    """What the comment before it says."""
+
+    @property
+    def slow(self) -> bool:
+        return "slow" in self.mark.split(", ")
+
+    @property
+    def goes_on(self) -> bool:
+        return "goes on" in self.mark.split(", ")
+
+    @property
+    def file(self) -> str:
+        """The file that the block is written to."""
+        return self.mark.removeprefix("file: ") if self.mark.startswith("file: ") else ""
+
+    @property
+    def reason(self) -> str:
+        """Why the block is not run."""
+        return self.mark.removeprefix("not run: ") if self.mark.startswith("not run: ") else ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a script or has commands, and nothing says that it is not run."""
+        commands = self.language in ("", "console") and self.text.startswith("$ ")
+        return not self.reason and not self.file and (self.language == "python" or commands)
 
 
 class Command(NamedTuple):
@@ -40,17 +74,26 @@ class Command(NamedTuple):
 
 
 def blocks(document: Path) -> list[Block]:
+    """The blocks of a document.
+
+    Raises:
+        AssertionError: If a comment before a block has no meaning.
+    """
+    found: list[Block] = []
     text = document.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        line, mark = text[: match.start(3)].count("\n") + 1, match[1] or ""
+        assert not mark or MARKS.fullmatch(mark), f"{document.name}:{line}: {mark!r} says nothing about a block"
+        found.append(Block(match[2], match[3], line, mark))
+    return found
+
+
+def claims(document: Path) -> list[Block]:
+    """The blocks of a document that claim to run."""
     return [
-        Block(
-            match[2],
-            match[3],
-            text[: match.start(3)].count("\n") + 1,
-            match[1] == "slow",
-            (match[1] or "").partition("file: ")[2],
-        )
-        for match in FENCE.finditer(text)
-    ]
+        block for block in blocks(document)
+        if not block.file and (block.language in CLAIMS or block.text.startswith("$ "))
+    ]  # fmt: skip
 
 
 def commands(block: Block) -> list[Command]:
@@ -88,15 +131,34 @@ def matches(printed: str, expected: str) -> bool:
 def steps(document: Path, slow: bool) -> Iterator[tuple[int, list[str], str]]:
     """The line, the arguments and the expected output of each script and command of a document."""
     every = [block for block in blocks(document) if not block.file]
+    chain: list[tuple[Block, str]] = []
     for block, following in zip(every, [*every[1:], Block("", "", 0)], strict=True):
-        if block.slow and not slow:
+        if not block.runs or (block.slow and not slow):
             continue
         if block.language == "python":
-            assert following.language == "text", f"{document.name}:{block.line}: no output follows this script"
-            yield block.line, ["python", "-W", "error", "-c", block.text], following.text
-        elif block.text.startswith("$ "):
-            for command in commands(block):
-                yield block.line, ["sh", "-c", command.shell], command.printed
+            assert chain or not block.goes_on, f"{document.name}:{block.line}: no script that this one goes on from"
+            if chain and not block.goes_on:
+                yield _script(chain)
+                chain = []
+            chain.append((block, following.text if following.language == "text" else ""))
+            continue
+        if chain:
+            yield _script(chain)
+            chain = []
+        for command in commands(block):
+            yield block.line, ["sh", "-c", command.shell], command.printed
+    if chain:
+        yield _script(chain)
+
+
+def _script(chain: list[tuple[Block, str]]) -> tuple[int, list[str], str]:
+    """Scripts that go on from one another, as one script."""
+    first, _ = chain[0]
+    return (
+        first.line,
+        ["python", "-W", "error", "-c", "\n\n".join(block.text for block, _ in chain)],
+        "".join(printed for _, printed in chain),
+    )
 
 
 def walk(
@@ -125,6 +187,9 @@ def walk(
     for line, arguments, expected in steps(document, slow):
         words = arguments[-1].splitlines()
         report(f"{document.name}:{line}: {words[0]}{' …' if len(words) > 1 else ''}")
+        if len(words) == 1 and (place := words[0].removeprefix("cd ")) != words[0]:
+            folder /= place  # for the rest of the document
+            continue
         printed = run(arguments, folder, python or Path(sys.executable))
         assert matches(printed, expected), f"{document.name}:{line}: {arguments[-1]}\n{printed}"
         count += 1

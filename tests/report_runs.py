@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -144,11 +148,20 @@ def made_run(folder: Path, model: str = NASTY, mode: str = "es-pp") -> Path:
 
 def make_folders(base: Path) -> list[Path]:
     """Two runs of the search model on the tiny benchmark, and one made by hand."""
+    shutil.copytree(_searched(), base, dirs_exist_ok=True)
+    return [base / "es-pe", base / "react", made_run(base / "made")]
+
+
+@functools.cache
+def _searched() -> Path:
+    """The runs of the search model, which are made once in a process."""
+    base = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, base)
     bench = tiny_benchmark(base / "bench", UNSOLVABLE)
     for mode in ("es-pe", "react"):
         words = ("exp", "--model", "search", "--mode", mode, "--bench", bench, "--out", base / mode, "--pick", "first")
         assert called(*words).returncode == 0
-    return [base / "es-pe", base / "react", made_run(base / "made")]
+    return base
 
 
 def make_report(folders: list[Path], out: Path) -> Path:

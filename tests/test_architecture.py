@@ -31,10 +31,13 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tools_registry.sandbox.determinism", "flowmind.trace"),
     ("flowmind.protocols",),
     ("flowmind.agents", "flowmind.run", "flowmind.evaluation", "flowmind.formats", "flowmind.llm"),
-    ("flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording"),
+    (
+        "flowmind.build", "flowmind.dialogue.procedures", "flowmind.dialogue.users", "flowmind.recording",
+        "flowmind.maps",
+    ),
     ("flowmind.dialogue",),
     ("flowmind.api",),
-    ("flowmind.jit", "flowmind.server"),
+    ("flowmind.jit", "flowmind.server", "flowmind.batches"),
     ("flowmind.cli", "flowbench_synth"),
     ("experiments", "flowmind.__main__"),
 )  # fmt: skip
@@ -66,7 +69,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "uvicorn": ("flowmind.server",),
     "dbos": ("flowmind.server.durable",),
     "httpx": ("experiments.bench",),
-    "tqdm": ("flowbench_synth", "experiments", "tools_registry.attack", "tools_registry.sandbox.audit"),
+    "pyarrow": ("flowmind.base.parquet",),
+    "ray": ("flowmind.maps.ray",),
+    "tqdm": (
+        "flowbench_synth",
+        "experiments",
+        "flowmind.cli.batches",
+        "tools_registry.attack",
+        "tools_registry.sandbox.audit",
+    ),
     "jinja2": ("experiments.dialogue.pages", "experiments.report"),
 }
 

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
+import forked
 import pytest
 from bad_inputs import write_files
 
@@ -871,13 +871,8 @@ def test_bad_input_is_one_line(row: Row, urls: dict[str, str], clean: pytest.Mon
 def test_bad_input_is_one_line_in_a_process_of_its_own(row: Row, clean: pytest.MonkeyPatch) -> None:
     typed = read(row.line, {})
     module = "flowbench_synth.cli" if typed.program == "flowbench_synth" else "flowmind"
-    done = subprocess.run(
-        [sys.executable, "-m", module, *typed.words],
-        input=Path(typed.stdin).read_bytes() if typed.stdin else b"",
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    stdin = Path(typed.stdin).read_bytes() if typed.stdin else b""
+    done = forked.run(module, *typed.words, stdin=stdin, env=os.environ)
     require_refused(done.returncode, done.stdout.decode(), done.stderr.decode(), typed.program, row.error)
 
 

@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from tiny import tiny_benchmark
 
@@ -74,18 +75,18 @@ def environment() -> dict[str, str]:
 
 
 def typed(module: str, *words: object, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Done:
-    """A command in a fresh interpreter; whatever happens, no traceback reaches the user."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, words)],
-        input=stdin if isinstance(stdin, bytes) else stdin.encode(),
-        capture_output=True,
-        env={**environment(), **(env or {})},
-        timeout=60,
-        check=False,
-    )
+    """A command in a process of its own; whatever happens, no traceback reaches the user."""
+    given = stdin if isinstance(stdin, bytes) else stdin.encode()
+    done = forked.run(module, *words, stdin=given, env={**environment(), **(env or {})})
     told = done.stderr.decode(errors="replace")
     assert "Traceback" not in told, told
     return Done(done.args, done.returncode, done.stdout.decode(), told)
+
+
+def fresh(*words: object) -> Done:
+    """A command in a fresh interpreter."""
+    command = [sys.executable, "-m", "flowmind.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
 
 
 def flowmind(*words: object, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Done:
@@ -124,7 +125,7 @@ def document(folder: Path, name: str = "workflow.json", **changes: Any) -> Path:
 
 
 def test_help_lists_the_commands() -> None:
-    done = flowmind("--help")
+    done = fresh("--help")
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("    ")}
     names = {"exp", "report", "solve", "run", "check", "convert", "show", "models", "serve", "doctor"}
     assert done.returncode == 0
@@ -152,7 +153,7 @@ def test_the_command_line_offers_the_modes_of_the_pipeline() -> None:
 
 def test_run_prints_the_answer(tmp_path: Path, tools: Path) -> None:
     given = '{"numbers": [1, 2, 4, 9]}'
-    done = flowmind("run", document(tmp_path), "--tools", tools, "--input", given)
+    done = fresh("run", document(tmp_path), "--tools", tools, "--input", given)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
 
 

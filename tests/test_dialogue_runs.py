@@ -7,12 +7,11 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from tiny_dialogue import RESULTS, SCHEDULE, goal, session, write
 from tiny_recorded import write_sgd, write_star
@@ -256,11 +255,11 @@ def test_other_procedures_replace_those_that_the_agent_is_given(data: Path, tmp_
 )
 def test_a_killed_run_loses_nothing(faults: tuple[str, ...], whole: Path, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "k"
-    words = [sys.executable, "-m", "flowmind", "dialogue", "--data", data, "--out", out, "--concurrency", "1"]
+    words = ["flowmind", "dialogue", "--data", data, "--out", out, "--concurrency", "1"]
     for fault in faults:
-        killed = subprocess.run(words, env={**os.environ, "FLOWMIND_FAULT": fault}, capture_output=True, timeout=120)
+        killed = forked.run(*words, env={**os.environ, "FLOWMIND_FAULT": fault})
         assert killed.returncode == -9, (fault, killed.stderr)
-    assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0
+    assert forked.run(*words, env=os.environ).returncode == 0
     assert records(out) == records(whole) and summary(out) == summary(whole)
     for path in (out / "exchanges").iterdir():
         keys = [line["key"] for line in map(json.loads, path.read_text().splitlines()) if "key" in line]

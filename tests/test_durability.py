@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+from forked import forker
 from pydantic import BaseModel
 from test_robustness import left
 from tiny import (
@@ -46,68 +46,12 @@ from flowmind.llm.recorded import Stored
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "8"))
 """Of one run, at random moments; FLOWMIND_KILLS=50 is for a thorough day."""
 
-FORKER = """
-import gc, json, os, resource, signal, sys
-import openai
-import experiments.commands, experiments.endpoints, experiments.runner, experiments.tables
-from flowmind.cli import main as cli
-from tools_registry import catalog
-openai.OpenAI(api_key="none")  # loads what it loads late
-dict(catalog.load())
-gc.freeze()
-for line in sys.stdin:
-    told = json.loads(line)
-    child = os.fork()
-    if child:
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.update(told["environment"])
-    log = os.open(told["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for number in (1, 2):
-        os.dup2(log, number)
-    if told["largest"]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (told["largest"],) * 2)
-    os._exit(cli.main(told["words"]))
-"""
 
-
-class Forker:
-    """A process that has everything loaded, and forks itself for each command: nothing is shared with the test."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", FORKER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**environment(), "PYTHONHASHSEED": "1"},
-        )
-
-    def start(self, words: tuple[object, ...], log: Path, fault: str = "", largest: int = 0) -> int:
-        """Starts a command; gives its process id."""
-        told = {"words": [*map(str, words)], "log": str(log), "largest": largest}
-        said = {**told, "environment": {"FLOWMIND_FAULT": fault} if fault else {}}
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(said) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def wait(self) -> int:
-        """The exit code of the command, negative for a signal."""
-        assert self._process.stdout
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate(timeout=60)
-
-
-@pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    made = Forker()
-    yield made
-    made.close()
+def start(words: tuple[object, ...], log: Path, fault: str = "", file_size: int = 0) -> int:
+    """Starts a command in a process of its own; returns its process id."""
+    env = {**environment(), "FLOWMIND_FAULT": fault} if fault else environment()
+    with Path(os.devnull).open("rb") as nothing, log.open("wb") as file:
+        return forker().start("flowmind.cli", *words, files=(nothing, file, file), env=env, file_size=file_size)
 
 
 @pytest.fixture(scope="module")
@@ -186,14 +130,14 @@ def late(number: int, body: Row) -> Fault | str:
 
 @pytest.mark.parametrize("point", faults.POINTS)
 def test_a_run_that_is_killed_at_a_point_comes_to_the_same_end(
-    point: str, forker: Forker, bench: Path, two: Path, tmp_path: Path
+    point: str, bench: Path, two: Path, tmp_path: Path
 ) -> None:
     run, write = tmp_path / "run", point.partition("-")[2]
     passages = {"exchange": 9, "record": 2, "trace": 2, "workflow": 2, "end": 2, "summary": 2}.get(write, 1)
     with FaultyServer(late if write == "order" else lambda number, body: capable(body)) as server:
         told = words(server, bench, run, 2)
-        forker.start(told, tmp_path / "log", f"{point}:{passages}")
-        assert forker.wait() == -signal.SIGKILL
+        killed = start(told, tmp_path / "log", f"{point}:{passages}")
+        assert forker().wait(killed) == -signal.SIGKILL
         before = len(server.requests)
         finished(server, told, run, two)
         if write == "order":
@@ -245,9 +189,7 @@ class Killing:
         return capable(body)
 
 
-def test_a_run_that_is_killed_again_and_again_comes_to_the_same_end(
-    forker: Forker, bench: Path, eight: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_is_killed_again_and_again_comes_to_the_same_end(bench: Path, eight: Path, tmp_path: Path) -> None:
     run, dice, model = tmp_path / "run", Random(23), Killing()
     most, kills = max(2, 2 * 56 // KILLS - 3), 0
     with FaultyServer(model) as server:
@@ -255,9 +197,9 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_end(
         while kills < KILLS:
             model.aim(dice.randint(1, most), dice.choice((0.0, dice.random() / 50)))
             with only_what_is_not_stored(server, run):
-                model.pid = forker.start(told, tmp_path / "log")
+                model.pid = start(told, tmp_path / "log")
                 model.at.set()
-                ended = forker.wait()
+                ended = forker().wait(model.pid)
             if ended == 0:
                 break
             assert ended == -signal.SIGKILL
@@ -298,17 +240,15 @@ class Sparing:
         return capable(body)
 
 
-def started(forker: Forker, model: Sparing, told: tuple[object, ...], log: Path) -> int:
+def started(model: Sparing, told: tuple[object, ...], log: Path) -> int:
     """Runs a command under the eyes of a model; gives its exit code."""
-    model.pid = forker.start(told, log)
+    model.pid = pid = start(told, log)
     model.ready.set()
-    return forker.wait()
+    return forker().wait(pid)
 
 
 @pytest.mark.parametrize("depth", ["zygote", "worker"])
-def test_a_worker_that_is_killed_changes_nothing(
-    depth: str, forker: Forker, bench: Path, two: Path, tmp_path: Path
-) -> None:
+def test_a_worker_that_is_killed_changes_nothing(depth: str, bench: Path, two: Path, tmp_path: Path) -> None:
     killed: list[int] = []
 
     def kill(pid: int) -> None:
@@ -319,13 +259,13 @@ def test_a_worker_that_is_killed_changes_nothing(
     run, model = tmp_path / "run", Sparing(1, kill)  # the next is a single call
     with FaultyServer(model) as server:
         told = words(server, bench, run, 2)
-        assert started(forker, model, told, tmp_path / "log") == 0
+        assert started(model, told, tmp_path / "log") == 0
         assert len(server.requests) == 14
     assert len(killed) == 1
     assert left(run) == left(two)
 
 
-def test_workers_do_not_outlive_a_run_that_is_killed(forker: Forker, bench: Path, tmp_path: Path) -> None:
+def test_workers_do_not_outlive_a_run_that_is_killed(bench: Path, tmp_path: Path) -> None:
     seen: dict[int, str | None] = {}
 
     def kill(pid: int) -> None:
@@ -335,7 +275,7 @@ def test_workers_do_not_outlive_a_run_that_is_killed(forker: Forker, bench: Path
     model = Sparing(2, kill)
     with FaultyServer(model) as server:
         told = words(server, bench, tmp_path / "run", 2)
-        assert started(forker, model, told, tmp_path / "log") == -signal.SIGKILL
+        assert started(model, told, tmp_path / "log") == -signal.SIGKILL
     assert len(seen) >= 2
     ends = threading.Event()
     for _ in range(600):
@@ -352,7 +292,7 @@ def test_workers_do_not_outlive_a_run_that_is_killed(forker: Forker, bench: Path
     ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
 )
 def test_a_run_that_is_told_to_stop_settles_and_goes_on(
-    number: signal.Signals, code: int, word: str, forker: Forker, bench: Path, two: Path, tmp_path: Path
+    number: signal.Signals, code: int, word: str, bench: Path, two: Path, tmp_path: Path
 ) -> None:
     released = threading.Event()
 
@@ -363,7 +303,7 @@ def test_a_run_that_is_told_to_stop_settles_and_goes_on(
     run, model = tmp_path / "run", Sparing(9, stop)
     with FaultyServer(model) as server:
         told = words(server, bench, run, 2)
-        assert started(forker, model, told, tmp_path / "log") == code
+        assert started(model, told, tmp_path / "log") == code
         released.set()
         said = (tmp_path / "log").read_text()
         assert said.splitlines()[-1].startswith(f"flowmind: {word} after 1 of 2 cases; the same command ")
@@ -407,13 +347,13 @@ def test_a_full_disk_ends_a_run_in_one_line_and_loses_nothing(free: int, bench: 
 
 
 def test_a_file_that_may_not_grow_ends_a_run_in_one_line_and_loses_nothing(
-    forker: Forker, bench: Path, two: Path, tmp_path: Path
+    bench: Path, two: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     with FaultyServer(lambda number, body: capable(body)) as server:
         told = words(server, bench, run, 2)
-        forker.start(told, tmp_path / "log", largest=9_000)
-        assert forker.wait() == 2
+        limited = start(told, tmp_path / "log", file_size=9_000)
+        assert forker().wait(limited) == 2
         path = run / "exchanges" / f"{ORDER[0]}.jsonl"
         said = (tmp_path / "log").read_text()
         assert said.splitlines()[-1] == (

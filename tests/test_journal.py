@@ -6,8 +6,6 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ from typing import Any
 
 import pytest
 from journal_process import ANSWER, INPUTS, PAYMENTS, POINTS, WRITES, Payments, Processes, lines
-from readme_blocks import blocks
 from test_doubt import PAID, SMALL, Shop, refunds, with_rivals
 
 from flowmind import (
@@ -846,17 +843,3 @@ def test_no_write_is_repeated_after_faults(tmp_path: Path) -> None:
     asyncio.run(every())
     assert len(made) == len(set(made))
     assert len(made) >= FAULTS
-
-
-# the documentation
-
-
-def test_the_documentation_runs(tmp_path: Path) -> None:
-    page = Path(__file__).parents[1] / "docs" / "durable-runs.md"
-    code = "\n\n".join(block.text for block in blocks(page) if block.language == "python")
-    assert code.count("assert") > 5
-    environment = {**os.environ, "PYTHONPATH": str(page.parents[1])}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "order-17 finished R17" in done.stdout

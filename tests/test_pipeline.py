@@ -13,7 +13,7 @@ from flowmind.agents.turns import Budget
 from flowmind.api.solving import Solution, solve
 from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json
-from flowmind.build.settings import MODES, Mode, Settings, mode_of
+from flowmind.build.settings import BUILDING, MODES, Mode, Settings, mode_of
 from flowmind.llm.testing import ScriptedChat, action, plan
 from flowmind.protocols import ChatRequest
 from flowmind.run.running import run
@@ -118,7 +118,7 @@ def opening(request: ChatRequest) -> str:
 def test_the_tables_here_cover_every_mode() -> None:
     derived = {"es-react+verify", "es-pe+verify", "induction", "replay"}  # test_verification.py
     by_name = {f"{mode}+refs{more}" for mode in ("es-react", "es-pe") for more in ("", "+verify")}  # test_refs.py
-    assert {*TWO_STAGES, *ONE_STAGE, *derived, *by_name} == set(MODES)
+    assert {*TWO_STAGES, *ONE_STAGE, *derived, *by_name} == set(BUILDING)  # GUIDED: test_guided.py
 
 
 @pytest.mark.parametrize("mode", TWO_STAGES)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import forked
 import openai
 import pydantic_ai
 import pytest
@@ -87,10 +88,7 @@ class Recorder:
     """A recorder in a process of its own."""
 
     def __init__(self, *words: object) -> None:
-        self.process = subprocess.Popen(
-            command("record", *words), stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment()
-        )
-        assert self.process.stderr is not None
+        self.process = forked.Popen("flowmind.cli", "record", *words, cwd=ROOT, env=environment())
         self.first = self.process.stderr.readline()
         found = LISTENING.findall(self.first)
         assert found, self.first + self.process.stderr.read()

@@ -19,7 +19,7 @@ from flowmind.agents.replies import read_action, read_plan
 from flowmind.api.solving import Solution, solve
 from flowmind.build import brief as brief_module
 from flowmind.build.brief import execute_brief
-from flowmind.build.settings import MODES, Mode, Settings
+from flowmind.build.settings import BUILDING, Mode, Settings
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.protocols import ChatRequest, Message, Reply
@@ -120,7 +120,7 @@ def answers(solution: Solution, tools: LocalSandbox, inputs: Sequence[dict[str, 
     return [trace.answer for trace in run_batch(solution.workflow, inputs, tools)]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BUILDING)
 @pytest.mark.parametrize(
     ("wanted", "calls", "new"),
     [
@@ -177,7 +177,7 @@ def test_two_runs_are_equal(tools: LocalSandbox) -> None:
     assert first.traces[0].events == second.traces[0].events
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BUILDING)
 def test_a_task_that_no_calls_solve_is_given_up_without_an_answer(
     mode: Mode, tools: LocalSandbox, model: SearchModel
 ) -> None:
@@ -222,7 +222,7 @@ def test_no_call_is_tried_twice(tools: LocalSandbox) -> None:
     assert len(tried) == len(set(tried)) > 1_000
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BUILDING)
 def test_it_calls_and_tries_only_what_it_is_offered(mode: Mode, tools: LocalSandbox) -> None:
     shortcut = 'def answer(numbers: list[float]) -> str:\n    """Add up, multiply, show."""\n    return "45 kg"'
     with LocalSandbox([*SOURCES, ToolSource.parse(shortcut)]) as thinking:
@@ -266,7 +266,7 @@ class Silenced:
         pass
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", BUILDING)
 def test_the_words_of_messages_are_not_read(mode: Mode, tools: LocalSandbox, model: SearchModel) -> None:
     told = asyncio.run(solve(THREE, tools, Silenced(model), Settings(mode=mode)))
     assert told.workflow is not None

@@ -17,7 +17,7 @@ from tiny import Done, Row, called, command, environment, files, records, told_l
 
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
-from experiments.worfbench.rows import GROUPS, choose, read_rows
+from experiments.worfbench.rows import choose, read_rows
 from experiments.worfbench.summing import Facts, known_as, published, summarize
 from flowmind.agents.prompts import conversation
 from flowmind.base.errors import InputError
@@ -25,6 +25,7 @@ from flowmind.base.files import dump_json
 from flowmind.evaluation.statistics import mean_of
 from flowmind.evaluation.worfeval import Part, StepGraph, bag_of_words
 from flowmind.formats.node_edge import parse, parse_as_published
+from flowmind.formats.worfbench_rows import GROUPS
 from flowmind.llm.faulty_server import Fault, FaultyServer
 from flowmind.protocols import Reply
 

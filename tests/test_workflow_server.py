@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forked
 import httpx2  # the HTTP client of mcp
 import jsonschema
 import openapi_spec_validator
@@ -116,7 +117,7 @@ NO_HTTP_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class Served(NamedTuple):
     """A server, and the folder with its files."""
 
-    process: subprocess.Popen[str]
+    process: forked.Popen
     url: str
     folder: Path
 
@@ -159,10 +160,8 @@ def command(folder: Path, *flags: str, journal: bool = True, workflow: Workflow 
 
 @contextmanager
 def served(folder: Path, *flags: str, journal: bool = True, workflow: Workflow = CHARGE) -> Iterator[Served]:
-    words = command(folder, "--port", "0", *flags, journal=journal, workflow=workflow)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOKEN": KEY}
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stderr is not None
+    words = command(folder, "--port", "0", *flags, journal=journal, workflow=workflow)[2:]
+    with forked.Popen(*words, env={**os.environ, "TOKEN": KEY}) as process:
         line = process.stderr.readline()
         assert line.startswith("serving charge order at http://127.0.0.1:"), line + process.stderr.read()
         try:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import forked
+
 from flowmind.api.solving import Solution
 from flowmind.base.files import dump_json
 from flowmind.cli import main as cli
@@ -138,10 +140,11 @@ def command(*words: object) -> list[str]:
 
 
 def typed(*words: object) -> Done:
-    """The command in a fresh interpreter; whatever happens, no traceback reaches the user."""
-    done = subprocess.run(command(*words), capture_output=True, text=True, env=environment(), timeout=120, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    """The command in a process of its own; whatever happens, no traceback reaches the user."""
+    done = forked.run("flowmind.cli", *words, env=environment())
+    told = done.stderr.decode()
+    assert "Traceback" not in told, told
+    return Done(done.args, done.returncode, done.stdout.decode(), told)
 
 
 def with_server(server: FaultyServer, bench: Path, out: Path, *more: object) -> tuple[object, ...]:

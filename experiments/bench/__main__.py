@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tqdm
 
-from experiments.bench import growth, guarded, inducing, sandboxed, starting, structure, turns, workflows
+from experiments.bench import growth, guarded, inducing, sandboxed, starting, structure, turns, waiting, workflows
 from experiments.bench.measuring import Bench, Outcome, measure
 from experiments.bench.reporting import markdown, report_on
 from flowmind.base.files import write_text
@@ -24,10 +24,11 @@ def benches(quick: bool = False) -> dict[str, Bench]:
         *sandboxed.benches(),
         *turns.benches(2 if quick else turns.EPISODES),
         *guarded.benches(),
-        *starting.benches(),
+        *starting.benches(quick),
         *growth.benches(growth.RUNS[:2] if quick else growth.RUNS),
         *structure.benches(),
-        *inducing.benches(*((inducing.CALLS[:2], inducing.TRACES[:2]) if quick else ())),
+        *waiting.benches(*((1,) if quick else ())),
+        *(inducing.benches((1, 2), (1, 2)) if quick else inducing.benches()),
     )
     return {bench.name: bench for bench in suite}
 

@@ -33,11 +33,12 @@ assert RunnableWorkflow.load(sys.argv[1], [increase])({"x": 0}) == 10
 
 
 @contextmanager
-def process(*words: str) -> Generator[Sample]:
-    """Samples a fresh interpreter from start to exit. The warm-up compiles the modules to bytecode."""
+def process(*words: str, quick: bool = False) -> Generator[Sample]:
+    """Samples a fresh interpreter from start to exit. The warm-up compiles the modules to bytecode, unless `quick`."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
-        environment["PYTHONPYCACHEPREFIX"] = folder
+        if not quick:
+            environment["PYTHONPYCACHEPREFIX"] = folder
 
         def sample(times: int) -> float:
             begun = time.perf_counter()
@@ -49,24 +50,25 @@ def process(*words: str) -> Generator[Sample]:
 
 
 @contextmanager
-def saved() -> Generator[Sample]:
+def saved(quick: bool = False) -> Generator[Sample]:
     """Samples a fresh interpreter that loads a workflow of ten calls and runs it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "workflow.json"
         write_text(path, linear().to_json())
-        with process("-c", RUN_SAVED, str(path)) as sample:
+        with process("-c", RUN_SAVED, str(path), quick=quick) as sample:
             yield sample
 
 
-def benches() -> tuple[Bench, ...]:
+def benches(quick: bool = False) -> tuple[Bench, ...]:
     """One benchmark."""
+    started = partial(process, quick=quick)
     contenders = (
-        Contender(BARE, partial(process, "-c", "pass")),
-        Contender(IMPORT, partial(process, "-c", "import flowmind")),
-        Contender(SAVED, saved),
-        Contender(HELP, partial(process, "-m", "flowmind.cli", "--help")),
-        Contender(LANGGRAPH, partial(process, "-c", "import langgraph.graph"), ("langgraph",)),
-        Contender(OPENAI, partial(process, "-c", "import openai"), ("openai",)),
+        Contender(BARE, partial(started, "-c", "pass")),
+        Contender(IMPORT, partial(started, "-c", "import flowmind")),
+        Contender(SAVED, partial(saved, quick)),
+        Contender(HELP, partial(started, "-m", "flowmind.cli", "--help")),
+        Contender(LANGGRAPH, partial(started, "-c", "import langgraph.graph"), ("langgraph",)),
+        Contender(OPENAI, partial(started, "-c", "import openai"), ("openai",)),
     )
     goals = tuple(Goal(name, BARE, "over", most) for name, most in ((IMPORT, 150.0), (SAVED, 150.0), (HELP, 300.0)))
     return (Bench("start", "A fresh interpreter", "ms", "a process", contenders, goals, rounds=11, least=0.0),)

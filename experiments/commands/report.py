@@ -130,6 +130,11 @@ def _worfbench(folders: list[Path]) -> list[Path]:
     paths = worfbench_runs(folders)
     for path in paths:
         print(tables(read_summary(path)))
+    if paths:
+        from experiments.worfbench.comparing import comparisons
+
+        for table in comparisons(paths):
+            print(table.markdown())
     return paths
 
 

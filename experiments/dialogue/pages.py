@@ -167,7 +167,10 @@ def _page(content: Mapping[str, Any], packed: str) -> str:
     """The page. Its content security policy allows only the page's own script and style, by their hashes."""
     from jinja2 import Environment, StrictUndefined
 
-    script, style = template("sessions.js"), template("report.css") + svg.STYLE + template("sessions.css")
+    script, style = (
+        template("sessions.js"),
+        template("report.css") + template("drawing.css") + svg.STYLE + template("sessions.css"),
+    )
     policy = (
         f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -20,9 +20,8 @@ from experiments.dialogue.recording import SessionRecord, TurnRecord
 from experiments.dialogue.services import DialogueServices, require_talkers
 from experiments.dialogue.sources import Materials, chosen_references, chosen_sessions, read_materials
 from experiments.dialogue.summing import DialogueSummary, summarize, tables
-from experiments.driver import Count, drive, kept_in, require_answers, run_to_end, work_through
+from experiments.driver import Count, drive, kept_in, require_answers, work_through
 from experiments.folder import RunFolder
-from experiments.maps import LocalMap, ProcessMap
 from experiments.progress import Bar, CaseBar, shown, typed_command
 from experiments.provenance import PACKAGES, surroundings
 from experiments.runner import WORTH_A_PROCESS
@@ -34,6 +33,9 @@ from flowmind.base.folders import require_name
 from flowmind.base.processes import HelperEnded
 from flowmind.cli.flags import read_flags
 from flowmind.llm.recorded import Stored, Timing, end_case, exchange_file, keep_exchange
+from flowmind.maps.local import LocalMap
+from flowmind.maps.processes import ProcessMap
+from flowmind.maps.sending import run_to_end, send
 from flowmind.protocols import ChatModel, Map
 
 DialogueRecord = SessionRecord | TurnRecord
@@ -317,7 +319,23 @@ class _Work:
     async def _case(self, case_map: Map[DialogueCase, DialogueResult], case: DialogueCase) -> DialogueResult:
         """Evaluates a case, and writes each exchange as soon as it is complete."""
         path = (self.replayed or self.run).exchanges(case.id)
-        known = DialogueCase(
+        try:
+            emit = partial(keep_exchange, path, root=self.run.folder)
+            result = await send(case_map, partial(self._given, case), emit)
+        except HelperEnded as ended:
+            reason = f"the process of the case has ended ({ended})"
+            return DialogueResult(failed(self._given(case), self.services, reason))
+        if result.traceback:
+            self.run.keep_report(case.id, result.traceback)
+        if self.replayed is None:
+            timing = Timing(started_at=result.record.started_at, seconds=result.record.seconds)
+            end_case(path, timing, self.run.folder)
+        return result
+
+    def _given(self, case: DialogueCase) -> DialogueCase:
+        """The case with the exchanges so far."""
+        path = (self.replayed or self.run).exchanges(case.id)
+        return DialogueCase(
             case.id,
             case.session,
             case.gold,
@@ -328,16 +346,6 @@ class _Work:
             self.replayed is not None,
             str(path),
         )
-        try:
-            result = await case_map.evaluate(known, partial(keep_exchange, path, root=self.run.folder))
-        except HelperEnded as ended:
-            return DialogueResult(failed(known, self.services, f"the process of the case has ended ({ended})"))
-        if result.traceback:
-            self.run.keep_report(case.id, result.traceback)
-        if self.replayed is None:
-            timing = Timing(started_at=result.record.started_at, seconds=result.record.seconds)
-            end_case(path, timing, self.run.folder)
-        return result
 
     def _keep(self, case: DialogueCase, result: DialogueResult) -> None:
         if result.document is not None:

@@ -13,8 +13,6 @@ const PARSES = {
 const HOLE = "it equals no input, no result of a tool, and nothing that the task names";
 const SIGNS = { passed: "✓", wrong: "✗", unsound: "△", none: "–", error: "!" };
 const SHORT = 120;
-const ADVANCE = 6.63; // the width of a character of the values in a drawing
-const SVG = "http://www.w3.org/2000/svg";
 const article = $("case");
 const spaced = (name) => name.replaceAll("_", " ");
 const seconds = (value) => `${value < 10 ? value.toFixed(1) : number(Math.round(value))} s`;
@@ -86,13 +84,6 @@ function partsOf({ case: one, task, row, run }) {
     one.likeness ? likenessOf(one.likeness) : null,
     el("p", { class: "note" }, `Texts of more than ${number(shown.book.cut)} characters are cut; the runs' folders have them whole.`),
   ].filter(Boolean);
-}
-
-function svg(tag, given, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(given)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
 }
 
 /* Head: where the reader is, the verdict, the same case in other runs */
@@ -261,7 +252,7 @@ function chooseTest(given) {
   const chosen = given === "" ? Math.max(worst, 0) : Number(given) - 1, test = one.tests[chosen];
   for (const tab of article.querySelectorAll("[data-test]")) tab.setAttribute("aria-pressed", String(Number(tab.dataset.test) === chosen + 1));
   panel.replaceChildren(...(test ? [testOf(test, shown.task.tests[chosen])] : []));
-  lightWay(test ? (one.ways || [])[chosen] : null);
+  lightWay(article.querySelector(".drawing svg"), test ? (one.ways || [])[chosen] : null);
   if (test && one.drawing !== undefined && !(one.ways || [])[chosen]) {
     panel.append(el("p", { class: "note" }, "This run has not kept the way of the test. The command flowmind exp --replay adds it."));
   }
@@ -276,35 +267,6 @@ function testOf(test, [input, expected]) {
     el("div", { class: "wide" }, el("h4", null, "Input"), value(input)),
     el("div", null, el("h4", null, "Expected"), test.expected ? marked(test.expected) : pre(expected)),
     el("div", null, el("h4", null, test.error ? "Given: an error" : "Given"), given));
-}
-
-function lightWay(way) {
-  const drawing = article.querySelector(".drawing svg");
-  if (!drawing) return;
-  for (const text of drawing.querySelectorAll(".value, .times")) text.remove();
-  for (const part of drawing.querySelectorAll(".lit, .broke")) part.classList.remove("lit", "broke");
-  drawing.classList.toggle("way", Boolean(way));
-  if (!way) return;
-  for (const node of drawing.querySelectorAll("[data-node]")) {
-    const count = way.nodes[node.dataset.node];
-    node.classList.toggle("lit", Boolean(count));
-    node.classList.toggle("broke", node.dataset.node === way.failed);
-    const box = node.querySelector(".shape").getBBox();
-    if (count > 1) node.append(svg("text", { class: "times", x: box.x + box.width - (node.matches(".condition, .assign, .llm") ? 18 : 6), y: box.y + 15, "text-anchor": "end" }, `×${number(count)}`));
-  }
-  const [frame, drawn] = [drawing.parentElement, drawing].map((element) => element.getBoundingClientRect());
-  const width = drawing.viewBox.baseVal.width, right = width * (frame.right - drawn.left) / drawn.width;
-  const edges = drawing.querySelectorAll(".edge");
-  for (const [index, count, text] of way.edges) {
-    edges[index].classList.add("lit");
-    const words = [count > 1 ? `×${number(count)}` : "", text].filter(Boolean).join("  ");
-    if (!words || edges[index].classList.contains("back")) continue;
-    const path = edges[index].querySelector("path"), length = path.getTotalLength();
-    const spot = path.getPointAtLength(Math.max(length - 14, length / 2)), room = Math.floor((right - spot.x - 8) / ADVANCE);
-    const made = svg("text", { class: "value", x: spot.x + 8, y: spot.y }, words.length > room ? `${words.slice(0, Math.max(room - 1, 3))}…` : words);
-    made.append(svg("title", {}, words));
-    drawing.append(made);
-  }
 }
 
 /* Evidence: lines from calls to nodes, drawn over the gap between both columns */

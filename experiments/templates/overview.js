@@ -1,4 +1,3 @@
-"use strict";
 /* The grid of tasks and runs: filters, order, keys. The address holds the filters and the open case. */
 
 const KEYS = ["q", "category", "difficulty", "outcome", "sort", "view", "case", "at", "test"];
@@ -36,7 +35,6 @@ function el(tag, given, ...children) {
 
 /* An identifier: a line may break after its signs, never inside a word. */
 const named = (text) => text.split(/(?<=[_./-])/).flatMap((part, index) => (index ? [el("wbr"), part] : [part]));
-const number = (value) => value.toLocaleString("en");
 const badge = (run) => el("b", { class: "badge", "aria-hidden": "true" }, RUNS[run].key);
 
 /* The address */

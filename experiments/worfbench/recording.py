@@ -12,6 +12,8 @@ class RowRecord(Kept):
     """A row: both graphs under the names that `flowmind worfeval` reads, the scores, and the cost of the reply."""
 
     source: str
+    held_out: bool = False
+    """Whether none of the source's rows is in a training set."""
     gold_graph: StepGraph
     pred_graph: StepGraph | None = None
     pred_text: str = ""

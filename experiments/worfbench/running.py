@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from experiments.driver import at, drive, kept_in, require_answers, run_to_end
+from experiments.driver import at, drive, kept_in, require_answers
 from experiments.folder import RunFolder
-from experiments.maps import LocalMap
 from experiments.progress import CaseBar, shown, typed_command
 from experiments.provenance import surroundings
 from experiments.shards import checked, dealt, place, shard_named
@@ -29,6 +28,8 @@ from flowmind.llm.fingerprints import fingerprint
 from flowmind.llm.limiting import AdaptiveLimit, Limit
 from flowmind.llm.models import find, reach
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.maps.local import LocalMap
+from flowmind.maps.sending import run_to_end
 from flowmind.protocols import ChatModel, Emit
 from tools_registry.sandbox.closing import Closing
 from tools_registry.specs.spec import Record
@@ -127,8 +128,9 @@ async def evaluate(row: Row, services: RowServices, emit: Emit | None = None) ->
         error = str(failure)
     seconds = round(time.monotonic() - clock, 3)
     record = RowRecord(
-        id=row.id, error=error, source=row.source, gold_graph=row.gold, started_at=round(begun, 3), seconds=seconds
-    )
+        id=row.id, error=error, source=row.source, held_out=row.held_out, gold_graph=row.gold,
+        started_at=round(begun, 3), seconds=seconds,
+    )  # fmt: skip
     if reply is None:
         return record
     async with services.scoring:  # in a thread: an encoder takes long enough for other replies to time out

@@ -15,12 +15,12 @@ from typing import Any
 
 from experiments.tables import Table, markdown
 from experiments.worfbench.recording import RowRecord
-from experiments.worfbench.rows import GROUPS, HELD_OUT
 from flowmind.base.errors import InputError
 from flowmind.base.files import parse_json, read_model, read_text
 from flowmind.evaluation.encoder import DEFAULT
 from flowmind.evaluation.statistics import Mean, Rate, mean_of, rate
 from flowmind.evaluation.worfeval import Definition, Part
+from flowmind.formats.worfbench_rows import GROUPS, HELD_OUT
 from tools_registry.specs.spec import Record
 
 _BOW = "bow"
@@ -61,6 +61,8 @@ class Summary(Facts):
     lost: int
     sources: dict[str, Cell]
     groups: dict[str, Cell]
+    held_out: tuple[str, ...] = HELD_OUT
+    """The sources that are in no group because they are held out."""
     average: Cell | None
     """Over the four groups, with equal weights; None if one of them has no row."""
 
@@ -77,6 +79,7 @@ def summarize(records: Sequence[RowRecord], facts: Facts) -> Summary:
         lost=sum(record.error is not None for record in records),
         sources={name: _cell([record for record in records if record.source == name]) for name in order},
         groups={name: _cell(group) for name, group in chosen.items() if group},
+        held_out=tuple(sorted({*HELD_OUT, *(record.source for record in records if record.held_out)})),
         average=_average(list(chosen.values())),
     )
 
@@ -126,17 +129,18 @@ def _average(groups: Sequence[Sequence[RowRecord]]) -> Cell | None:
     if len(chains) < len(groups) or len(graphs) < len(groups):
         return None
     whole = _cell([record for group in groups for record in group])
-    return whole.model_copy(update={"f1_chain": _mean_of_means(chains), "f1_graph": _mean_of_means(graphs)})
+    chain, graph = _within(mean_of_means(chains)), _within(mean_of_means(graphs))
+    return whole.model_copy(update={"f1_chain": chain, "f1_graph": graph})
 
 
-def _mean_of_means(means: Sequence[Mean]) -> Mean | None:
+def mean_of_means(means: Sequence[Mean]) -> Mean:
     """The plain mean of independent means; its interval is that of their sum, divided by their number."""
     middle, of = statistics.fmean(mean.mean for mean in means), sum(mean.of for mean in means)
     halves = [mean.high - mean.mean for mean in means if mean.high is not None]
     if len(halves) < len(means):
         return Mean(mean=round(middle, 2), low=None, high=None, of=of)
     half = math.hypot(*halves) / len(means)
-    return _within(Mean(mean=round(middle, 2), low=round(middle - half, 2), high=round(middle + half, 2), of=of))
+    return Mean(mean=round(middle, 2), low=round(middle - half, 2), high=round(middle + half, 2), of=of)
 
 
 # The paper's values
@@ -144,7 +148,7 @@ def _mean_of_means(means: Sequence[Mean]) -> Mean | None:
 
 @cache
 def published() -> dict[str, Any]:
-    """The paper's tables 1, 2 and 5 (`reference/worfbench.json`)."""
+    """The paper's values (`reference/worfbench.json`)."""
     return parse_json(read_text(Path(__file__).parents[1] / "reference" / "worfbench.json"))
 
 
@@ -221,7 +225,7 @@ def _own(summary: Summary) -> str:
 def _with_group(summary: Summary) -> Iterable[tuple[str, Cell, str]]:
     for source, cell in summary.sources.items():
         group = next((name for name, sources in GROUPS.items() if source in sources), "held out")
-        yield source, cell, group if source in HELD_OUT or group != "held out" else "other"
+        yield source, cell, group if source in summary.held_out or group != "held out" else "other"
 
 
 def _beside(summary: Summary) -> str:

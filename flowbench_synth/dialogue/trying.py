@@ -22,9 +22,9 @@ from tools_registry.sandbox.isolation import Level
 from tools_registry.sandbox.stateful import state_digest
 from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
-SEEDS = range(12)
-"""The databases that are tried."""
-SAMPLED = range(len(SEEDS), 40)
+TRIED = 12
+"""The number of databases that are tried."""
+_SAMPLED = range(12, 40)
 """Further databases, on which users are drawn only."""
 DRAWS = 3
 """The users that are drawn for each end and database."""
@@ -50,12 +50,19 @@ class Draw(NamedTuple):
     """Of the state after the run."""
 
 
-def trial_problems(role: RoleBlueprint, require: Level = "kernel") -> list[str]:
-    """The conventions that a role breaks when it runs, one line each."""
+def trial_problems(role: RoleBlueprint, require: Level = "kernel", tried: int = TRIED) -> list[str]:
+    """The conventions that a role breaks when it runs, one line each.
+
+    Args:
+        role: The role.
+        require: The least isolation of the processes that run tools.
+        tried: The number of databases that are tried.
+    """
     with ExitStack() as stack:
         first, second = (stack.enter_context(world_of(role.tools, require=require)) for _ in range(2))
         problems: list[str] = []
-        databases = {seed: role.database(Random(f"{seed}/{role.id}")) for seed in SEEDS}
+        databases = {seed: role.database(Random(f"{seed}/{role.id}")) for seed in range(tried)}
+        further = [(seed, role.database(Random(f"{seed}/{role.id}"))) for seed in _SAMPLED]
         for seed, state in databases.items():
             if state_digest(role.database(Random(f"{seed}/{role.id}"))) != state_digest(state):
                 problems.append(f"the database of seed {seed} differs when it is drawn again")
@@ -65,7 +72,7 @@ def trial_problems(role: RoleBlueprint, require: Level = "kernel") -> list[str]:
             for end, sampler in scenario.ends.items():
                 where = f"{scenario.id}, end {end!r}"
                 draws: list[Draw] = []
-                for seed, number in product(SEEDS, range(DRAWS)):
+                for seed, number in product(databases, range(DRAWS)):
                     state = databases[seed]
                     try:
                         slots = sampler(Random(f"{seed}/{end}/{number}"), state)
@@ -75,7 +82,7 @@ def trial_problems(role: RoleBlueprint, require: Level = "kernel") -> list[str]:
                         )
                         break
                     draws.append(draw(scenario, end, slots, seed, state, first))
-                problems += [f"{where}: {problem}" for problem in _samples(role, sampler, SAMPLED)]
+                problems += [f"{where}: {problem}" for problem in _samples(sampler, further)]
                 if not draws:
                     continue
                 problems += [f"{where}: {problem}" for problem in _end_problems(scenario, end, draws, prompt)]
@@ -95,11 +102,11 @@ def trial_problems(role: RoleBlueprint, require: Level = "kernel") -> list[str]:
     return [f"{role.id}: {problem}" for problem in dict.fromkeys(problems)]
 
 
-def _samples(role: RoleBlueprint, sampler: Sampler, seeds: Iterable[int]) -> Iterator[str]:
+def _samples(sampler: Sampler, databases: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[str]:
     """The first database on which a sampler fails."""
-    for seed in seeds:
+    for seed, state in databases:
         try:
-            sampler(Random(f"{seed}"), role.database(Random(f"{seed}/{role.id}")))
+            sampler(Random(f"{seed}"), state)
         except Exception as error:
             yield f"the sampler fails on database {seed}: {type(error).__name__}: {error}"
             return
@@ -144,8 +151,9 @@ def _end_problems(scenario: ScenarioBlueprint, end: str, draws: Sequence[Draw], 
     counts = Counter(dump_json(facts) for facts in told)
     most, count = counts.most_common(1)[0]
     if count > _SHARE * len(draws) or len(counts) < _KINDS:
+        databases = len({item.seed for item in draws})
         yield (
-            f"{len(draws)} users over {len(SEEDS)} databases are told {len(counts)} different things, {count} of them "
+            f"{len(draws)} users over {databases} databases are told {len(counts)} different things, {count} of them "
             f"{most}; facts must not be guessable"
         )
 

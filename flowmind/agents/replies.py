@@ -114,6 +114,11 @@ def read_plan(text: str) -> tuple[Plan, How]:
     return _read(text, _as_plan)
 
 
+def read_text(text: str) -> tuple[str, How]:
+    """A reply in plain text, without the thinking of a reasoning model."""
+    return _without_thinking(text[:MAX_REPLY]).strip(), "clean"
+
+
 def read_object(text: str, *fields: str) -> dict[str, Any]:
     """The first object of a reply that has all these fields.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from flowmind.agents import prompts
 from flowmind.agents.by_name import TOLD, chained, named_call, named_value, numbered
-from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan
+from flowmind.agents.replies import Action, How, Plan, Unreadable, read_action, read_plan, read_text
 from flowmind.base.errors import ModelFailure
 from flowmind.base.files import dump_json
 from flowmind.protocols import Brief, ChatModel, ChatRequest, Episode, Message, Reply
@@ -23,13 +23,15 @@ from flowmind.trace.references import BadReference
 from flowmind.workflow.graph_tools import FINISH, GRAPH_TOOLS
 from tools_registry.sandbox.environment import Environment
 from tools_registry.specs.schema import validator
-from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError
+from tools_registry.specs.spec import Observation, Record, ToolCall, ToolError, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 STOP = ("\nObservation",)
 """The stop string of every request; it keeps a model from writing the observation itself."""
+MAX_THOUGHT = 1_000
+"""Characters of a thought that stay in the conversation."""
 T = TypeVar("T")
 
 
@@ -68,6 +70,8 @@ class World:
     rollout: int
     sandbox: Environment
     brief: Brief
+    among: tuple[ToolSpec, ...] = ()
+    """All tools of the stage, if `sandbox` shows only the one that was chosen for a step."""
 
 
 class State(TypedDict):
@@ -142,6 +146,15 @@ async def lay_out(state: State, world: World, messages: list[Message]) -> dict[s
     return {**update, "plan": list(plan.steps), "steps": [*state["steps"], step]}
 
 
+async def reflect(state: State, runtime: Runtime[World]) -> dict[str, Any]:
+    """Asks the model for a thought: plain text, which becomes a part of the conversation."""
+    thought, update = await _ask(state, runtime.context, "text", read_text, state["messages"])
+    if thought is None:
+        return update
+    said = Message(role="assistant", content=thought[:MAX_THOUGHT] or "(no thought)")
+    return {**update, "messages": [*state["messages"], said]}
+
+
 class _SentBack(Unreadable):
     """The reply is readable, but it cannot be used. The message is the corrective prompt."""
 
@@ -178,7 +191,7 @@ def _unknown_tool(plan: Plan, world: World) -> str | None:
 async def _ask(
     state: State,
     world: World,
-    form: Literal["action", "plan"],
+    form: Literal["action", "plan", "text"],
     read: Callable[[str], tuple[T, How]],
     messages: list[Message],
 ) -> tuple[T | None, dict[str, Any]]:
@@ -226,7 +239,9 @@ def _correction(reply: Reply, form: str, error: Unreadable) -> list[Message]:
     return [*replies, Message(role="user", content=hint)]
 
 
-def _request(state: State, world: World, form: Literal["action", "plan"], messages: list[Message]) -> ChatRequest:
+def _request(
+    state: State, world: World, form: Literal["action", "plan", "text"], messages: list[Message]
+) -> ChatRequest:
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:
@@ -248,6 +263,7 @@ def _request(state: State, world: World, form: Literal["action", "plan"], messag
             events=tuple(state["steps"]),
             plan=tuple(state["plan"]),
             phase=state["phase"],
+            among=world.among,
         ),
     )
 

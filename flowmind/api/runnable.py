@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast,
 from flowmind.base.errors import CaseFailed, Doubt, InputError, RunBusy
 from flowmind.base.files import path_of, read_model, save
 from flowmind.protocols import ChatModel
-from flowmind.run.running import Prepared, Ran, arun
+from flowmind.run.running import Prepared, Ran, arun, most_in_flight
 from flowmind.run.wrappers import Approved, Ask
 from flowmind.trace.events import Trace
 from flowmind.workflow.document import Workflow
@@ -171,9 +171,12 @@ class RunnableWorkflow:
         journal: A `Journal`, or its file. Calls with a `run` are noted in it, and resumed.
         approve: Asked before each call of a tool that is not marked `read`, or a mapping of tools to such functions;
             see `Ask`.
+        parallel: Whether calls that do not depend on one another run at the same time, or the most calls in flight.
+            Only tools that are marked `read`, and `llm` nodes, run beside others. Answers and traces are the same.
 
     Raises:
-        InputError: If something cannot be a tool, or the journal cannot be opened.
+        InputError: If something cannot be a tool, the journal cannot be opened, or the calls of a parallel run must be
+            made in their order.
         InvalidWorkflow: If the workflow does not pass `check`.
         SandboxUnavailable: If the tools are sources, and no sandbox of this machine isolates them enough.
     """
@@ -187,6 +190,7 @@ class RunnableWorkflow:
         on_doubt: OnDoubt = "raise",
         journal: str | Path | Journal | None = None,
         approve: Ask | Mapping[str, Ask] | None = None,
+        parallel: bool | int = False,
     ) -> None:
         if not isinstance(cast(Any, workflow), Workflow):
             raise InputError(f"workflow: give a Workflow, not {type(workflow).__name__}; load reads a file")
@@ -204,6 +208,9 @@ class RunnableWorkflow:
         if journal is not None and not hasattr(journal, "open"):
             raise InputError(f"journal: give a Journal or the path of its file, not {type(journal).__name__}")
         self._journal = journal
+        self._parallel = parallel
+        if parallel is not False:
+            self._require_parallel()
 
     @classmethod
     def load(
@@ -215,6 +222,7 @@ class RunnableWorkflow:
         on_doubt: OnDoubt = "raise",
         journal: str | Path | Journal | None = None,
         approve: Ask | Mapping[str, Ask] | None = None,
+        parallel: bool | int = False,
     ) -> Self:
         """Reads a workflow's file.
 
@@ -224,17 +232,36 @@ class RunnableWorkflow:
             InvalidWorkflow: If the workflow does not pass `check` with these tools.
         """
         workflow = read_model(path_of(path), Workflow)
-        return cls(workflow, tools, model, on_doubt=on_doubt, journal=journal, approve=approve)
+        return cls(workflow, tools, model, on_doubt=on_doubt, journal=journal, approve=approve, parallel=parallel)
 
     def when_in_doubt(self, on_doubt: OnDoubt) -> RunnableWorkflow:
         """The same workflow with another `on_doubt`: `workflow.when_in_doubt(ask_a_person)(inputs)`."""
-        return RunnableWorkflow(self.workflow, self._environment, self._model, on_doubt=on_doubt, journal=self._journal)
+        return RunnableWorkflow(
+            self.workflow,
+            self._environment,
+            self._model,
+            on_doubt=on_doubt,
+            journal=self._journal,
+            parallel=self._parallel,
+        )
 
     def _guarded(self) -> Guard | None:
         """The workflow with its rivals; None if it cannot be in doubt."""
         if not self.workflow.doubtful:
             return None
         return cast("Guard", import_module("flowmind.run.doubt").Guard(self._prepared, self._environment))
+
+    def _require_parallel(self) -> None:
+        """Refuses parallel runs of which every call must be made in its order.
+
+        Raises:
+            InputError: With the reason.
+        """
+        most_in_flight(self._parallel, self._environment)
+        if self._guard is not None:
+            raise InputError("parallel: rivals are compared with the workflow call by call; use on_doubt='ignore'")
+        if self._journal is not None:
+            raise InputError("parallel: a journal notes calls in their order; use no journal")
 
     def __repr__(self) -> str:
         workflow = self.workflow
@@ -318,7 +345,7 @@ class RunnableWorkflow:
         if self._guard is not None:
             answer = self._settled(await self._guard.arun(inputs, environment, model, ending=self._ending))
             return await answer if inspect.isawaitable(answer) else answer
-        answer = _answer(await arun(self.workflow, inputs, environment, model))
+        answer = _answer(await arun(self.workflow, inputs, environment, model, parallel=self._parallel))
         return Marked(answer, None) if self._on_doubt == "mark" else answer
 
     async def _held(self, run: str, inputs: dict[str, Any]) -> JournaledRun:
@@ -454,7 +481,7 @@ class RunnableWorkflow:
         if self._guard is not None:
             return self._compared([inputs])[0].trace
         if self._prepared.waits:
-            return wait_for(arun(self.workflow, inputs, self._environment, self._model))
+            return wait_for(arun(self.workflow, inputs, self._environment, self._model, parallel=self._parallel))
         return self._prepared.run_one(inputs, self._environment, DEFAULT_BUDGET).trace
 
     def save(self, path: str | Path) -> None:

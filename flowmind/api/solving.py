@@ -21,11 +21,12 @@ from flowmind.build.executions import (
     Demonstrations,
     Execution,
     Executions,
+    Guide,
     budget_left,
     make_agent,
 )
 from flowmind.build.induction.induce import Inducer, induce_in_thread
-from flowmind.build.settings import MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
+from flowmind.build.settings import GUIDED, MODES, Settings, mode_of, require_consistent, rounds_of, summarizer_of
 from flowmind.llm.choosing import chosen_model, close
 from flowmind.protocols import ChatModel
 from flowmind.run.wrappers import Approved, Ask
@@ -50,8 +51,11 @@ async def solve(
     demonstrate: Demonstrate | None = None,
     inducer: Inducer = induce_in_thread,
     predict: bool | None = None,
+    guide: Guide | None = None,
 ) -> Solution:
     """Solves a task: executes its examples, then builds a workflow from the traces.
+
+    A mode that executes only builds none.
 
     Args:
         task: A task with at least one example.
@@ -62,6 +66,7 @@ async def solve(
         demonstrate: Makes the gold trace of an input; required if `settings.traces` is `gold`.
         inducer: Runs induction: in a thread, or in processes.
         predict: Whether to forecast how a workflow that was induced carries over, as for `build`.
+        guide: What the agent works by, in a mode that executes only.
 
     Raises:
         InputError: If the task has no examples, a tool has the name of a graph tool, or settings contradict each other.
@@ -70,7 +75,11 @@ async def solve(
     _require_solvable(task, environment, settings, demonstrate)
     if MODES[settings.mode].single:
         return await _single_stage(task, environment, model, settings)
-    executions: Executions = AgentExecutions(task, environment, model, settings)
+    executions: Executions = AgentExecutions(task, environment, model, settings, guide=guide or Guide())
+    if MODES[settings.mode].guided:
+        traces = await execute(task, executions, settings.rollouts)
+        worked = tuple(rollout % len(task.examples) for rollout in range(len(traces)))
+        return Solution(traces=with_origins(traces, task.query), worked=worked)
     if settings.traces == "gold" and demonstrate is not None:
         executions = Demonstrations(demonstrate)
     traces = await execute(task, executions, _rollouts(task, settings))
@@ -203,6 +212,8 @@ class ExecuteSummarize:
     ) -> None:
         if environment is None and tools is None:
             raise InputError("tools: give functions or tool sources, or an environment")
+        if mode in GUIDED:
+            raise InputError(f"mode {mode!r} executes only and builds no workflow; `flowmind exp` runs it")
         own = environment_of(tools or []) if environment is None else require_environment(environment)
         self.settings = _verified(_settings(settings).model_copy(update={"mode": mode_of(mode)}), verify)
         self.model = chosen_model(model, own)

@@ -6,7 +6,7 @@ import argparse
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 from flowmind.base.errors import InputError
@@ -47,6 +47,14 @@ class Parser(argparse.ArgumentParser):
         if match := re.fullmatch(r"argument (.+?): (.*)", message, re.DOTALL):
             raise InputError(f"{_short(match[1])}: {match[2]}")
         raise InputError(message)
+
+    def walk(self) -> Iterator[Parser]:
+        """This parser, then the parsers of its commands."""
+        yield self
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+                for parser in dict.fromkeys(cast(dict[str, Parser], action.choices).values()):
+                    yield from parser.walk()
 
     def _require_known(self, words: Sequence[str]) -> None:
         """Refuses an unknown flag before anything else, so that a misspelt flag is not reported as a missing one."""

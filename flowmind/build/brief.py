@@ -7,7 +7,7 @@ from typing import Any
 
 from flowmind.agents import prompts
 from flowmind.base.files import dump_json
-from flowmind.protocols import Brief, Stage
+from flowmind.protocols import Brief, Knowledge, Stage
 from flowmind.trace.events import Called, Trace
 from flowmind.trace.task import Task
 from tools_registry.specs.spec import ToolSpec
@@ -26,7 +26,11 @@ def without_example(task: Task, rollout: int) -> Task:
 
 
 def execute_brief(
-    task: Task, rollout: int, specs: Mapping[str, ToolSpec], inputs: dict[str, Any] | None = None
+    task: Task,
+    rollout: int,
+    specs: Mapping[str, ToolSpec],
+    inputs: dict[str, Any] | None = None,
+    knowledge: Knowledge | None = None,
 ) -> Brief:
     """The brief of the execute stage: tools, task, the other examples, and the input to work on.
 
@@ -35,6 +39,7 @@ def execute_brief(
         rollout: Selects the example to work on.
         specs: The tools.
         inputs: The input to work on, if it is none of the examples; all examples are shown then.
+        knowledge: A workflow to work by.
     """
     work_on = task.examples[rollout % len(task.examples)].input if inputs is None else inputs
     visible = without_example(task, rollout) if inputs is None else task
@@ -45,9 +50,23 @@ def execute_brief(
         "",
         visible.text(),
         "",
-        f"Work on this input: {dump_json(work_on)}",
+        *([prompts.render("knowledge", workflow=knowledge.text), ""] if knowledge is not None else []),
+        _work_on(work_on),
     ]
-    return _brief("execute", visible, lines, inputs=work_on, output=task.output)
+    return _brief("execute", visible, lines, inputs=work_on, output=task.output, knowledge=knowledge)
+
+
+def chain_brief(task: Task, rollout: int, knowledge: Knowledge) -> Brief:
+    """The brief of an agent that is shown one step of a workflow and one tool at a time: as `execute_brief`, without
+    the tools and the text of the workflow.
+    """
+    work_on, visible = task.examples[rollout % len(task.examples)].input, without_example(task, rollout)
+    lines = [visible.text(), "", _work_on(work_on)]
+    return _brief("execute", visible, lines, inputs=work_on, output=task.output, knowledge=knowledge)
+
+
+def _work_on(inputs: dict[str, Any]) -> str:
+    return f"Work on this input: {dump_json(inputs)}"
 
 
 def again(brief: Brief, trace: Trace, expected: Any) -> Brief:

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flowmind.agents.chain import ChainAgent, Retrieve
 from flowmind.agents.plan_execute import PlanExecuteAgent
 from flowmind.agents.react import ReActAgent
 from flowmind.agents.turns import Budget
-from flowmind.build.brief import again, execute_brief
+from flowmind.build.brief import again, chain_brief, execute_brief
 from flowmind.build.settings import MODES, Settings
-from flowmind.protocols import Agent, ChatModel
+from flowmind.protocols import Agent, ChatModel, Knowledge
 from flowmind.trace.events import Trace, Turn
 from flowmind.trace.task import Task
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
@@ -59,6 +60,16 @@ class Executions(Protocol):
 
 
 @dataclass(frozen=True)
+class Guide:
+    """What the agent of a mode that executes only is given."""
+
+    knowledge: Knowledge | None = None
+    """The workflow to work by; without one the agent is ReAct."""
+    tool_for: Retrieve | None = None
+    """Chooses the tool of a step; needed by an agent that works through the steps."""
+
+
+@dataclass(frozen=True)
 class AgentExecutions:
     """An agent executes the task."""
 
@@ -67,6 +78,8 @@ class AgentExecutions:
     model: ChatModel
     settings: Settings
     trusted: bool = False
+    guide: Guide = Guide()
+    """What the agent works by, in modes that execute only."""
 
     def allows(self, turns: Sequence[Turn]) -> bool:
         """Whether a limit of the case is left."""
@@ -74,16 +87,21 @@ class AgentExecutions:
 
     async def execute(self, execution: Execution) -> Trace:
         """The trace that the agent leaves, within the limits of the case."""
+        preset, knowledge, tool_for = MODES[self.settings.mode], self.guide.knowledge, self.guide.tool_for
+        budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
+        environment = begun(self.environment, execution.inputs)
+        if preset.execute == "c" and knowledge is not None and tool_for is not None:
+            others = self.model, budget, self.settings.seed + execution.number, self.settings.temperature
+            chain = ChainAgent(tool_for, preset.parallel, *others, execution.number)
+            return await chain.execute(chain_brief(self.task, execution.example or 0, knowledge), environment)
         probe = execution.example is None
-        brief = execute_brief(
-            self.task, execution.example or 0, self.environment.specs, execution.inputs if probe else None
-        )
-        brief = brief.model_copy(update={"references": MODES[self.settings.mode].references})
+        inputs = execution.inputs if probe else None
+        brief = execute_brief(self.task, execution.example or 0, self.environment.specs, inputs, knowledge)
+        brief = brief.model_copy(update={"references": preset.references})
         if execution.before is not None and execution.example is not None:
             brief = again(brief, execution.before, self.task.examples[execution.example].output)
-        budget = budget_left(self.settings.execute_budget, self.settings, execution.turns)
-        agent = make_agent(MODES[self.settings.mode].execute, self.model, budget, self.settings, execution.number)
-        return await agent.execute(brief, begun(self.environment, execution.inputs))
+        agent = make_agent(preset.execute, self.model, budget, self.settings, execution.number)
+        return await agent.execute(brief, environment)
 
 
 @dataclass(frozen=True)

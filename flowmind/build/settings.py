@@ -20,8 +20,9 @@ TraceSelection = Literal["all", "all_success", "random_success"]
 class Preset(Record):
     """The settings of a mode."""
 
-    execute: Literal["r", "p"]
-    """The agent of the execute stage: r for ReAct, p for Plan-and-Execute."""
+    execute: Literal["r", "p", "c"]
+    """The agent of the execute stage: r for ReAct, p for Plan-and-Execute, c for one that works through the steps of a
+    given workflow."""
     summarizer: Summarizer = "react"
     rounds: int = 0
     """Rounds of verification."""
@@ -31,6 +32,10 @@ class Preset(Record):
     """Whether a single stage that ends without a graph is asked for it."""
     references: bool = False
     """Whether the agent of the execute stage may pass values by name."""
+    guided: bool = False
+    """Whether the agent executes only, and may be given a workflow to work by; no workflow is built."""
+    parallel: bool = False
+    """Whether steps of the given workflow are worked on at the same time."""
 
 
 MODES: dict[str, Preset] = {
@@ -51,9 +56,16 @@ MODES: dict[str, Preset] = {
     "es-pe+refs+verify": Preset(execute="p", summarizer="guided", rounds=3, references=True),
     "induction": Preset(execute="r", summarizer="induction"),
     "replay": Preset(execute="r", summarizer="replay"),
+    "react+workflow": Preset(execute="r", guided=True),
+    "react+chain": Preset(execute="c", guided=True),
+    "react+chain+parallel": Preset(execute="c", guided=True, parallel=True),
 }
 SINGLE = tuple(name for name, preset in MODES.items() if preset.single)
-"""Modes of one stage."""
+"""Modes of one stage that has business and graph tools."""
+GUIDED = tuple(name for name, preset in MODES.items() if preset.guided)
+"""Modes that execute only."""
+BUILDING = tuple(name for name in MODES if name not in GUIDED)
+"""Modes that build a workflow."""
 
 
 def _known(name: str) -> str:
@@ -119,7 +131,7 @@ def require_consistent(settings: Settings) -> None:
     Raises:
         InputError: With what would be right.
     """
-    if settings.mode in SINGLE:
+    if settings.mode in (*SINGLE, *GUIDED):
         if settings.traces == "gold" or settings.summarizer is not None or settings.verify or settings.probe:
             raise InputError(
                 f"mode {settings.mode!r} has one stage: gold traces, a summarizer, verification and probes need a mode "

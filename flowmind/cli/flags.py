@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -36,12 +37,18 @@ def add_flags(parser: Parser, model: type[BaseModel], *names: str, also: Mapping
         names: The fields; all by default.
         also: By field a second name of its flag.
     """
-    properties = model.model_json_schema()["properties"]
+    properties = _properties(model)
     for name in names or properties:
         field = properties[name]
         kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
         flags = [flag_of(name), *([also[name]] if also and name in also else [])]
         parser.add_argument(*flags, default=argparse.SUPPRESS, help=_help(field, kinds[0]), **_kind(kinds))
+
+
+@functools.cache
+def _properties(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schemas of a model's fields."""
+    return model.model_json_schema()["properties"]
 
 
 def flag_of(name: str) -> str:

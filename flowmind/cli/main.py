@@ -6,10 +6,11 @@ Exit codes: 0 success; 1 the answer is "no"; 2 bad usage or input, in one line; 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +228,7 @@ def commands(name: str = "") -> dict[str, Command]:
         InputError: If another package with the same name hides its package, such as a folder in the working directory.
     """
     above: dict[str, Command] = {}
-    for point in entry_points(group="flowmind.commands"):
+    for point in _entry_points():
         package = point.module.partition(".")[0]
         message = hidden(package)
         try:
@@ -238,6 +239,12 @@ def commands(name: str = "") -> dict[str, Command]:
         if message and point.name == name:
             raise InputError(f"{name}: {message}")
     return {**dict(sorted(above.items())), **COMMANDS}
+
+
+@functools.cache
+def _entry_points() -> EntryPoints:
+    """The commands of packages that depend on this one. The search goes through all installed packages."""
+    return entry_points(group="flowmind.commands")
 
 
 def _from_environment(flags: Sequence[argparse.Action]) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, ValidationInfo, field_validator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from tools_registry.sandbox.isolation import Level, SandboxKind
 from tools_registry.sandbox.workers import Isolating
@@ -41,3 +44,24 @@ class SandboxOptions(Record):
         if info.data.get("sandbox") == "monty" and least in ("kernel", "full"):
             raise ValueError("monty workers have no kernel isolation; use local")
         return least
+
+
+class BatchOptions(Record):
+    """A run of a workflow on many inputs."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    inputs: Path | None = None
+    """file with the inputs of many cases, one a row: .jsonl, .csv (each also with .gz) or .parquet"""
+    results: Path | None = None
+    """file for the results of --inputs, in the order of the rows: .jsonl or .parquet; the same command goes on with a
+    file that is not complete"""
+    map: Literal["local", "processes", "ray"] = "local"
+    """where the rows of --inputs are run: from this process, in processes, or in a Ray cluster (needs the extra ray)"""
+    workers: int | None = Field(default=None, ge=1, le=1_000)
+    """number of sandboxes that work at the same time (default 1 with local, else one for each core of this machine or
+    of the cluster)"""
+    ray_address: str | None = None
+    """address of a Ray cluster, HOST:PORT or auto; by default RAY_ADDRESS, else a cluster on this machine"""
+    fail_fast: bool = False
+    """end with exit code 1 at the first row of --inputs that has an error"""

@@ -14,7 +14,7 @@ from flowmind.base.texts import did_you_mean, one_line
 from flowmind.cli.arguments import add_tools, add_workflow, read_tools
 from flowmind.cli.converting import read_source
 from flowmind.cli.flags import add_flags, read_flags
-from flowmind.cli.options import SandboxOptions
+from flowmind.cli.options import BatchOptions, SandboxOptions
 from flowmind.cli.sandboxes import Sandboxes
 from flowmind.protocols import ChatModel
 from flowmind.run.compiler import needs_model
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
     add_workflow(parser)
     add_tools(parser)
-    parser.add_argument("--input", required=True, metavar="JSON", help="the inputs: JSON, @FILE, or - for stdin")
+    parser.add_argument("--input", metavar="JSON", help="the inputs of one case: JSON, @FILE, or - for stdin")
     parser.add_argument("--trace", action="store_true", help="print the whole trace instead of the answer")
     parser.add_argument(
         "--on-doubt",
@@ -37,15 +37,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the workflow's rivals disagree with it: end the run; mark a disputed answer, but end before a "
         "disputed call that may change something; or run without them (default raise)",
     )
+    parser.add_argument(
+        "--parallel",
+        action="store_true",
+        help="in a workflow with llm nodes, make requests and calls that do not depend on one another at the same "
+        "time; only tools that are marked read run beside others; the trace is the same",
+    )
     add_flags(parser, SandboxOptions)
+    add_flags(parser.add_argument_group("many inputs"), BatchOptions)
     parser.add_argument("--model", help="model of the llm nodes")
     parser.add_argument("--base-url", help="URL of the model's server; by default OPENAI_BASE_URL")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the answer or the trace; 1 if the run ends in an error or in doubt."""
-    settings = read_flags(SandboxOptions, options)
+    """Prints the answer or the trace, or writes the results of many inputs.
+
+    Returns 1 if the run ends in an error or in doubt.
+    """
+    settings, batch = read_flags(SandboxOptions, options), read_flags(BatchOptions, options)
+    if (options.input is None) == (batch.inputs is None):
+        raise InputError("give either --input with the inputs of one case, or --inputs with a file of many")
     workflow, _, bench = read_source(options.workflow, options.form)
+    if batch.inputs is not None:
+        from flowmind.cli.batches import run_rows
+
+        tools = read_tools(options.tools, sorted(workflow.tool_names), bench)
+        return run_rows(options, batch, settings, workflow, tools)
+    if batch.results is not None:
+        raise InputError("--results: this is for the results of --inputs; --input prints its answer")
     inputs = _read_input(options.input)
     if unknown := next((name for name in inputs if name not in workflow.input_names), None):
         names = ", ".join(workflow.input_names) or "none"
@@ -55,10 +74,12 @@ def run(options: argparse.Namespace) -> int:
         sandbox = sandboxes.of(read_tools(options.tools, sorted(workflow.tool_names), bench))
         model = _model(options, sandbox) if needs_model(workflow) else None
         if workflow.doubtful and options.on_doubt != "ignore":
+            if options.parallel:
+                raise InputError("--parallel: rivals are compared call by call; use --on-doubt ignore")
             guard = Guard(prepare(workflow, sandbox), sandbox)
             trace = asyncio.run(guard.arun(inputs, sandbox, model, ending=options.on_doubt)).trace
         elif model is not None:
-            trace = asyncio.run(arun(workflow, inputs, sandbox, model))
+            trace = asyncio.run(arun(workflow, inputs, sandbox, model, parallel=options.parallel))
         else:
             trace = run_workflow(workflow, inputs, sandbox)
         sandboxes.print_differences()

@@ -41,6 +41,50 @@ class NodeEdge(NamedTuple):
     """Defects that do not keep the text from being read."""
 
 
+class Scan(NamedTuple):
+    """The parts of a Node/Edge text as they stand; each has its line, from 1."""
+
+    steps: tuple[tuple[int, str, int], ...]
+    """Number, text and line of each step."""
+    edges: tuple[tuple[str, str, int], ...]
+    """`START`, `END` or the number of a step, twice, and the line, from the part under the heading `Edge:`."""
+    others: tuple[tuple[str, int], ...]
+    """The lines between the steps that are none."""
+    edge_line: int
+    """The line of the heading `Edge:`."""
+    after: str
+    """What stands behind that heading besides edges."""
+
+
+def scan(text: str) -> Scan:
+    """Reads the parts of a Node/Edge text without judging them.
+
+    Raises:
+        ValueError: If a heading is missing, or the headings stand in the wrong order; with the line.
+    """
+    headings = {match[1].lower().rstrip("s"): match for match in reversed(list(_HEADING.finditer(text)))}
+    if "node" not in headings:
+        raise ValueError("line 1: no heading 'Node:'")
+    if "edge" not in headings:
+        raise ValueError(f"line {_line(text, len(text))}: no heading 'Edge:' after the steps")
+    begin, end = headings["node"].end(), headings["edge"].start()
+    if end < begin:
+        raise ValueError(f"line {_line(text, end)}: 'Edge:' stands before 'Node:'")
+    steps: list[tuple[int, str, int]] = []
+    others: list[tuple[str, int]] = []
+    offset = begin
+    for line in text[begin:end].splitlines(keepends=True):
+        if match := _NODE.match(line.strip()):
+            steps.append((int(match[1]), match[2], _line(text, offset)))
+        elif line.strip():
+            others.append((line.strip(), _line(text, offset)))
+        offset += len(line)
+    behind = headings["edge"].end()
+    matches = _EDGE.finditer(text, behind)
+    edges = [(match[1].upper(), match[2].upper(), _line(text, match.start())) for match in matches]
+    return Scan(tuple(steps), tuple(edges), tuple(others), _line(text, end), _EDGE.sub("", text[behind:]))
+
+
 def parse(text: str) -> NodeEdge:
     """Reads Node/Edge text: steps by their own numbers, edges only from the part under the heading `Edge:`.
 
@@ -48,53 +92,39 @@ def parse(text: str) -> NodeEdge:
         ValueError: If there is no step or no edge, a number stands twice, or an edge names a step that is not there,
             leaves END or leads to START; with the line.
     """
-    headings = {match[1].lower().rstrip("s"): match for match in reversed(list(_HEADING.finditer(text)))}
-    if "node" not in headings:
-        raise ValueError("line 1: no heading 'Node:'")
-    if "edge" not in headings:
-        raise ValueError(f"line {_line(text, len(text))}: no heading 'Edge:' after the steps")
-    if headings["edge"].start() < headings["node"].start():
-        raise ValueError(f"line {_line(text, headings['edge'].start())}: 'Edge:' stands before 'Node:'")
-    steps, issues = _steps(text, headings["node"].end(), headings["edge"].start())
-    place = {number: index for index, number in enumerate(steps, 1)}
+    parts = scan(text)
+    steps: dict[int, str] = {}
+    for number, said, line in parts.steps:
+        if number in steps:
+            raise ValueError(f"line {line}: step {number} stands twice")
+        steps[number] = said
+    if not steps:
+        begin = next(match.end() for match in _HEADING.finditer(text) if match[1].lower().startswith("node"))
+        raise ValueError(f"line {_line(text, begin)}: no step such as '1: do this' behind 'Node:'")
+    issues = [f"line {line}: no step, left out" for _, line in parts.others]
+    if list(steps) != list(range(1, len(steps) + 1)):
+        issues.append(f"steps are numbered {', '.join(map(str, steps))}")
+    place = {str(number): index for index, number in enumerate(steps, 1)}
     last = len(steps) + 1
+    place |= {"START": 0, "END": last}
     edges: list[tuple[int, int]] = []
-    for match in _EDGE.finditer(text, headings["edge"].end()):
-        ends: list[int] = []
-        for name in match.groups():
-            end = {"START": 0, "END": last}.get(name.upper())
-            end = place.get(int(name)) if end is None else end
-            if end is None:
-                raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} names step {name}, which is not")
-            ends.append(end)
+    for one, other, line in parts.edges:
+        for name in (one, other):
+            if _plain(name) not in place:
+                raise ValueError(f"line {line}: edge ({one},{other}) names step {name}, which is not")
+        ends = place[_plain(one)], place[_plain(other)]
         if ends[0] == last or ends[1] == 0:
-            raise ValueError(f"line {_line(text, match.start())}: edge {match[0]} leaves END or leads to START")
-        edges.append((ends[0], ends[1]))
+            raise ValueError(f"line {line}: edge ({one},{other}) leaves END or leads to START")
+        edges.append(ends)
     if not edges:
-        raise ValueError(f"line {_line(text, headings['edge'].start())}: no edge such as (START,1) behind 'Edge:'")
+        raise ValueError(f"line {parts.edge_line}: no edge such as (START,1) behind 'Edge:'")
     nodes = ("START", *steps.values(), "END")
     return NodeEdge(nodes, tuple(dict.fromkeys(edges)), (*issues, *_shape(nodes, edges)))
 
 
-def _steps(text: str, begin: int, end: int) -> tuple[dict[int, str], list[str]]:
-    steps: dict[int, str] = {}
-    issues: list[str] = []
-    offset = begin
-    for line in text[begin:end].splitlines(keepends=True):
-        match = _NODE.match(line.strip())
-        if match:
-            number = int(match[1])
-            if number in steps:
-                raise ValueError(f"line {_line(text, offset)}: step {number} stands twice")
-            steps[number] = match[2]
-        elif line.strip():
-            issues.append(f"line {_line(text, offset)}: no step, left out")
-        offset += len(line)
-    if not steps:
-        raise ValueError(f"line {_line(text, begin)}: no step such as '1: do this' behind 'Node:'")
-    if list(steps) != list(range(1, len(steps) + 1)):
-        issues.append(f"steps are numbered {', '.join(map(str, steps))}")
-    return steps, issues
+def _plain(name: str) -> str:
+    """A number without leading zeros."""
+    return str(int(name)) if name.isdecimal() else name
 
 
 def _shape(nodes: Sequence[str], edges: Sequence[tuple[int, int]]) -> list[str]:
@@ -168,9 +198,9 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     exact = not any(isinstance(node, Condition | Map) for node in workflow.nodes)
     if exact:
         check_names(workflow)
-    steps = _told(workflow, flow, assignments=exact)
-    nodes = [_notation(step) for step in steps] if exact else [_words(step, specs) for step in steps]
-    edges = _pairs(workflow, flow, [step.id for step in steps])
+    steps = told_steps(workflow, flow, assignments=exact)
+    nodes = [_notation(step) for step in steps] if exact else [step_in_words(step, specs) for step in steps]
+    edges = control_edges(workflow, flow, [step.id for step in steps])
     notes, lost = ([], []) if exact else _given_up(workflow, flow, {step.id for step in steps})
     answer = _answer(workflow, steps, edges) if exact else None
     if answer is not None:
@@ -186,7 +216,7 @@ def to_node_edge(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> Export:
     return Export(to_text(["START", *nodes, "END"], edges) + "\n", report([], workflow, notes, lost))
 
 
-def _told(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
+def told_steps(workflow: Workflow, flow: Flow, assignments: bool) -> list[Step]:
     """The steps in the order of the code; assignments stand for the others if there are no others."""
     block = readable(workflow)
     forward: Any = flow.order.copy()
@@ -208,12 +238,21 @@ def _notation(step: Step) -> str:
     return f"{step.output} = {written.partition(' = ')[2].removeprefix('API.')}"
 
 
-def _words(step: Step, specs: Mapping[str, ToolSpec]) -> str:
-    return say_map(step, specs) if isinstance(step, Map) else say_step(step, specs)
+def step_in_words(step: Step, specs: Mapping[str, ToolSpec], named: bool = True) -> str:
+    """A step as a sentence; with the names of tools if `named`."""
+    return say_map(step, specs, named) if isinstance(step, Map) else say_step(step, specs, named)
 
 
-def _pairs(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop."""
+def control_edges(workflow: Workflow, flow: Flow, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Edges between steps, led past other nodes; the last step of a loop leads to what follows the loop.
+
+    Args:
+        workflow, flow: The workflow and its analysis.
+        names: The ids of the steps.
+
+    Returns:
+        Pairs of numbers, counted from 1; 0 is START, the number after the last is END.
+    """
     place = {name: number for number, name in enumerate(names, 1)}
     graph = Digraph(edges=((edge.source, edge.target) for edge in workflow.edges))
 

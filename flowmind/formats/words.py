@@ -201,11 +201,11 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
-def say_step(node: ToolNode | Assign | LLMNode | End, specs: Mapping[str, ToolSpec]) -> str:
-    """A node as a sentence."""
+def say_step(node: ToolNode | Assign | LLMNode | End, specs: Mapping[str, ToolSpec], named: bool = True) -> str:
+    """A node as a sentence; with the names of tools if `named`."""
     match node:
         case ToolNode(output=output):
-            return f"{say_call(node, specs)}. Call the result {output}."
+            return f"{say_call(node, specs, named)}. Call the result {output}."
         case LLMNode(prompt=prompt, args=args, output=output):
             given = [f"{say_binding(part)} for {{{name}}}" for name, part in args.items()]
             put = f", putting {listed(given)}" if given else ""
@@ -226,11 +226,13 @@ def _say_assign(output: str, expr: str | None, value: Binding | None) -> str:
     return f"Set {output} to {say_value(expr).text}."
 
 
-def say_call(node: ToolNode, specs: Mapping[str, ToolSpec]) -> str:
-    """A call in words: the tool's description, its name, and the arguments."""
+def say_call(node: ToolNode, specs: Mapping[str, ToolSpec], named: bool = True) -> str:
+    """A call in words: the tool's description, its name if `named`, and the arguments."""
     about = headline(specs.get(node.tool))
     given = listed([f"{name} = {_given(part)}" for name, part in node.args.items()])
     given = f" with {given}" if given else ""
+    if not named:
+        return f"{about or node.tool.replace('_', ' ').capitalize()}{given and ','}{given}"
     return f"{about} ({node.tool}{given})" if about else f"Use {node.tool}{given}"
 
 
@@ -252,9 +254,9 @@ def say_over(node: Map) -> str:
     return f"each {node.item} in {say_binding(node.over)}{where}"
 
 
-def say_map(node: Map, specs: Mapping[str, ToolSpec]) -> str:
-    """A map in one paragraph."""
-    steps = " ".join(say_step(step, specs) for step in node.body)
+def say_map(node: Map, specs: Mapping[str, ToolSpec], named: bool = True) -> str:
+    """A map in one paragraph; with the names of tools if `named`."""
+    steps = " ".join(say_step(step, specs, named) for step in node.body)
     body = f" {steps}" if steps else ""
     return f"For {say_over(node)}:{body} Add {say_binding(node.collect)} to the list {node.output}."
 

@@ -240,7 +240,8 @@ class Handle:
 
         Args:
             run: The id, which you choose, such as `order-17`.
-            given, named: The arguments of the function.
+            given: The positional arguments of the function.
+            named: The arguments of the function that are passed by name.
 
         Raises:
             InputError: If the id belongs to other inputs.

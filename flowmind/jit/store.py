@@ -394,7 +394,8 @@ class Store:
         """Stores an execution of the agent.
 
         Args:
-            handle, run: Where it belongs.
+            handle: The handle.
+            run: The run.
             trace: The execution.
             taught: Whether versions are derived from it.
         """
@@ -434,9 +435,12 @@ class Store:
         """Stores an audit.
 
         Args:
-            run, handle, version: What was audited.
+            run: The run that was audited.
+            handle: Its handle.
+            version: The version that answered.
             difference: What the agent did otherwise; empty if nothing, None if the audit could not be made.
-            seconds, tokens: Its cost.
+            seconds: The time that the audit took.
+            tokens: The tokens that it took, if they are known.
         """
         right = None if difference is None else int(not difference)
         row = (run, handle, version, right, self.redact(difference or ""), time.time(), seconds, tokens)

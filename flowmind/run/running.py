@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import cached_property
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from flowmind.base.errors import FlowMindError, InvalidWorkflow, ModelFailure, ModelUnavailable
+from flowmind.base.errors import FlowMindError, InputError, InvalidWorkflow, ModelFailure, ModelUnavailable
 from flowmind.protocols import ChatModel, ChatRequest, Message
 from flowmind.run.compiler import compile_workflow, needs_model
 from flowmind.run.worded import worded
+from flowmind.run.wrappers import overlapping_of
 from flowmind.trace.events import Trace
 from flowmind.workflow.checking import check
 from flowmind.workflow.document import Assign, Condition, LLMNode, Map, Node, ToolNode, Workflow
@@ -32,6 +35,8 @@ def require_sound(workflow: Workflow, specs: Mapping[str, ToolSpec]) -> None:
         raise InvalidWorkflow("; ".join(str(problem) for problem in problems))
 
 
+IN_FLIGHT = 16
+"""The most calls of a parallel run in flight, if nothing else is said."""
 NEEDS_ARUN = "the workflow has llm nodes or async tools: run it with `arun`"
 
 
@@ -207,16 +212,45 @@ def run_many(
     return prepare(workflow, sandbox).run(cases, sandbox, budget)
 
 
+def most_in_flight(parallel: int, sandbox: Environment) -> int:
+    """The most calls of a parallel run that are in flight at the same time.
+
+    Args:
+        parallel: The number, or True for `IN_FLIGHT`.
+        sandbox: The tools.
+
+    Raises:
+        InputError: If it is no number from 1, or the calls of the environment depend on their order.
+    """
+    most = IN_FLIGHT if parallel is True else parallel
+    if not isinstance(cast(Any, most), int) or most < 1:
+        raise InputError(f"parallel: give True, False or the most calls in flight, from 1, not {parallel!r}")
+    overlapping_of(sandbox)
+    return most
+
+
 async def arun(
     workflow: Workflow,
     inputs: dict[str, Any],
     sandbox: Environment,
     model: ChatModel | None = None,
     budget: int = DEFAULT_BUDGET,
+    *,
+    parallel: bool | int = False,
 ) -> Trace:
     """Runs a workflow on one case. Async tools and `llm` nodes are allowed.
 
+    Args:
+        workflow: The workflow.
+        inputs: The inputs of the case.
+        sandbox: The tools.
+        model: The model of `llm` nodes.
+        budget: The step limit.
+        parallel: Whether calls that do not depend on one another run at the same time, or the most calls in flight. The
+            trace is the same; see `flowmind.run.parallel`.
+
     Raises:
+        InputError: If the calls of the environment depend on their order and `parallel` is set.
         InvalidWorkflow: If the workflow does not pass `check`, or has `llm` nodes and there is no model.
         ModelFailure: If the model's endpoint failed.
         ModelUnavailable: If the model's endpoint refuses to serve.
@@ -233,19 +267,26 @@ async def arun(
     steps: list[list[Any]] = []
     scope = load(program.source, program.constants)
     failures: list[FlowMindError] = []
-    scope.__globals__["llm"] = asker(model, failures)
     refusals: list[str] = []
-    tools = [_caller(own, name, refusals, failures) for name in program.tools]
 
     def log(step: Sequence[Any]) -> None:
         steps.append(list(step))
 
-    try:
-        outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
-    except StepError as stop:
-        if failures:  # infrastructure, not an error of the case
-            raise failures[0] from None
-        outcome = failed(stop, steps)
+    async with AsyncExitStack() as stack:
+        if parallel is not False:
+            module = import_module("flowmind.run.parallel")  # needs asyncio, which takes 50 ms to load
+            ahead = module.Ahead(workflow, own, model, budget, most_in_flight(parallel, own))
+            own = await stack.enter_async_context(ahead)
+            model = ahead.model
+            ahead.start(admitted)
+        scope.__globals__["llm"] = asker(model, failures)
+        tools = [_caller(own, name, refusals, failures) for name in program.tools]
+        try:
+            outcome = Outcome(await scope(admitted, tools, budget, log), None, steps)
+        except StepError as stop:
+            if failures:  # infrastructure, not an error of the case
+                raise failures[0] from None
+            outcome = failed(stop, steps)
     return trace_of(workflow, program, admitted, outcome, refusals[-1] if refusals else "")
 
 
@@ -274,12 +315,17 @@ def _caller(
     return call
 
 
+def request_of(prompt: str, args: Mapping[str, Any]) -> ChatRequest:
+    """The request of an `llm` node to its model."""
+    return ChatRequest(messages=(Message(role="user", content=prompt.format(**args)),))
+
+
 def asker(model: ChatModel | None, failures: list[FlowMindError]) -> Callable[[str, dict[str, Any]], Awaitable[str]]:
     async def ask(prompt: str, args: dict[str, Any]) -> str:
         assert model is not None
-        content = prompt.format(**args)
+        request = request_of(prompt, args)
         try:
-            reply = await model.complete(ChatRequest(messages=(Message(role="user", content=content),)))
+            reply = await model.complete(request)
         except (ModelFailure, ModelUnavailable) as failure:
             failures.append(failure)
             raise

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from flowmind.run.wrappers import overlapping_of
 from flowmind.workflow.document import Workflow
 from flowmind.workflow.program import Outcome, Program, load, run_brief, run_case
 from tools_registry import words
@@ -31,6 +32,11 @@ class Worded:
         self._inner = inner
         self.specs: Mapping[str, ToolSpec] = {**words.specs(), **inner.specs}
         self.awaited: Collection[str] = inner.awaited
+
+    @property
+    def overlapping(self) -> Collection[str]:
+        """Those of the environment, and those of `tools_registry.words`."""
+        return frozenset(overlapping_of(self._inner)) | (self.specs.keys() - self._inner.specs.keys())
 
     async def call(self, call: ToolCall) -> Observation:
         """Calls one tool."""

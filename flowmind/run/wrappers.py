@@ -3,7 +3,8 @@
     environment = Guarded(Approved(FunctionEnvironment([find, refund]), ask), controller)
 
 A wrapper overrides `call`. Its `awaited` has the tools that must go through `call`; a workflow with such a tool is run
-call by call.
+call by call. A wrapper whose calls do not depend on their order has an attribute `overlapping`: the tools whose calls
+may run beside others (`flowmind.run.parallel`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,22 @@ from tools_registry.specs.spec import Observation, ToolCall, ToolSpec
 
 Ask = Callable[[ToolCall, ToolSpec], "bool | str | Awaitable[bool | str]"]
 """Decides whether a call may be made: True, False, or the reason for a refusal."""
+
+
+def overlapping_of(environment: Environment) -> Collection[str]:
+    """The tools of an environment whose calls may run beside others.
+
+    Raises:
+        InputError: If the environment does not say it. Its calls may depend on their order.
+    """
+    names: Collection[str] | None = getattr(environment, "overlapping", None)
+    if names is None:
+        kind = type(environment).__name__
+        raise InputError(
+            f"parallel: the calls of {kind} may depend on their order, so they are made one after the other; if they "
+            f"do not, give {kind} an attribute `overlapping`, the names of the tools whose calls may run beside others"
+        )
+    return names
 
 
 class Wrapper:
@@ -115,6 +132,11 @@ class Approved(Wrapper):
         """The tools that need approval, and those of the wrapped environment."""
         return frozenset(self._asks) | frozenset(self.inner.awaited)
 
+    @property
+    def overlapping(self) -> Collection[str]:
+        """Those of the wrapped environment that need no approval."""
+        return frozenset(overlapping_of(self.inner)) - self._asks.keys()
+
     async def refusal(self, call: ToolCall) -> Observation | None:
         """Asks, if the tool needs approval; the observation if the call is refused."""
         if call.tool not in self._asks:
@@ -151,6 +173,11 @@ class Only(Wrapper):
     def awaited(self) -> Collection[str]:
         """Those of the offered tools that the wrapped environment awaits."""
         return self._specs.keys() & frozenset(self.inner.awaited)
+
+    @property
+    def overlapping(self) -> Collection[str]:
+        """Those of the offered tools that may overlap in the wrapped environment."""
+        return self._specs.keys() & frozenset(overlapping_of(self.inner))
 
     async def call(self, call: ToolCall) -> Observation:
         """Passes on a call of an offered tool."""

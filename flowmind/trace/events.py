@@ -237,6 +237,9 @@ class Turn(Record):
     seconds: float = 0.0
     advice: str = ""
     """What controllers said to the agent before this reply."""
+    step: int = 0
+    """The step that the reply is about, from 1, if the agent works through a chain of steps (`react+chain`); 0 for its
+    answer, and for other agents."""
 
 
 class Source(Record):

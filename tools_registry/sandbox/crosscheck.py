@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 from flowmind.workflow.program import Outcome, Program, Run, load, run_brief, run_case
 from tools_registry.sandbox.environment import DEFAULT_BUDGET, Environment
 from tools_registry.sandbox.monty import MontySandbox, bound
-from tools_registry.specs.spec import Observation, Record, ToolCall
+from tools_registry.specs.spec import Observation, Record, ToolCall, reading
 from tools_registry.specs.values import CaseError, copy_json
 
 PER_TOOL = 5
@@ -128,6 +128,8 @@ class CrossCheckSandbox:
 
     def __init__(self, local: Trier, monty: MontySandbox, crosscheck: CrossCheck | None = None) -> None:
         self.specs = local.specs
+        self.overlapping: Collection[str] = reading(local.specs)
+        """The tools that are marked `read`: their calls may run beside others."""
         self.crosscheck = crosscheck or CrossCheck()
         self._local = local
         self._monty = monty

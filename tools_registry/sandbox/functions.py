@@ -27,6 +27,7 @@ from tools_registry.specs.spec import (
     admitted,
     make_spec,
     read_doc,
+    reading,
 )
 from tools_registry.specs.values import CaseError, clean, describe, positional
 
@@ -154,6 +155,8 @@ class FunctionEnvironment:
         self._programs: dict[int, tuple[Program, Run, list[Tool]]] = {}
         self.awaited: Collection[str] = frozenset(name for name, tool in self.functions.items() if is_async(tool))
         """The async tools; `run` cannot call them."""
+        self.overlapping: Collection[str] = reading(self.specs)
+        """The tools that are marked `read`: their calls may run beside others."""
 
     async def call(self, call: ToolCall) -> Observation:
         """Calls one function. An exception that it raises becomes the observation's error."""

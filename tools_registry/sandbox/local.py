@@ -15,7 +15,7 @@ from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.environment import DEFAULT_BUDGET
 from tools_registry.sandbox.workers import Limits, WorkerFailure, WorkerPool
 from tools_registry.specs.schema import type_of
-from tools_registry.specs.spec import Observation, ToolCall, ToolSource, ToolSpec
+from tools_registry.specs.spec import Observation, ToolCall, ToolSource, ToolSpec, reading
 from tools_registry.specs.values import MAX_MESSAGE, CaseError, clean
 
 __all__ = ["Limits", "LocalSandbox", "WorkerPool"]
@@ -33,6 +33,8 @@ class LocalSandbox(Closing):
 
     def __init__(self, tools: Sequence[ToolSource], pool: WorkerPool | None = None) -> None:
         self.specs: Mapping[str, ToolSpec] = {tool.spec.name: tool.spec for tool in tools}
+        self.overlapping: Collection[str] = reading(self.specs)
+        """The tools that are marked `read`: their calls may run beside others."""
         self._pool = pool or WorkerPool(1)
         self._own_pool = pool is None
         self._tools = {tool.spec.name: {"source": tool.source, "parameters": tool.spec.parameters} for tool in tools}

@@ -22,6 +22,7 @@ from tools_registry.specs.spec import (
     ToolCall,
     ToolSpec,
     admitted,
+    reading,
     tool_identifier,
 )
 from tools_registry.specs.values import CaseError, clean, describe
@@ -65,6 +66,8 @@ class SessionEnvironment:
         if unknown := sorted(set(reads) - set(self._names.values())):
             raise SpecError(f"reads: the server has no tool {unknown[0]!r}; it has {', '.join(self._names.values())}")
         self.specs = specs
+        self.overlapping: Collection[str] = reading(specs)
+        """The tools that are marked `read`: their calls may run beside others."""
 
     @property
     def awaited(self) -> Collection[str]:

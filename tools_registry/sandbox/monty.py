@@ -32,7 +32,7 @@ from tools_registry.sandbox.frames import fits
 from tools_registry.sandbox.language import policy
 from tools_registry.sandbox.workers import Isolating
 from tools_registry.specs.schema import show, type_of
-from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, admitted
+from tools_registry.specs.spec import Observation, ToolCall, ToolSpec, admitted, reading
 from tools_registry.specs.values import MAX_DEPTH, MAX_INT_BITS, MAX_MESSAGE, CaseError, as_result
 
 CHUNK = 500
@@ -235,6 +235,8 @@ class MontySandbox(Closing):
         self, tools: Sequence[ToolSource], limits: Limits | None = None, pool: MontyPool | None = None
     ) -> None:
         self.specs: Mapping[str, ToolSpec] = {tool.spec.name: tool.spec for tool in tools}
+        self.overlapping: Collection[str] = reading(self.specs)
+        """The tools that are marked `read`: their calls may run beside others."""
         self._sources = {tool.spec.name: tool.source for tool in tools}
         self._pool = pool or MontyPool(1, limits)
         self._own_pool = pool is None

@@ -137,6 +137,11 @@ def strict_json(value: Any) -> Any:
         raise ValueError(error.message) from None
 
 
+def reading(specs: Mapping[str, ToolSpec]) -> frozenset[str]:
+    """The tools that are marked `read`."""
+    return frozenset(name for name, spec in specs.items() if spec.effect == "read")
+
+
 def admitted(specs: Mapping[str, ToolSpec], name: str, args: dict[str, Any]) -> dict[str, Any]:
     """A strict JSON copy of the arguments of a call.
 

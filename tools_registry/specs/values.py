@@ -91,7 +91,7 @@ def clean(value: Any, depth: int = 0, digits: bool = False) -> Any:
                 raise CaseError("not_json", f"a key of type {type(key).__name__}; keys of an object are strings")
             if name in copied:
                 raise CaseError("not_json", f"two keys that are {name!r} as JSON")
-            copied[clean(name)] = clean(element, depth + 1, digits)
+            copied[name if name.isascii() else clean(name)] = clean(element, depth + 1, digits)
         return copied
     for base, plain in _PLAIN_VALUES.items():
         if issubclass(kind, base):

@@ -34,9 +34,13 @@ def render(name: str, **values: object) -> str:
 @cache
 def conversation(name: str) -> tuple[Message, ...]:
     """The messages of a conversation file, with the list of graph tools in the place of `$graph_tools`."""
-    parts = re.split(r"^=== (system|user|assistant)\n", _text(name), flags=re.MULTILINE)[1:]
-    contents = (content.strip().replace("$graph_tools", _text("graph_tools")) for content in parts[1::2])
-    messages = zip(parts[::2], contents, strict=True)
+    return read_conversation(_text(name).replace("$graph_tools", _text("graph_tools")))
+
+
+def read_conversation(text: str) -> tuple[Message, ...]:
+    """The messages in the text of a conversation file."""
+    parts = re.split(r"^=== (system|user|assistant)\n", text, flags=re.MULTILINE)[1:]
+    messages = zip(parts[::2], map(str.strip, parts[1::2]), strict=True)
     return tuple(Message.model_validate({"role": role, "content": content}) for role, content in messages)
 
 

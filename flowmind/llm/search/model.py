@@ -45,18 +45,22 @@ class SearchModel:
     async def complete(self, request: ChatRequest) -> Reply:
         """Answers in the form that the request asks for; a request without an episode gets one line of text."""
         episode = request.episode
+        if episode is not None and episode.among and request.reply == "text":
+            return Reply(text="", input_tokens=0, output_tokens=0)  # it has no thought about a step
         if episode is None or request.reply == "text":
             return Reply(text="The search model answers tasks with examples only.", input_tokens=0, output_tokens=0)
         business = {spec.name: spec for spec in request.tools if spec.name not in GRAPH_TOOLS}
         graph = {spec.name: spec for spec in request.tools if spec.name in GRAPH_TOOLS}
         LOOP.set(asyncio.get_running_loop())
-        program = await asyncio.to_thread(self._program, episode.brief, business)
+        every = {spec.name: spec for spec in episode.among} or business
+        program = await asyncio.to_thread(self._program, episode.brief, every)
         first = not episode.events and not episode.plan
         note = _note(business) if first else ""
         if request.reply == "plan":
             text = _plan(program, bool(business), bool(graph), note)
         else:
-            reasoning, action, args = _act(episode, program, business, graph)
+            step = _step(episode, program, business) if episode.among else None
+            reasoning, action, args = step or _act(episode, program, business, graph)
             args = escape(args) if episode.brief.references else args
             text = dump_json({"reasoning": reasoning + note, "action": action, "action_input": args})
         return Reply(text=text, input_tokens=0, output_tokens=0)
@@ -126,6 +130,33 @@ def _act(
         return "The graph is complete.", FINISH, {}
     answer = resolve(program.answer, program, episode.brief.inputs, results)
     return "All calls are done.", FINISH, {"answer": answer}
+
+
+def _step(episode: Episode, program: Program | None, offered: Mapping[str, ToolSpec]) -> ActionFields:
+    """The call of the tool that is offered for a step, or the answer if none is.
+
+    The first call of the program that uses the tool and has not been made. Calls may have been made in another order.
+    """
+    if program is None:
+        return _give_up(offered)
+    results: dict[int, Any] = {}
+    todo = [*range(len(program.calls))]
+    for event in episode.events:
+        if isinstance(event, Called) and event.observation.ok:
+            made = next((place for place in todo if program.calls[place].tool == event.call.tool), None)
+            if made is not None:
+                results[made] = event.observation.value
+                todo.remove(made)
+    try:
+        if not offered:
+            answer = None if todo else resolve(program.answer, program, episode.brief.inputs, results)
+            return "All steps are done.", FINISH, {"answer": answer}
+        place = next(place for place in todo if program.calls[place].tool in offered)
+        call = program.calls[place]
+        args = {name: resolve(source, program, episode.brief.inputs, results) for name, source in call.args}
+        return f"Call {place + 1} of {len(program.calls)} of the sequence that was found.", call.tool, args
+    except (StopIteration, KeyError, TypeError):
+        return "The sequence that was found has no such call now.", FINISH, {"answer": None}
 
 
 def _give_up(business: Mapping[str, ToolSpec]) -> ActionFields:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -72,17 +72,19 @@ def parts_of(value: Any) -> list[Any]:
     return [value, *cast(list[Any], value)] if isinstance(value, list) else [value]
 
 
-def resolve(source: Source, program: Program, inputs: dict[str, Any], results: Sequence[Any]) -> Any:
+def resolve(
+    source: Source, program: Program, inputs: dict[str, Any], results: Sequence[Any] | Mapping[int, Any]
+) -> Any:
     """The value of a source.
 
     Args:
         source: A source of the program.
         program: The program.
         inputs: The inputs of the case.
-        results: The results of the first calls of the program.
+        results: The results of the first calls of the program, or of some calls by their places in it.
 
     Raises:
-        KeyError, TypeError: If there is no value at the path of the source.
+        KeyError, TypeError: If there is no value at the path of the source, or no result of its call.
     """
     match source.kind:
         case "constant":

@@ -52,6 +52,15 @@ class Thinker:
     def _from_examples(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
         if not brief.examples or not business:
             return None
+        steps = brief.knowledge.steps if brief.knowledge else ()
+        known = {tool for step in steps for tool in step.tools} if all(step.tools for step in steps) else set[str]()
+        if known & business.keys():  # the tools of a workflow that the agent was given, before all tools
+            fewer = {name: spec for name, spec in business.items() if name in known}
+            if (program := self._searched(brief, fewer)) is not None:
+                return program
+        return self._searched(brief, business)
+
+    def _searched(self, brief: Brief, business: Mapping[str, ToolSpec]) -> Program | None:
         search = Search(question(brief, business, self._budget / BUDGET), self._probe)
         search.run()
         return best(search)

@@ -1,16 +1,16 @@
-"""The evaluation of cases: `LocalMap` evaluates them in this process, `ProcessMap` in other processes."""
+"""`ProcessMap`: cases are evaluated in other processes of this machine."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from flowmind.base.errors import FlowMindError
 from flowmind.base.processes import Helpers, answer_questions
-from flowmind.llm.limiting import AdaptiveLimit, Limit
+from flowmind.maps.local import Evaluate
 from flowmind.protocols import Emit
 from tools_registry.sandbox.closing import Closing
 from tools_registry.sandbox.errors import SandboxUnavailable
@@ -18,32 +18,6 @@ from tools_registry.sandbox.errors import SandboxUnavailable
 C = TypeVar("C")
 R = TypeVar("R")
 S = TypeVar("S", bound=Closing)
-Evaluate = Callable[[C, S, Emit], Awaitable[R]]
-"""Evaluates a case with services. The function, its arguments and its result pickle."""
-
-
-class LocalMap(Generic[C, R]):
-    """Evaluates cases in this process, on the running event loop.
-
-    Args:
-        evaluate: Evaluates a case.
-        services: The services that `evaluate` takes.
-        limit: The bound on requests at the same time.
-    """
-
-    def __init__(self, evaluate: Evaluate[C, S, R], services: S, limit: Limit) -> None:
-        self._evaluate: Callable[[C, Emit], Awaitable[R]] = lambda case, emit: evaluate(case, services, emit)
-        self._limit = limit
-
-    @property
-    def at_once(self) -> int:
-        """The number of cases at the same time: above an adaptive limit, which adapts only while a request waits."""
-        current = self._limit.current
-        return current + (current + 1) // 2 if isinstance(self._limit, AdaptiveLimit) else current
-
-    async def evaluate(self, case: C, emit: Emit) -> R:
-        """The result of one case."""
-        return await self._evaluate(case, emit)
 
 
 class ProcessMap(Helpers, Generic[C, R]):
@@ -54,6 +28,8 @@ class ProcessMap(Helpers, Generic[C, R]):
         services: The services that `evaluate` takes. Each process opens its own copy.
         count: The number of processes.
     """
+
+    attempts = 2
 
     def __init__(self, evaluate: Evaluate[C, S, R], services: S, count: int) -> None:
         super().__init__(__name__, (evaluate, services), count)

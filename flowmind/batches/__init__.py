@@ -1,0 +1,1 @@
+"""Runs of a workflow on files of many inputs."""
