@@ -271,3 +271,11 @@ def test_a_run_ends_when_all_servers_are_gone(bench: Path, tmp_path: Path) -> No
     assert done.returncode == 2 and "refuses the API key" in told_last(done)
     done = called(*words(bench, tmp_path / "run", *servers))
     assert done.returncode == 2 and "nor does any of 2 servers answer" in told_last(done)
+
+
+def test_the_doctor_asks_every_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaultyServer(lambda number, body: "") as server:
+        monkeypatch.setenv("FLOWMIND_BASE_URL", f"{server.url}, http://127.0.0.1:9/v1")
+        lines = [line for line in called("doctor").stdout.splitlines() if "endpoint" in line]
+    assert len(lines) == 2
+    assert f"{server.url} serves m" in lines[0] and "nothing answers at http://127.0.0.1:9/v1" in lines[1]
