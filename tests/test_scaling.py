@@ -29,6 +29,7 @@ def test_a_driver_that_costs_nothing_is_never_busy() -> None:
     assert simulate(100, seconds=1, exchanges=5, exchange=0, case=0)[:3] == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_cases_of_a_run_are_kept_again_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench, run = tiny_benchmark(tmp_path / "bench"), tmp_path / "runs" / "run"
     with FaultyServer(lambda number, body: capable(body)) as server:
