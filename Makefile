@@ -20,6 +20,8 @@ FORMAT ?=
 LEVEL ?= session
 OOW ?= 0
 MAKEFLAGS += --no-print-directory
+# Bytecode is kept, so that no process compiles what another one has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup exp serve test test-slow check report docs docs-serve clean
 help:  ## list the targets
@@ -74,7 +76,7 @@ test: $(VENV)/.ready  ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.ready  ## run the tests that take long
-	@$(BIN)/python -m pytest -n 2 -m slow
+	@$(BIN)/python -m pytest -n 2 -m slow $$(grep -l 'mark\.slow' tests/test_*.py)
 
 check: $(VENV)/.ready  ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/pyright

@@ -36,6 +36,8 @@ def cost(run: Loaded) -> Cost:
         return Cost(cases, passed, build, note="search is not a language model: it uses no tokens")
     if run.gold:
         return Cost(cases, passed, build, note="gold traces: no agent was run")
+    if not run.builds:
+        return Cost(cases, passed, build, note="executes only: no workflow is built")
     if run.mode in SINGLE:
         return Cost(cases, passed, build, note="single stage: its tokens are not separated into solving and building")
     executions = sum(len(record.execute.stop) for record in run.records)

@@ -121,13 +121,14 @@ def _entry(key: str, name: str, run: Loaded, theirs: float | None) -> RunEntry:
     records, known = run.records, [answer for record in run.records if (answer := solved(record)) is not None]
     tests = [score.passed for record in records for score in record.tests]
     verdicts = [verdict(record).outcome for record in run.everything]
+    built = len(records) if run.builds else 0
     model = shown_model(run.model)
     return RunEntry(
         key, name, model, name.removeprefix(f"{model} "), run.folder.name, manifest["benchmark"]["name"],
         len(run.everything), run.errors, _when(run.everything), _details(run, manifest),
-        passed=rate(sum(record.passed for record in records), len(records)),
+        passed=rate(sum(record.passed for record in records), built),
         tests=rate(sum(tests), len(tests)),
-        sound=rate(sum(record.graph_valid for record in records), len(records)),
+        sound=rate(sum(record.graph_valid for record in records), built),
         solved=rate(sum(known), len(known)) if known else None,
         outcomes={outcome: verdicts.count(outcome) for outcome in OUTCOMES},
         paper=theirs,
@@ -198,7 +199,7 @@ def _flowing(name: str) -> Test:
 
 def _share(run: Loaded, test: Test) -> tuple[Rate, str] | None:
     cases = Cases((), (run,), run.records).where(test)
-    return (cases.rate(), figures.share(cases.rate())) if cases.records else None
+    return (cases.rate(), figures.share(cases.rate())) if cases.records and run.builds else None
 
 
 def cost_notes(entries: Sequence[RunEntry]) -> list[tuple[str, list[str]]]:

@@ -201,6 +201,11 @@ class CaseRecord(Kept):
         return self.holds("passed")
 
     @property
+    def guided(self) -> bool:
+        """Whether the mode executes only."""
+        return "informed" in self.scores
+
+    @property
     def mti(self) -> str | None:
         """The kind of mixed tool invocation; None if there was none."""
         return self.scores["mti"].reason if self.holds("mti") else None

@@ -99,7 +99,7 @@ def write_report(
         raise InputError("install the extra report: pip install 'flowmind-es[report]'")
     if not runs and not worfbench:
         raise InputError("no run to report on: name a run's folder")
-    names = run_names(runs)
+    names, building = run_names(runs), [run for run in runs if run.builds]
     cases = read_cases(runs)
     tools = signatures(runs, cases)
     tables = analyse(runs, analyses) if runs else []
@@ -107,7 +107,7 @@ def write_report(
     content: dict[str, Any] = {
         "title": title or "FlowMind report",
         "counts": _counts(runs),
-        "lead": _P.sub(_together, best(runs)) if runs else "",
+        "lead": _P.sub(_together, best(building)) if building else "",
         "runs": entries,
         "prices": any(entry.cost.call for entry in entries),
         "cost_notes": cost_notes(entries),

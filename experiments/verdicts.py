@@ -34,7 +34,9 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """Such as `wrong on held-out tests (3 of 5)`."""
+        """Such as `wrong on held-out tests (3 of 5)`; without tests, what is said of the answer of an execution."""
+        if not self.tests and self.outcome in ("passed", "wrong"):
+            return f"executed {'right' if self.outcome == 'passed' else 'wrong'}"
         wrong = self.tests - self.passed
         if self.outcome == "wrong":
             return f"wrong on held-out tests ({wrong} of {self.tests})"
@@ -45,9 +47,9 @@ class Verdict:
     @property
     def sign(self) -> str:
         """One character: the number of passed tests if some failed."""
-        if self.outcome == "wrong":
+        if self.outcome == "wrong" and self.tests:
             return str(self.passed) if self.passed < 10 else "+"
-        return {"passed": "✓", "unsound": "△", "none": "–", "error": "!"}[self.outcome]
+        return {"passed": "✓", "wrong": "✗", "unsound": "△", "none": "–", "error": "!"}[self.outcome]
 
     @property
     def shade(self) -> str:
@@ -59,10 +61,12 @@ class Verdict:
 
 
 def verdict(record: CaseRecord) -> Verdict:
-    """The outcome of a case."""
+    """The outcome of a case; that of a mode which executes only is the outcome of the execution."""
     passed = sum(score.passed for score in record.tests)
     if record.error is not None:
         outcome = "error"
+    elif record.guided:
+        outcome = "passed" if record.exec_correct else "wrong"
     elif record.passed:
         outcome = "passed"
     elif record.graph_valid:

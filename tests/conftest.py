@@ -10,10 +10,11 @@ gc.set_threshold(50_000, 20, 20)
 """Tests leave little garbage and much that stays, so that collections are many and find nothing."""
 
 LONG = """
-    dialogue_build benchmark durability attack experiments report report_page sessions_page random_workflows cli
-    structure pdl python_export robustness bench dialogue_runs flags cross_case architecture
-    serverless worfbench certify expressions search maps hostile_input determinism monty workers policy fuzzing
-    tool_functions serving langgraph_export recording_servers jit journal workflow_server exports
+    results dialogue_runs benchmark maps durability report_page dialogue_build hostile_texts recording_servers
+    python_export bench sessions_page architecture report expressions search imports hostile_input journal flags
+    attack random_workflows libraries robustness sandbox structure experiments cli bad_input openai_chat span_imports
+    induction verification durable serving pdl cross_case determinism worfbench jit_writes workflow_server init monty
+    langgraph_export jit exports fuzzing serverless policy workers certify
 """
 _RANK = {f"test_{name}.py": place for place, name in enumerate(LONG.split())}
 

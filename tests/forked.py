@@ -127,12 +127,13 @@ def run(module: str, *words: object, stdin: bytes = b"", env: Mapping[str, str],
 
 
 class Popen:
-    """A command that runs beside the test, as `subprocess.Popen` with a pipe for its standard error."""
+    """A command that runs beside the test, as `subprocess.Popen` with pipes for its output."""
 
     def __init__(self, module: str, *words: object, env: Mapping[str, str], cwd: Path | str | None = None) -> None:
         end, other = os.pipe()
-        with os.fdopen(other, "wb") as told, Path(os.devnull).open("r+b") as nothing:
-            self.pid = forker().start(module, *words, files=(nothing, nothing, told), env=env, cwd=cwd)
+        self._printed = TemporaryFile()  # noqa: SIM115
+        with os.fdopen(other, "wb") as told, Path(os.devnull).open("rb") as nothing:
+            self.pid = forker().start(module, *words, files=(nothing, self._printed, told), env=env, cwd=cwd)
         self.stderr = os.fdopen(end, encoding="utf-8")
         self.returncode: int | None = None
 
@@ -146,12 +147,19 @@ class Popen:
         self.returncode = forker().wait(self.pid, timeout)
         return self.returncode
 
-    def communicate(self, timeout: float = 120) -> tuple[None, str]:
-        """What it writes to standard error until it has ended."""
+    def communicate(self, timeout: float = 120) -> tuple[str, str]:
+        """What it writes to standard output and error until it has ended."""
         told = self.stderr.read()
-        self.stderr.close()
         self.wait(timeout)
-        return None, told
+        self._printed.seek(0)
+        printed = self._printed.read().decode()
+        self.close()
+        return printed, told
+
+    def close(self) -> None:
+        """Closes the pipes."""
+        self.stderr.close()
+        self._printed.close()
 
     def send_signal(self, number: int) -> None:
         """Sends a signal, unless it has ended."""
@@ -167,11 +175,12 @@ class Popen:
 
     def __exit__(self, *_: object) -> None:
         self.wait()
-        self.stderr.close()
+        self.close()
 
 
 def _load() -> None:
     """Imports what commands import, early or late."""
+    import dbos
     import langgraph.graph
     import mcp.server.lowlevel
     import openai
@@ -185,6 +194,7 @@ def _load() -> None:
     import experiments.tables
     import flowbench_synth.builder
     import flowmind.cli.main
+    import flowmind.jit
     import flowmind.recording.mcp
     import flowmind.recording.openai_proxy
     import flowmind.recording.otlp
@@ -193,7 +203,7 @@ def _load() -> None:
 
     openai.OpenAI(api_key="none")  # loads what it loads late
     dict(catalog.load())
-    assert langgraph and mcp and opentelemetry and uvicorn and experiments and flowbench_synth and flowmind
+    assert dbos and langgraph and mcp and opentelemetry and uvicorn and experiments and flowbench_synth and flowmind
 
 
 def _serve() -> int:
@@ -247,7 +257,9 @@ def _become(told: dict[str, Any], files: list[int]) -> int:
     for number, name, policy in ((0, "stdin", "strict"), (1, "stdout", "strict"), (2, "stderr", "backslashreplace")):
         raw = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
         buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
-        stream = io.TextIOWrapper(buffer, encoding or "utf-8", errors or policy, line_buffering=number == 2)
+        stream = io.TextIOWrapper(
+            buffer, encoding or "utf-8", errors or policy, line_buffering=number == 2 or raw.isatty()
+        )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     if told["file_size"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,11 +107,21 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {
-    module_name(path): ast.parse(path.read_text(encoding="utf-8"))
-    for package in PACKAGES
-    for path in sorted((ROOT / package).rglob("*.py"))
-}
+MODULES = {module_name(path): path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+@functools.cache
+def nodes_of(module: str) -> tuple[list[ast.AST], list[ast.AST]]:
+    """What matters here of the source of a module: its imports and calls, and those imports that are in functions."""
+    every = [*ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))]
+    within = {
+        id(node): node
+        for function in every
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return [node for node in every if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)], [*within.values()]
 
 
 def entry(module: str) -> tuple[int, str] | None:
@@ -135,16 +146,15 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 def imports(module: str) -> set[str]:
     """All imports of a module, in functions too; the names that `flowmind` lends lazily are none."""
-    if module == "flowmind":
-        return {name for node in MODULES[module].body for name in imported(node)}
-    return {name for node in ast.walk(MODULES[module]) for name in imported(node)}
+    lent = ast.parse(MODULES[module].read_text(encoding="utf-8")).body if module == "flowmind" else []
+    return {name for node in lent or nodes_of(module)[0] for name in imported(node)}
 
 
 def named_in_calls(module: str) -> set[str]:
     """The modules of ours whose names stand in calls, as in `import_module("flowmind.formats.svg")`."""
     texts = {
         argument.value
-        for call in ast.walk(MODULES[module])
+        for call in nodes_of(module)[0]
         if isinstance(call, ast.Call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
@@ -206,13 +216,7 @@ def test_the_benchmark_builder_is_imported_by_nobody() -> None:
 
 def test_only_command_lines_import_ours_inside_a_function() -> None:
     lazy = {
-        module
-        for module, tree in MODULES.items()
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        for name in imported(node)
-        if top(name) in PACKAGES
+        module for module in MODULES for node in nodes_of(module)[1] for name in imported(node) if top(name) in PACKAGES
     }
     assert lazy == LAZY
 

@@ -200,15 +200,17 @@ for slot in plan(all_blueprints(), 0, int(sys.argv[1])):
 
 def test_another_process_makes_the_same_instances(built: Path) -> None:
     again = subprocess.run(
-        [sys.executable, "-c", AGAIN, str(SIZE), *(slot.id for slot in QUICK)],
+        [sys.executable, "-c", AGAIN, str(SIZE), *(slot.id for slot in QUICK[::2])],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         check=True,
         encoding="utf-8",
     )
     made = [json.loads(line) for line in again.stdout.split("\n") if line]
-    tasks = [task for task in rows(built, "instances") if task["id"] in QUICK_IDS]
-    gold = [row for row in rows(built, "gold") if row["id"] in QUICK_IDS]
+    assert len(made) == len(QUICK[::2])
+    ids = {task["id"] for task, _ in made}
+    tasks = [task for task in rows(built, "instances") if task["id"] in ids]
+    gold = [row for row in rows(built, "gold") if row["id"] in ids]
     assert json.dumps(made) == json.dumps([list(pair) for pair in zip(tasks, gold, strict=True)])
 
 

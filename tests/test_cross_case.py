@@ -23,7 +23,7 @@ def first(lines: str) -> str:
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_compositions_change_no_later_case(mode: cross_cases.Mode) -> None:
-    plants = list(cross_cases.plants(40, seed=7))
+    plants = list(cross_cases.plants(20, seed=7))
     reasons = {plant.name: cross_cases.wrong(cross_cases.calls_of(plant, mode), mode) for plant in plants}
     assert {name: why for name, why in reasons.items() if why} == {}
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from journal_process import ANSWER, WRITES, lines
 
@@ -22,10 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def process(folder: Path, point: str = "none", part: int = 0, mark: str = "none") -> tuple[int, Any]:
     """The exit code of a process, and the outcomes of its calls."""
-    words = [sys.executable, str(ROOT / "tests" / "durable_process.py"), str(folder), point, str(part), mark]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
-    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr
+    done = forked.run("durable_process", folder, point, part, mark, cwd=ROOT / "tests", env=os.environ)
+    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr.decode()
 
 
 def parts(folder: Path) -> list[str]:

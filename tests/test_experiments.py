@@ -8,11 +8,11 @@ import json
 import shlex
 import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forked
 import pytest
 from tiny import (
     FIRST_TEST,
@@ -24,7 +24,6 @@ from tiny import (
     answer,
     called,
     capable,
-    command,
     environment,
     executing,
     files,
@@ -259,27 +258,17 @@ class Halting:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    running: list[subprocess.Popen[str]] = []
+def started() -> Iterator[Callable[..., forked.Popen]]:
+    running: list[forked.Popen] = []
 
-    def start(*words: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            command(*words),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            preexec_fn=lambda: signal.signal(
-                signal.SIGINT, signal.default_int_handler
-            ),  # a job in the background has none
-        )
-        running.append(process)
-        return process
+    def start(*words: object) -> forked.Popen:
+        running.append(forked.Popen("flowmind.cli", *words, env=environment()))
+        return running[-1]
 
     yield start
     for process in running:
         process.kill()
-        process.communicate()
+        process.close()
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +317,7 @@ def test_every_exchange_is_recorded_as_it_was(whole: tuple[Path, list[Row], Done
 
 
 def test_an_interrupted_run_keeps_its_records_and_its_folder_is_its_own(
-    started: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    started: Callable[..., forked.Popen], tmp_path: Path
 ) -> None:
     bench, run = tiny_benchmark(tmp_path / "bench"), tmp_path / "run"
     model = Halting("task_1")

@@ -27,7 +27,10 @@ CURRENT = [document for document in DOCUMENTS if document.name != "CHANGELOG.md"
 """The documents that are about this version only."""
 
 
-BUILDER = ("build", "check", "certify", "stats", "dialogue build", "dialogue check")
+BUILDER = (
+    "build", "check", "certify", "stats", "dialogue build", "dialogue check", "worfbench", "worfbench build",
+    "worfbench check", "worfbench stats",
+)  # fmt: skip
 """The commands of `flowbench_synth`."""
 
 
@@ -88,8 +91,8 @@ def test_the_commands_and_flags_that_a_document_names_exist(document: Path) -> N
         program, name, *rest = line.split()
         if name == "COMMAND":
             continue
-        if (program, name) == ("flowbench_synth", "dialogue"):
-            name = f"dialogue {rest[0]}" if rest else name
+        if (program, name) in (("flowbench_synth", "dialogue"), ("flowbench_synth", "worfbench")):
+            name = f"{name} {rest[0]}" if rest else name
         flags = [flag.partition("=")[0].rstrip("`,.;:)") for flag in re.findall(r"(?<=\s)--[\w-]+\S*", line)]
         known = flags_of(program, name)
         if known is None:

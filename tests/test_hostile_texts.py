@@ -229,7 +229,8 @@ def data(value: Any, runs: bool = False) -> Any:
 
 def yaml(text: str) -> Any:
     """What a YAML reader finds."""
-    return pytest.importorskip("yaml").safe_load(text)
+    library = pytest.importorskip("yaml")
+    return library.load(text, getattr(library, "CSafeLoader", library.SafeLoader))
 
 
 def document(text: str) -> Any:

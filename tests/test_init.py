@@ -6,12 +6,11 @@ import ast
 import json
 import os
 import pty
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forker
 
 from flowmind.cli.main import main
 from tools_registry import catalog
@@ -257,10 +256,8 @@ def test_init_asks_on_a_terminal(tmp_path: Path, answers: str, effects: dict[str
     owner, terminal = pty.openpty()
     try:
         os.write(owner, answers.encode())
-        done = subprocess.Popen(
-            [sys.executable, "-m", "flowmind", "init", str(path)], stdin=terminal, stdout=terminal, stderr=terminal
-        )
-        os.close(terminal)
+        with os.fdopen(terminal, "r+b", buffering=0) as file:
+            pid = forker().start("flowmind", "init", path, files=(file, file, file), env=os.environ)
         shown = b""
         while True:
             try:
@@ -270,7 +267,7 @@ def test_init_asks_on_a_terminal(tmp_path: Path, answers: str, effects: dict[str
             if not part:
                 break
             shown += part
-        assert done.wait(60) == code
+        assert forker().wait(pid) == code
     finally:
         os.close(owner)
     assert b"Press Enter to accept" in shown

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from jit_clerk import handle_of
 from jit_shop import NOW, Shop, cents
@@ -17,9 +16,6 @@ import flowmind
 from flowmind import Happened, Stopped, tool
 from flowmind.jit import Handle
 from tools_registry.specs.spec import ToolCall, ToolSpec
-
-ROOT = Path(__file__).resolve().parents[1]
-CLERK = Path(__file__).with_name("jit_clerk.py")
 
 
 def giving_back(shop: Shop, **options: Any) -> Handle:
@@ -212,10 +208,9 @@ def test_500_faults_after_writes_repeat_none() -> None:
 
 def killed(folder: Path, run: str, sku: str, point: str, mode: str = "live") -> None:
     """A process that works on a run and kills itself."""
-    command = [sys.executable, str(CLERK), str(folder / "flows.db"), str(folder / "effects"), run, sku, point, mode]
-    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False, timeout=120,
-                          capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == -9, done.stderr
+    words = (folder / "flows.db", folder / "effects", run, sku, point, mode)
+    done = forked.run("jit_clerk", *words, cwd=Path(__file__).parent, env={"PATH": ""})
+    assert done.returncode == -9, done.stderr.decode()
 
 
 def effects(folder: Path) -> list[str]:

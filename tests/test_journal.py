@@ -41,7 +41,7 @@ from tools_registry.sandbox.functions import FunctionEnvironment, spec_of
 from tools_registry.specs.spec import ToolCall, ToolError
 
 KILLS = int(os.environ.get("FLOWMIND_KILLS", "50"))
-FAULTS = int(os.environ.get("FLOWMIND_FAULTS", "500"))
+FAULTS = int(os.environ.get("FLOWMIND_FAULTS", "150"))
 
 
 @pytest.fixture

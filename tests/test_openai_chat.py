@@ -12,7 +12,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from tiny import tiny_benchmark
 
@@ -258,28 +258,23 @@ for ask in (
 def test_a_refusal_is_one_line_and_leaves_no_other_output(status: int, line: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     environment["OPENAI_API_KEY"] = "a-secret"
-    command = ["-m", "flowmind.cli", "exp", "--model", "m", "--limit", "4", "--concurrency", "4", "--out"]
+    (tmp_path / "refused_twice.py").write_text(REFUSED)
+    command = ("flowmind.cli", "exp", "--model", "m", "--limit", "4", "--concurrency", "4", "--out")
     with FaultyServer(lambda number, body: Fault(status, '{"error": {"message": "sorry, a-secret"}}')) as server:
         script, run = (
-            subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+            forked.run(*words, env=environment, cwd=tmp_path)
             for words in (
-                ["-c", REFUSED, server.url],
-                [
-                    *command,
-                    f"{tmp_path}/run",
-                    "--bench",
-                    str(tiny_benchmark(tmp_path / "bench")),
-                    "--base-url",
-                    server.url,
-                ],
+                ("refused_twice", server.url),
+                (*command, tmp_path / "run", "--bench", tiny_benchmark(tmp_path / "bench"), "--base-url", server.url),
             )
         )
         assert all(headers["authorization"] == "Bearer a-secret" for _, headers in server.heads)
         line += server.url if status == 404 else ""
-    assert (script.stdout.splitlines(), script.stderr) == ([line, line], "")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.splitlines()[-1].startswith(f"flowmind: {line}; {tmp_path}/run keeps what is complete, ")
-    assert "Traceback" not in run.stderr and "never retrieved" not in run.stderr
+    assert (script.stdout.decode().splitlines(), script.stderr) == ([line, line], b"")
+    assert (run.returncode, run.stdout) == (2, b"")
+    told = run.stderr.decode()
+    assert told.splitlines()[-1].startswith(f"flowmind: {line}; {tmp_path}/run keeps what is complete, ")
+    assert "Traceback" not in told and "never retrieved" not in told
 
 
 def test_a_wait_that_goes_past_the_deadline_is_not_waited_for() -> None:

@@ -32,7 +32,7 @@ FOLDER = Path(prompts.__file__).parent
 CONVERSATIONS = sorted(
     path.stem
     for path in FOLDER.glob("*.txt")
-    if "=== system" in path.read_text("utf-8") and not path.stem.startswith(("worfbench", "ask_", "dialogue"))
+    if "=== system" in path.read_text("utf-8") and not path.stem.startswith(("worfbench", "ask_", "dialogue", "chain_"))
 )
 PLANS = [name for name in CONVERSATIONS if name.endswith("_plan")]
 ACTIONS = [name for name in CONVERSATIONS if not name.endswith("_plan")]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
 import json
 import os
 import pty
 import re
 import sqlite3
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import forked
 import pytest
 from tiny import called
 
@@ -467,12 +468,18 @@ DECIDED = [
 ]
 
 
+@functools.cache
+def undecided() -> Any:
+    """What these traces become: there is a question, and answers build something else."""
+    return summarize(DECIDED)
+
+
 def expression(result: Any) -> str:
     return next(node.expr for node in result.document.nodes if node.kind == "condition")
 
 
 def test_an_answer_builds_the_workflow_again() -> None:
-    alone = summarize(DECIDED)
+    alone = undecided()
     [question] = alone.questions
     assert (question.id, len(question.candidates)) == ("if", 2)
     first, second = (group.split(" | ") for group in question.candidates)
@@ -491,7 +498,7 @@ def test_an_answer_builds_the_workflow_again() -> None:
 
 
 def test_answers_narrow_a_limit_until_nothing_is_open() -> None:
-    result, asked = summarize(DECIDED), 0
+    result, asked = undecided(), 0
     while result.questions:
         (question,), asked = result.questions, asked + 1
         assert question.shown is not None
@@ -519,7 +526,7 @@ def test_answers_narrow_a_limit_until_nothing_is_open() -> None:
 )
 def test_an_answer_that_cannot_be_used_is_one_line(choices: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem.replace("{", r"\{")):
-        summarize(DECIDED).answer(choices)
+        undecided().answer(choices)
 
 
 def test_answers_to_several_questions_stay() -> None:
@@ -552,7 +559,7 @@ def test_the_source_of_a_value_is_chosen_too() -> None:
 
 
 def test_candidates_are_shown_on_values_on_which_they_differ() -> None:
-    alone = summarize(DECIDED)
+    alone = undecided()
     shown = alone.illustration(alone.questions[0])
     assert shown is not None
     assert set(shown.values) == {"amount", "weight"} and "| amount" in alone.questions[0].candidates[1]
@@ -693,9 +700,9 @@ def conditions(path: Path) -> list[str]:
 
 def typed(words: list[str], replies: list[str]) -> tuple[int, str]:
     """A command in a terminal: its exit code, and what it shows. A reply is typed at each prompt."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-m", "flowmind.cli", *words])
+    terminal, other = pty.openpty()
+    with os.fdopen(other, "r+b", buffering=0) as file:
+        pid = forked.forker().start("flowmind.cli", *words, files=(file, file, file), env=os.environ)
     shown, waiting = b"", [*replies]
     while True:
         try:
@@ -706,7 +713,7 @@ def typed(words: list[str], replies: list[str]) -> tuple[int, str]:
         if shown.endswith(b"\r\n> "):
             os.write(terminal, (waiting.pop(0) + "\n" if waiting else "\x04").encode())
     os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode().replace("\r\n", "\n")
+    return forked.forker().wait(pid), shown.decode().replace("\r\n", "\n")
 
 
 def test_questions_are_asked_on_the_terminal_and_the_answers_kept(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ import json
 import math
 import re
 import signal
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
-from tiny import Done, Row, called, command, environment, files, records, told_last, typed
+from tiny import Done, Row, called, environment, files, records, told_last, typed
 
 from experiments.worfbench.asking import Asking, judge
 from experiments.worfbench.recording import RowRecord
@@ -486,14 +486,7 @@ def test_an_interrupted_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> 
 
     with FaultyServer(answers) as server:
         told = words(server, data, run)
-        process = subprocess.Popen(
-            command(*told),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
+        process = forked.Popen("flowmind.cli", *told, env=environment())
         try:
             assert reached.wait(60)
             second = called(*told)
@@ -503,7 +496,7 @@ def test_an_interrupted_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> 
         finally:
             released.set()
             process.kill()
-            process.communicate()
+            process.close()
         assert (process.returncode, out) == (130, "")
         assert errors.splitlines()[-1].startswith("flowmind: interrupted after 2 of 10 rows; the same command goes on ")
         assert "Traceback" not in errors

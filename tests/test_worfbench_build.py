@@ -7,6 +7,9 @@ import io
 import itertools
 import json
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -14,11 +17,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from tiny import called, environment
 from tiny_dialogue import RESULTS, SCHEDULE, goal, session, write
 
 from experiments.worfbench.rows import read_rows
 from flowbench_synth.cli import main
-from flowbench_synth.worfbench.chains import chain_of, in_words, successful
+from flowbench_synth.worfbench.chains import chain_of, in_words, successful, without_names
 from flowbench_synth.worfbench.faults import FAULTS, faults_of
 from flowbench_synth.worfbench.graphs import Edge, count_orders, first_order, is_connected, off_path, reduced, with_ends
 from flowbench_synth.worfbench.retrieval import distractors, document_of, read_tools_text, retrieved, tools_text
@@ -209,6 +213,10 @@ def test_no_step_has_the_name_of_a_tool(built: Path) -> None:
     assert len(rows) == 10
     assert not [name for row in rows for name in SPECS if name in row["gold"]]
     assert in_words("getUserDetails") == in_words("get_user_details") == "get user details"
+    assert (
+        without_names("Call `get_order()` before sendMail. It is a mail")
+        == "Call get order before send mail. It is a mail"
+    )
 
 
 # Retrieval
@@ -267,6 +275,14 @@ def test_each_filter_says_what_it_took_away(tools: Path, tmp_path: Path) -> None
         recorded("single", "Get order 77", [order]),
         recorded("silent", "", [order, ("weather_today", {"town": "Turin"}, "rain")]),
         recorded("equal", "Mail hello to a@b.org twice", twice),
+        recorded(
+            "pair",
+            "Get order (1,2), then mail (1,2) to a@b.org",
+            [
+                ("get_order", {"order": "(1,2)"}, {"customer": "C-9"}),
+                ("send_mail", {"address": "a@b.org", "text": "(1,2)"}, {"sent": 1}),
+            ],
+        ),
         recorded("lost", "Get order 77 twice", [order, ("fetch_order_of_shop", {"order": "78"}, {"customer": "C-4"})]),
     ]
     out = tmp_path / "out"
@@ -276,12 +292,12 @@ def test_each_filter_says_what_it_took_away(tools: Path, tmp_path: Path) -> None
     assert {report["filter"]: report["reasons"] for report in manifest["filters"] if report["lost"]} == {
         "traces": {"it is marked as failed": 1, "fewer than 2 successful calls": 1, "the trace states no task": 1},
         "retrieval": {"a step does not retrieve its own tool": 1},
-        "quality control": {"two steps have the same text": 1},
+        "quality control": {"two steps have the same text": 1, "an edge stands among the steps": 1},
     }
     assert manifest["filters"][2]["examples"] == [
         "shop_lost: a step does not retrieve its own tool (step 2 retrieves get_order, not fetch_order_of_shop)"
     ]
-    assert [report["given"] for report in manifest["filters"]] == [6, 3, 3, 2, 2, 1]
+    assert [report["given"] for report in manifest["filters"]] == [7, 4, 4, 3, 3, 1]
     assert [row["id"] for row in rows_of(out / "train.jsonl")] == ["shop_refund4100"]
 
 
@@ -364,6 +380,29 @@ def test_the_sessions_of_a_dialogue_benchmark_are_a_source(tmp_path: Path) -> No
         calls = [call for gold in of_session for call in gold["calls"]]
         assert [made["call"] for made in record["trace"]["events"]] == calls
     assert ran("check", out)[0] == 0
+
+
+def test_a_model_that_knows_the_gold_gets_everything_right_on_built_rows(built: Path, tmp_path: Path) -> None:
+    golds = {row["task"]: row["gold"] for row in rows_of(built / "train.jsonl")}
+
+    def answer(number: int, body: Row) -> str:
+        asked = str(body["messages"][-1]["content"])
+        return next(gold for task, gold in golds.items() if task in asked)
+
+    with FaultyServer(answer) as server:
+        words = (
+            "worfbench",
+            built / "train.jsonl",
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--out",
+            tmp_path / "run",
+        )
+        assert called(*words).returncode == 0
+    found = json.loads((tmp_path / "run" / "summary.json").read_text())["sources"]["shop"]
+    assert (found["rows"], found["f1_chain"]["mean"], found["f1_graph"]["mean"]) == (8, 100.0, 100.0)
 
 
 # Checks
@@ -523,6 +562,9 @@ def test_statistics_are_those_of_the_rows(tmp_path: Path) -> None:
     assert found["sources"]["toolbench"] == {
         "group": "function_call", "rows": 1, "steps_mean": 3.0, "steps_most": 3, "edges_mean": 6.0, "chains": 0.0
     }  # fmt: skip
+    assert {name: cell["rows"] for name, cell in found["groups"].items()} == {
+        "function_call": 1, "problem_solving": 1, "held_out": 1
+    }  # fmt: skip
     assert (found["sources"]["seal_tools"]["group"], found["all"]["chains"]) == ("held_out", 66.67)
     assert "| 5 | 66.67 | 86.39 |" in ran("stats", path)[1]
 
@@ -649,6 +691,29 @@ def test_an_endpoint_that_stops_answering_ends_the_build_and_nothing_is_lost(too
         assert len(server.requests) == 10 * 6 - 8
 
 
+@pytest.mark.slow
+def test_a_killed_build_repeats_no_request(tools: Path, tmp_path: Path) -> None:
+    out, traces = tmp_path / "out", lines(tmp_path / "t.jsonl", [refund(str(number)) for number in range(4100, 4103)])
+    reached, released = threading.Event(), threading.Event()
+
+    def answer(number: int, body: Row) -> str:
+        if number == 7:
+            reached.set()
+            released.wait(60)
+        return writing(number, body)
+
+    with FaultyServer(answer) as server:
+        words = [*map(str, model_words(server, traces, tools, out))]
+        command = [sys.executable, "-m", "flowbench_synth", "worfbench", *words]
+        with subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL) as process:
+            assert reached.wait(60)
+            process.kill()
+        released.set()
+        assert ran(*words)[0] == 0
+        assert len(server.requests) == 3 * 6 + 1  # the one that was on its way
+    assert [row["id"] for row in rows_of(out / "train.jsonl")] == ["t_refund4100", "t_refund4101", "t_refund4102"]
+
+
 # Bad input
 
 
@@ -680,6 +745,15 @@ def test_a_build_that_cannot_be_made_is_one_line(
     code, out, told = ran("build", *words)
     assert (code, out, told.count("\n")) == (2, "", 1)
     assert problem in told
+
+
+def test_two_traces_with_one_id_are_refused(tools: Path, tmp_path: Path) -> None:
+    first = lines(tmp_path / "x.jsonl", [refund("4100") | {"id": "y_z"}])
+    second = lines(tmp_path / "x_y.jsonl", [refund("4100") | {"id": "z"}])
+    code, _, told = ran("build", "--from", first, "--from", second, "--tools", tools, "--out", tmp_path / "out")
+    assert (code, told) == (
+        2, "flowbench_synth: --from: two traces have the id 'x_y_z'; give the sources other names, as in NAME=PATH\n"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["check", "stats"])

@@ -178,12 +178,13 @@ def measure(bench: Bench, rounds: int, quick: bool = False, tick: Callable[[], o
                 continue
             sample = stack.enter_context(contender.open())
             ready.append((contender, sample, 1 if quick else repetitions(sample, bench.least)))
-        gc.collect()
+        collect = (lambda: 0) if quick else gc.collect
+        collect()
         gc.freeze()  # so that a collection does not search what libraries have loaded
         for number in range(rounds):
             first = number % max(1, len(ready))
             for contender, sample, times in ready[first:] + ready[:first]:
-                gc.collect()
+                collect()
                 values.setdefault(contender.name, []).append(bench.value(contender, sample, times))
                 tick()
         gc.unfreeze()

@@ -219,7 +219,7 @@ def _sampled(seeds: Sequence[int], name: str) -> Generator[Sample]:
     yield lambda repeated: sum(asyncio.run(once()) for _ in range(repeated))
 
 
-def benches(count: int = 4) -> tuple[Bench, ...]:
+def benches(count: int = 2) -> tuple[Bench, ...]:
     """One benchmark.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,14 +22,16 @@ from flowbench_synth.instance import BuildError
 from flowbench_synth.worfbench.asking import ChainWriter, Unusable
 from flowbench_synth.worfbench.cases import Backend, CallsRecord, TracedCase, TraceSource
 from flowbench_synth.worfbench.chains import Chain, UnknownEffect, chain_of, successful
-from flowbench_synth.worfbench.faults import FAULTS, LEAST, Graph, graph_faults
+from flowbench_synth.worfbench.faults import FAULTS, LEAST, Graph, faults_of, graph_faults
 from flowbench_synth.worfbench.retrieval import MARKER, distractors, document_of, strangers, tools_text
 from flowmind import __version__
-from flowmind.base.errors import ModelFailure
+from flowmind.base.errors import InputError, ModelFailure
 from flowmind.base.files import dump_json, write_text
+from flowmind.evaluation.encoder import SentenceEncoder
 from flowmind.evaluation.statistics import percent
 from flowmind.evaluation.worfeval import Similarity
 from flowmind.formats.node_edge import to_text
+from flowmind.formats.worfbench_rows import read_row
 from flowmind.protocols import ChatModel
 from tools_registry.specs.spec import Record, ToolSpec
 
@@ -159,6 +161,7 @@ def build(
 
     Raises:
         BuildError: If no row is left.
+        InputError: If two traces have the same id.
         ModelUnavailable: If the model stops answering; replies are kept.
         OSError: If the folder cannot be written.
     """
@@ -189,6 +192,9 @@ def _begin(funnel: _Funnel, sources: Sequence[TraceSource], options: BuildOption
             repeats += repeated
             case = case.model_copy(update={"trace": trace})
             funnel.drafts.append(Draft(f"{source.name}_{case.id}", source.name, case, source.specs))
+    ids = Counter(draft.id for draft in funnel.drafts)
+    if twice := [id for id, count in ids.items() if count > 1]:
+        raise InputError(f"--from: two traces have the id {twice[0]!r}; give the sources other names, as in NAME=PATH")
 
     def reason(draft: Draft) -> str:
         if len(draft.case.trace.calls) < LEAST:
@@ -214,11 +220,15 @@ async def _filter(
     """The filters from the node chain to quality control; returns the number of rows that the model did not answer."""
     writer = ChainWriter(model, out, options.seed, at_once) if model is not None else None
     unanswered: set[str] = set()
+    if isinstance(similar, SentenceEncoder):
+        similar.learn([*(draft.case.task for draft in funnel.drafts), *map(document_of, library.values())])
     for draft in funnel.drafts:
         draft.offered = _offered(draft, library, options, similar)
     try:
         sentences = await _sentences(funnel.drafts, writer, options, quiet)
         funnel.sift("node chain", lambda draft: _took(draft, sentences[draft.id], unanswered))
+        if isinstance(similar, SentenceEncoder):
+            similar.learn(text for draft in funnel.drafts for text in _texts(draft))
         funnel.sift("retrieval", lambda draft: _not_retrieved(draft, similar))
         if writer is not None:
             chains = await _chains(funnel.drafts, writer, quiet)
@@ -226,9 +236,15 @@ async def _filter(
     finally:
         if writer is not None:
             await writer.aclose()
-    funnel.sift("topological order", lambda draft: _fault(draft, ("cycle", "order")))
-    funnel.sift("quality control", lambda draft: _fault(draft, tuple(FAULTS)))
+    funnel.sift("topological order", _out_of_order)
+    funnel.sift("quality control", _faulty)
     return len(unanswered)
+
+
+def _texts(draft: Draft) -> Iterator[str]:
+    """The texts of a draft that are compared for the retrieval."""
+    yield from draft.steps
+    yield from map(document_of, draft.offered)
 
 
 def _offered(
@@ -306,12 +322,18 @@ def _not_retrieved(draft: Draft, similar: Similarity) -> str | tuple[str, str]:
     return ("a step does not retrieve its own tool", found[0]) if found else ""
 
 
-def _fault(draft: Draft, codes: Sequence[str]) -> str | tuple[str, str]:
+def _out_of_order(draft: Draft) -> str | tuple[str, str]:
     assert draft.chain is not None
-    for fault in graph_faults(Graph(draft.chain.steps, draft.chain.edges)):
-        if fault.code in codes:
-            return FAULTS[fault.code], fault.about
-    return ""
+    faults = graph_faults(Graph(draft.chain.steps, draft.chain.edges))
+    return next(((FAULTS[fault.code], fault.about) for fault in faults if fault.code in ("cycle", "order")), "")
+
+
+def _faulty(draft: Draft) -> str | tuple[str, str]:
+    """The first fault that `worfbench check` would find in the row."""
+    row = read_row(row_of(draft, held_out=False))
+    assert not isinstance(row, ValueError), row
+    _, faults = faults_of(row)
+    return (FAULTS[faults[0].code], faults[0].about) if faults else ""
 
 
 def _balance(funnel: _Funnel, options: BuildOptions) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 from flowbench_synth.worfbench.graphs import Edge, reduced, with_ends
@@ -21,6 +21,7 @@ UnknownEffect = Literal["read", "write"]
 """What a tool whose effect is not known is taken for."""
 _MOST_VALUE = 60
 """Characters of a value in a step."""
+_IDENTIFIER = re.compile(r"`?(?<!\w)([A-Za-z][A-Za-z0-9]*_\w+|[a-z]+[a-z0-9]*[A-Z]\w*)(?:\(\))?`?")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -132,9 +133,7 @@ def step_of(event: Called, spec: ToolSpec | None, task: str) -> str:
 
     A value that an earlier call returned is named by the number of its step.
     """
-    name = event.call.tool
-    about = headline(spec) or in_words(name).capitalize()
-    about = without_names(about, [name])
+    about = without_names(headline(spec)) or in_words(event.call.tool).capitalize()
     given = [
         f"{in_words(key)} = {_said(event.origins.get(key), value, task)}" for key, value in event.call.args.items()
     ]
@@ -146,12 +145,9 @@ def in_words(name: str) -> str:
     return " ".join(_INNER_CAPITAL.sub(" ", name).replace("_", " ").split()).lower()
 
 
-def without_names(text: str, names: Sequence[str]) -> str:
-    """A text in which names of tools that are no words of English stand in words."""
-    for name in names:
-        if in_words(name) != name:
-            text = re.sub(rf"`?(?<!\w){re.escape(name)}(?!\w)(?:\(\))?`?", in_words(name), text)
-    return text
+def without_names(text: str) -> str:
+    """A text in which identifiers that are no words of English, such as names of tools, stand in words."""
+    return _IDENTIFIER.sub(lambda match: in_words(match[1]), text)
 
 
 def _said(origin: Origin | None, value: Any, task: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,15 +54,18 @@ def stats(path: Path) -> dict[str, Any]:
     every = [made for _, made in measured]
     held_out = {row.source for row in rows if row.held_out}
     sources: dict[str, Any] = {}
+    by_group: dict[str, list[_Measured]] = defaultdict(list)
     for name in dict.fromkeys(row.source for row in rows):
-        cell = _summed([made for row, made in measured if row.source == name])
-        sources[name] = {"group": _group(name, name in held_out), **cell}
+        group, mine = _group(name, name in held_out), [made for row, made in measured if row.source == name]
+        sources[name] = {"group": group, **_summed(mine)}
+        by_group[group] += mine
     return {
         "rows": len(measured),
         "unread": unread + len(rows) - len(measured),
         "parts": parts if len(parts) > 1 else {},
         "held_out": sum(row.held_out for row, _ in measured),
         "sources": sources,
+        "groups": {name: _summed(by_group[name]) for name in (*GROUPS, "other", "held_out") if by_group[name]},
         "all": _summed(every),
         "steps": dict(sorted(Counter(made.steps for made in every).items())),
         "orders": {most: percent(sum(0 < made.orders <= most for made in every), len(every)) for most in PAPER_ORDERS},
@@ -115,7 +118,8 @@ def stats_tables(found: dict[str, Any]) -> str:
         "| source | group | rows | steps, mean | most | edges, mean | chains % |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, cell in [*found["sources"].items(), ("all", found["all"])]:
+    groups = [("", {"group": name, **cell}) for name, cell in found["groups"].items()]
+    for name, cell in [*found["sources"].items(), *groups, ("all", found["all"])]:
         if cell["rows"]:
             group = cell.get("group", "").replace("_", " ")
             lines.append(

@@ -110,6 +110,7 @@ def schedule(workflow: Workflow, trace: Trace, seconds: Iterable[float], overlap
     A step depends on the steps that set its variables. It depends on a condition if the condition decides whether the
     step is made, or whether a variable that it reads is set. A call of a tool that may not overlap depends on all steps
     before it. All steps behind it depend on it, and on the conditions that decide whether there is such a call.
+    A map without rounds counts as if it had evaluated its filter.
 
     Args:
         workflow: The workflow.
@@ -154,7 +155,7 @@ class _Scheduler:
             self._deciding.pop()
         node = self._workflow.by_id[name]
         if isinstance(node, Map):
-            self._pass_map(index, node, inner)
+            self._pass_map(index, node, inner, event)
         else:
             self._depend(index, self._known(_reads(node)))
             if isinstance(node, ToolNode | LLMNode | Assign):
@@ -173,11 +174,12 @@ class _Scheduler:
             for output in region.outputs if region else ():
                 self._set_by[output] = self._set_by.get(output, set()) | {index}
 
-    def _pass_map(self, index: int, node: Map, inner: str) -> None:
+    def _pass_map(self, index: int, node: Map, inner: str, event: Event) -> None:
         around = self._known(reads(node.over)) | self._known(names(node.where) if node.where else ())
         places = [step.id for step in node.body]
         place = places.index(inner) if inner else len(places)
-        if place <= self._round.place or not inner:
+        had_round = self._round.place >= 0 if node.body else bool(getattr(event, "value", None))
+        if had_round and (place <= self._round.place or not inner):
             self._collected |= self._known(reads(node.collect), self._round.set_by)
             self._round = _Round({}, -1)
         if inner:

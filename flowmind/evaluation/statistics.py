@@ -168,6 +168,9 @@ def ratio(groups: Sequence[tuple[float, float]], draws: int = 10_000, seed: int 
     above, below = sum(one for one, _ in groups), sum(other for _, other in groups)
     if below == 0:
         return None
+    if all(one == other for one, other in groups) or not any(one for one, _ in groups):  # as every sample has it
+        percent = 100.0 * (above != 0)
+        return Share(percent=percent, low=percent, high=percent, groups=len(groups))
     random = Random(seed)
     values: list[float] = []
     for _ in range(draws):

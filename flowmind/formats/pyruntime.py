@@ -171,10 +171,14 @@ def names_in(tree: Iterable[ast.AST]) -> set[str]:
     return {part.id for node in tree for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+_USED = {name: names_in([function]) & FUNCTIONS.keys() for name, function in FUNCTIONS.items()}
+"""The functions that each function uses."""
+
+
 def needed(names: Iterable[str]) -> list[ast.stmt]:
     """The functions among some names, and those that they use."""
     used = FUNCTIONS.keys() & names
-    while more := (names_in(FUNCTIONS[name] for name in used) & FUNCTIONS.keys()) - used:
+    while more := {other for name in used for other in _USED[name]} - used:
         used |= more
     return [function for name, function in FUNCTIONS.items() if name in used]
 

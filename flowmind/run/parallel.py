@@ -47,10 +47,12 @@ Made = Observation | Reply
 class _Slot:
     """A call in the order of the program."""
 
-    __slots__ = ("made", "place", "wish")
+    __slots__ = ("barrier", "made", "place", "wish")
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, barrier: bool) -> None:
         self.place = place
+        self.barrier = barrier
+        """Whether the run makes it."""
         self.wish: Wish | None = None
         """The call as the scout made it; None for a barrier, and as long as it is not made."""
         self.made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
@@ -131,20 +133,18 @@ class Ahead(Wrapper):
             make: Makes it, if the scout did not.
         """
         slot = None if self._lost else await self._next()
-        if slot is not None and self._is_barrier(wish):
+        barrier = isinstance(wish, ToolCall) and wish.tool not in self._plan.free
+        if slot is not None and slot.barrier and barrier:
             made = await make(wish)
             slot.made.set_result(cast(Any, made))
             return made
-        if slot is not None:
+        if slot is not None and not slot.barrier and not barrier:
             await asyncio.wait([slot.made])
             if slot.wish == wish and not slot.made.cancelled():
                 return cast(T, slot.made.result())
         self._lost = True
         await self._give_up()
         return await make(wish)
-
-    def _is_barrier(self, wish: Wish) -> bool:
-        return isinstance(wish, ToolCall) and wish.tool not in self._plan.free
 
     async def _next(self) -> _Slot | None:
         """The next call in the order of the program; None if the scout is lost."""
@@ -235,9 +235,6 @@ class Ahead(Wrapper):
                     raise LostError
                 slot.wish = wish
                 made = await self._perform(wish.model_copy(deep=True))
-        except asyncio.CancelledError:
-            slot.made.cancel()
-            raise
         except Exception as error:
             self.fail(slot.place)
             if not slot.made.done():
@@ -414,9 +411,9 @@ class _Scout:
                 return self._later(reads(node.value), bound(node.value), scope, place)
             names, function = self._plan.expression(node.expr)
             return self._later(names, lambda values: clean(function(values)), scope, place)
-        slot = _Slot(place)
+        slot = _Slot(place, is_barrier(node, self._plan.free))
         self._add(slot)
-        if is_barrier(node, self._plan.free):
+        if slot.barrier:
             await asyncio.wait([slot.made])
             return self._ahead.value_of(slot.made.result(), place)
         names = [name for binding in bindings(node) for name in reads(binding)]
@@ -429,7 +426,9 @@ class _Scout:
                 return ToolCall(tool=node.tool, args=args)
             return request_of(node.prompt, args)
 
-        return self._ahead.spawn(self._ahead.make(slot, prepare), place)
+        making = self._ahead.spawn(self._ahead.make(slot, prepare), place)
+        making.add_done_callback(lambda _: slot.made.cancel())  # if it was cancelled, perhaps before it began
+        return making
 
     async def _computed(self, names: Iterable[str], function: Function, scope: Scope, place: Place) -> Any:
         """The value of an expression or binding, as soon as its variables are known."""

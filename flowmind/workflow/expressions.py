@@ -9,6 +9,7 @@ of the case; they never count as false.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import warnings
 from collections.abc import Iterable, Mapping
@@ -97,6 +98,7 @@ def _parsed(text: str) -> ast.expr:
         return ast.parse(text, mode="eval").body
 
 
+@functools.lru_cache(4_096)
 def names(text: str) -> frozenset[str]:
     """The variables that an expression reads.
 

@@ -57,8 +57,9 @@ def results(tool_calls: Sequence[Call], workers: int, isolation: Isolating = "ba
     """The value or error of each call, as JSON. Each batch goes to the next free worker."""
     batches = [tool_calls[start : start + _BATCH] for start in range(0, len(tool_calls), _BATCH)]
     pool = WorkerPool(workers, isolation=isolation, require="none")
+    called = {name for name, _ in tool_calls}
     with pool, ThreadPoolExecutor(workers) as threads:
-        sandbox = LocalSandbox(list(catalog.load().values()), pool)
+        sandbox = LocalSandbox([tool for name, tool in catalog.load().items() if name in called], pool)
         return [json.dumps(result) for batch in threads.map(sandbox.values, batches) for result in batch]
 
 
