@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from flowmind.base.errors import ModelUnavailable
-from flowmind.llm.models import find, reach
+from flowmind.llm.models import find
+from flowmind.llm.replicas import reach_all
 from flowmind.llm.serve_command import ServeOptions
 from flowmind.llm.serving import Server, missing
 
 
 @contextmanager
-def served(model: str, *urls: str | None) -> Generator[str | None]:
+def served(model: str, *stages: Sequence[str | None]) -> Generator[str | None]:
     """Makes sure that a model answers within the block. A server that is started for it is stopped at the end.
 
     Args:
         model: The model's name.
-        urls: The URL of its server for each stage; None for the default.
+        stages: The URLs of its servers for each stage; None for the default.
 
     Yields:
         The URL of the server that was started; None if no server was started.
@@ -31,10 +32,10 @@ def served(model: str, *urls: str | None) -> Generator[str | None]:
         yield None
         return
     try:
-        for url in dict.fromkeys(urls):
-            reach(model, url)
+        for urls in dict.fromkeys(map(tuple, stages)):
+            reach_all(model, urls)
     except ModelUnavailable as error:
-        if not _may_start(model, *urls):
+        if not _may_start(model, *(url for urls in stages for url in urls)):
             raise
         if (lacking := missing(model)) is not None:
             raise ModelUnavailable(f"{str(error).partition(';')[0]}; {lacking}") from None

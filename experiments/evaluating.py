@@ -134,9 +134,9 @@ def failed(case: Case, error: str) -> CaseRecord:
 async def _evaluated(case: Case, services: Services, exchanges: Exchanges) -> CaseResult:
     task = case.task
     environment: Environment = services.sandboxes.of([services.tools[name] for name in task.tools])
-    models = services.models
+    models = services.models_of(task.id)
     if case.states is not None:
-        models = services.models_in([example.state for example in case.states.examples])
+        models = services.models_of(task.id, [example.state for example in case.states.examples])
         environment = case.states.environment(environment)
     execute, summarize = (exchanges.of(models[stage], services.subject) for stage in ("execute", "summarize"))
     gold = case.gold if case.settings.traces == "gold" else None

@@ -26,7 +26,7 @@ from flowmind.base.errors import InputError, ModelUnavailable
 from flowmind.base.files import TOO_LONG, read_text, validate
 from flowmind.base.folders import require_name
 from flowmind.build.settings import MODES, Mode, Settings
-from flowmind.llm.models import reach
+from flowmind.llm.replicas import reach_all
 from tools_registry.specs.spec import Record
 
 _MOST_BYTES = 1_000_000
@@ -230,7 +230,7 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
     every = list(cells(grid, base))
     by_model = {model: list(group) for model, group in itertools.groupby(every, lambda cell: cell.options.model)}
     for model, group in by_model.items():
-        _require(model, _urls(group), alone=len(by_model) == 1)
+        _require(model, _stages(group), alone=len(by_model) == 1)
     ensure_benchmark(base.bench)
     cases = {cell.options.split: len(read_materials(cell.options).benchmark.tasks) for cell in every}
     total = sum(len(dealt(range(cases[cell.options.split])[: grid.limit], base.part)) for cell in every)
@@ -239,9 +239,9 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
     with shown(CaseBar(grid.title, total)) as bar:
         for model, group in by_model.items():
             try:
-                with served(model, *_urls(group)) as started:
+                with served(model, *_stages(group)) as started:
                     for cell in group:
-                        update = {"base_url": started or cell.options.base_url}
+                        update: dict[str, Any] = {"base_url": (started,) if started else cell.options.base_url}
                         if cell.options.knowledge in {other.name for other in group}:
                             update["knowledge"] = str(root / cell.options.knowledge)
                         options = cell.options.model_copy(update=update)
@@ -251,20 +251,20 @@ def run_grid(grid: Grid, base: RunOptions, root: Path) -> tuple[list[Summary], l
     return summaries, problems
 
 
-def _urls(group: Sequence[Cell]) -> list[str | None]:
-    """The URLs of the servers that the runs of a model use."""
-    return list(dict.fromkeys(url for cell in group for url in cell.options.urls.values()))
+def _stages(group: Sequence[Cell]) -> list[tuple[str | None, ...]]:
+    """The URLs of the servers that the runs of a model use, by stage."""
+    return list(dict.fromkeys(urls for cell in group for urls in cell.options.urls.values()))
 
 
-def _require(model: str, urls: Sequence[str | None], alone: bool) -> None:
+def _require(model: str, stages: Sequence[tuple[str | None, ...]], alone: bool) -> None:
     """Requires that a model answers, or that a server for it can be started on this machine later.
 
     Raises:
         ModelUnavailable: If neither is the case; the line says how to run the other models.
     """
     try:
-        for url in urls:
-            if not startable(model, url):
-                reach(model, url)
+        for urls in stages:
+            if not all(startable(model, url) for url in urls):
+                reach_all(model, urls)
     except ModelUnavailable as error:
         raise ModelUnavailable(f"{error}{'' if alone else '; --model NAME runs a part of the grid'}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -11,7 +11,7 @@ from experiments.picking import Pick
 from experiments.shards import Shard, checked, shard_named
 from flowmind.agents.turns import Budget
 from flowmind.build.settings import Settings
-from flowmind.cli.options import ModelOptions, SandboxOptions
+from flowmind.cli.options import SandboxOptions
 from flowmind.llm.models import Price
 
 M = TypeVar("M", bound=BaseModel)
@@ -42,11 +42,25 @@ def read_concurrency(value: Any) -> Any:
     return int(text)
 
 
-class RunOptions(ModelOptions, SandboxOptions):
+def read_urls(value: Any) -> Any:
+    """Reads URLs: a list, or a text with commas in between."""
+    parts = cast("list[Any] | tuple[Any, ...]", value) if isinstance(value, list | tuple) else [value]
+    texts = [part.split(",") if isinstance(part, str) else [part] for part in parts if part is not None]
+    return [part.strip() if isinstance(part, str) else part for text in texts for part in text]
+
+
+Urls = Annotated[tuple[str, ...], BeforeValidator(read_urls)]
+
+
+class RunOptions(SandboxOptions):
     """The model, the benchmark and the endpoints of a run."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, protected_namespaces=())
 
+    model: str = "search"
+    """name of the model; `flowmind models` lists the known ones"""
+    base_url: Urls = ()
+    """URL of the model's server; by default OPENAI_BASE_URL. Can be repeated: each case has one of the servers"""
     bench: Path = Path("bench")
     """folder of a built benchmark"""
     wording: Literal["precise", "casual"] = "precise"
@@ -79,10 +93,10 @@ class RunOptions(ModelOptions, SandboxOptions):
     """how react+chain finds the tool of a step: by common words, or by a sentence encoder (extra worfeval)"""
     encoder: str | None = None
     """sentence encoder: a model of the Hugging Face hub, or its folder (with --similarity encoder)"""
-    execute_base_url: str | None = None
-    """URL of the model's server in the execute stage"""
-    summarize_base_url: str | None = None
-    """URL of the model's server in the summarize stage"""
+    execute_base_url: Urls = ()
+    """URL of the model's server in the execute stage; can be repeated"""
+    summarize_base_url: Urls = ()
+    """URL of the model's server in the summarize stage; can be repeated"""
     json_mode: Literal["off", "object", "schema", "object-schema"] = "off"
     """let the server constrain replies to JSON; object-schema is the request format of llama.cpp"""
     native_tools: bool = False
@@ -116,12 +130,17 @@ class RunOptions(ModelOptions, SandboxOptions):
         return encoder
 
     @property
-    def urls(self) -> dict[str, str | None]:
-        """The URL of the model's server in each stage; None for the default."""
+    def urls(self) -> dict[str, tuple[str | None, ...]]:
+        """The URLs of the model's servers in each stage; None for the default."""
         return {
-            "execute": self.execute_base_url or self.base_url,
-            "summarize": self.summarize_base_url or self.base_url,
+            "execute": self.execute_base_url or self.base_url or (None,),
+            "summarize": self.summarize_base_url or self.base_url or (None,),
         }
+
+    @property
+    def every_url(self) -> list[str | None]:
+        """The URLs of all stages, each once."""
+        return list(dict.fromkeys(url for urls in self.urls.values() for url in urls))
 
     @property
     def part(self) -> Shard | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -18,9 +19,10 @@ from flowmind.evaluation.retrieval import Retriever
 from flowmind.evaluation.worfeval import bag_of_words
 from flowmind.llm.choosing import AWAITED_BUDGET, model_named
 from flowmind.llm.fingerprints import fingerprint
-from flowmind.llm.limiting import AdaptiveLimit, Limit
-from flowmind.llm.models import Endpoint, reach
+from flowmind.llm.limiting import AdaptiveLimit, JointLimit, Limit
+from flowmind.llm.models import Endpoint
 from flowmind.llm.openai_chat import OpenAIChat
+from flowmind.llm.replicas import Replicas, reach_all, require_equal
 from flowmind.llm.search.model import SearchModel
 from flowmind.llm.search.thinking import Thinker
 from flowmind.llm.search.trials import Trials
@@ -91,7 +93,10 @@ class Services(Closing):
         concurrency = self.options.concurrency
         if isinstance(concurrency, int):
             return Limit(concurrency)
-        return AdaptiveLimit() if self.remote else Limit(2 * (os.cpu_count() or 1))
+        if not self.remote:
+            return Limit(2 * (os.cpu_count() or 1))
+        own = [AdaptiveLimit() for _ in self.options.every_url]
+        return own[0] if len(own) == 1 else JointLimit(own)
 
     @property
     def remote(self) -> bool:
@@ -99,34 +104,45 @@ class Services(Closing):
         return self.options.model != "search" and not self._silent
 
     @cached_property
-    def endpoints(self) -> dict[str, Endpoint]:
-        """The endpoint of each stage; empty if the model is not asked over the network.
+    def endpoints(self) -> dict[str, tuple[Endpoint, ...]]:
+        """The endpoints of each stage; empty if the model is not asked over the network.
 
         Raises:
-            ModelUnavailable: If one cannot be reached.
+            ModelUnavailable: If one cannot be reached; of several servers of a stage, if none can be reached.
         """
         if not self.remote:
             return {}
         urls = self.options.urls
-        reached = {url: reach(self.options.model, url) for url in dict.fromkeys(urls.values())}
-        return {stage: reached[url] for stage, url in urls.items()}
+        reached = {chosen: tuple(reach_all(self.options.model, chosen)) for chosen in dict.fromkeys(urls.values())}
+        return {stage: reached[chosen] for stage, chosen in urls.items()}
+
+    @property
+    def _places(self) -> dict[str, Endpoint]:
+        """All endpoints by their URLs."""
+        return {endpoint.base_url: endpoint for stage in self.endpoints.values() for endpoint in stage}
 
     @property
     def where(self) -> str:
         """The name of the model with the addresses of its servers."""
-        return at(self.options.model, (endpoint.base_url for endpoint in self.endpoints.values()))
+        return at(self.options.model, self._places)
 
     @cached_property
     def servers(self) -> dict[str, Any]:
-        """The fingerprint of the server of each stage."""
-        fingerprints: dict[str, Any] = {}
-        for endpoint in self.endpoints.values():
-            if endpoint.base_url not in fingerprints:
-                fingerprints[endpoint.base_url] = fingerprint(endpoint.base_url, endpoint.served_name)
-        return {stage: fingerprints[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
+        """The fingerprint of the server of each stage; of several servers, those of all as `replicas`.
+
+        Raises:
+            InputError: If servers of one stage have different models or versions.
+        """
+        known = {url: fingerprint(url, endpoint.served_name) for url, endpoint in self._places.items()}
+        stages: dict[str, Any] = {}
+        for stage, endpoints in self.endpoints.items():
+            own = {endpoint.base_url: known[endpoint.base_url] for endpoint in endpoints}
+            require_equal(own)
+            stages[stage] = {"replicas": list(own.values())} if len(own) > 1 else known[endpoints[0].base_url]
+        return stages
 
     @cached_property
-    def models(self) -> dict[str, ChatModel]:
+    def models(self) -> dict[str, ChatModel | Replicas]:
         """The model of each stage.
 
         Raises:
@@ -136,28 +152,35 @@ class Services(Closing):
             return dict.fromkeys(STAGES, Silent(self.options.model))
         if not self.remote:
             return dict.fromkeys(STAGES, model_named("search", self.sandboxes.thinking(list(self.tools.values()))))
-        clients: dict[str, ChatModel] = {}
-        for endpoint in self.endpoints.values():
-            if endpoint.base_url not in clients:
-                clients[endpoint.base_url] = self._client(endpoint)
-        return {stage: clients[endpoint.base_url] for stage, endpoint in self.endpoints.items()}
+        limits = itertools.cycle(self.limit.limits if isinstance(self.limit, JointLimit) else [self.limit])
+        clients = {url: self._client(place, next(limits)) for url, place in self._places.items()}
+        shared: dict[tuple[str, ...], Replicas] = {}
+        models: dict[str, ChatModel | Replicas] = {}
+        for stage, places in self.endpoints.items():
+            urls = tuple(dict.fromkeys(place.base_url for place in places))
+            if len(urls) == 1:
+                models[stage] = clients[urls[0]]
+            else:
+                models[stage] = shared.setdefault(urls, Replicas({url: clients[url] for url in urls}))
+        return models
 
-    def models_in(self, states: Sequence[Any]) -> dict[str, ChatModel]:
-        """The model of each stage, for tools with a state; `search` tries a call in these states.
+    def models_of(self, case: str, states: Sequence[Any] | None = None) -> dict[str, ChatModel]:
+        """The model of each stage for a case; if the tools have a state, `search` tries a call in these states.
 
         Raises:
             ModelUnavailable: If one cannot be reached.
         """
-        if self._silent or self.remote:
-            return self.models
-        inner = self.sandboxes.thinking(list(self.tools.values()))
-        return dict.fromkeys(STAGES, SearchModel(Thinker(Trials(StatefulTrials(inner, states)), AWAITED_BUDGET)))
+        if states is not None and not self._silent and not self.remote:
+            inner = self.sandboxes.thinking(list(self.tools.values()))
+            return dict.fromkeys(STAGES, SearchModel(Thinker(Trials(StatefulTrials(inner, states)), AWAITED_BUDGET)))
+        models = self.models.items()
+        return {stage: model.of(case) if isinstance(model, Replicas) else model for stage, model in models}
 
-    def _client(self, endpoint: Endpoint) -> ChatModel:
+    def _client(self, endpoint: Endpoint, limit: Limit) -> OpenAIChat:
         options = self.options
         return OpenAIChat.at(
             endpoint,
-            concurrency=self.limit,
+            concurrency=limit,
             deadline=options.timeout,
             timeout=options.timeout,
             json_mode=options.json_mode,

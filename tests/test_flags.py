@@ -207,8 +207,8 @@ def test_a_wrong_key_of_a_grid_is_one_line(text: str, problem: str, tmp_path: Pa
 def test_a_grid_takes_the_urls_of_the_stages_and_probes_as_the_command(tmp_path: Path) -> None:
     path = tmp_path / "grid.toml"
     path.write_text(f'{HEAD}[settings]\nprobe = 200\nexecute_base_url = "http://e/v1"\n')
-    [cell] = cells(Grid.read(path), RunOptions(base_url="http://b/v1"))
-    assert cell.options.urls == {"execute": "http://e/v1", "summarize": "http://b/v1"}
+    [cell] = cells(Grid.read(path), RunOptions(base_url=("http://b/v1",)))
+    assert cell.options.urls == {"execute": ("http://e/v1",), "summarize": ("http://b/v1",)}
     assert cell.settings.probe == 200
 
 

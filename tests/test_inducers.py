@@ -107,7 +107,7 @@ def test_a_run_that_induces_in_processes_leaves_the_same_records(
     with FaultyServer(lambda number, body: capable(body)) as server:
         for name, worth in (("one", 8), ("two", 4)):
             monkeypatch.setattr(runner, "WORTH_A_PROCESS", worth)
-            options = RunOptions(model="m", bench=bench, base_url=server.url)
+            options = RunOptions(model="m", bench=bench, base_url=(server.url,))
             summaries.append(run_experiment(options, Settings(mode="induction"), tmp_path / name).model_dump())
     assert counts == [2]
     summaries.append(replay(tmp_path / "two", tmp_path / "three", bench).model_dump())

@@ -279,8 +279,8 @@ def test_many_cases_at_once_leave_what_one_after_the_other_does(whole: tuple[Pat
 
 def test_auto_is_an_adaptive_limit_and_a_number_a_fixed_one(whole: tuple[Path, Path]) -> None:
     with FaultyServer(lambda number, body: capable(body)) as server:
-        free = Services(RunOptions(model="m", bench=whole[0], base_url=server.url), {})
-        fixed = Services(RunOptions(model="m", bench=whole[0], base_url=server.url, concurrency=3), {})
+        free = Services(RunOptions(model="m", bench=whole[0], base_url=(server.url,)), {})
+        fixed = Services(RunOptions(model="m", bench=whole[0], base_url=(server.url,), concurrency=3), {})
     assert isinstance(free.limit, AdaptiveLimit) and not isinstance(fixed.limit, AdaptiveLimit)
     assert fixed.limit.current == 3
     for bad in ("0", "many", "-1", "1001"):

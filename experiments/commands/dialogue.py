@@ -74,7 +74,7 @@ def _sessions(chosen: DialogueOptions, out: Path | None) -> int:
     require_talkers(chosen)
     ensure_dialogues(chosen.data)
     folder = out or Path("runs") / named(folder_name(chosen))
-    with served(chosen.model, chosen.base_url) as started:
+    with served(chosen.model, [chosen.base_url]) as started:
         options = chosen.model_copy(update={"base_url": started or chosen.base_url})
         return _shown(run_dialogues(options, folder), folder)
 

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     with served(experiment.model, *experiment.urls.values()) as started:  # before the imports that take seconds
         ensure_benchmark(experiment.bench)
         _require_golds(experiment)
-        update = {"base_url": started or experiment.base_url}
+        update = {"base_url": (started,) if started else experiment.base_url}
         return _experiment(experiment.model_copy(update=update), options.out)
 
 

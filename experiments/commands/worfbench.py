@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
         kind = "-gold-chain" if options.gold_chain else ""
         out = Path("runs") / named(f"worfbench-{options.model}{kind}")
     materials = running.prepare(chosen)
-    with served(chosen.model, chosen.base_url) as started:
+    with served(chosen.model, [chosen.base_url]) as started:
         summary = running.run(chosen.model_copy(update={"base_url": started or chosen.base_url}), materials, out)
     print(tables(summary))
     print(f"{place(out, shard_named(chosen.shard))}/summary.json")

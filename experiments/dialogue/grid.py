@@ -148,7 +148,7 @@ def run_grid(path: Path, given: DialogueOptions, explicit: Collection[str], root
     problems: list[str] = []
     for model in dict.fromkeys(options.model for _, options in every):
         try:
-            with served(model, given.base_url) as url:
+            with served(model, [given.base_url]) as url:
                 for name, options in _of(every, model):
                     run_dialogues(options.model_copy(update={"base_url": url or options.base_url}), root / name)
                     folders.append(root / name)

@@ -25,6 +25,10 @@ class ModelFailure(FlowMindError):
     """A model's endpoint failed on one request, after retries. It never means a wrong answer of the model."""
 
 
+class ServerFailed(ModelFailure):
+    """The server of a model gave no reply to a request that another server of the model may answer."""
+
+
 class CaseFailed(FlowMindError):
     """A run of a workflow ended in an error.
 

@@ -96,18 +96,22 @@ def _layers() -> list[Finding]:
 def _optional() -> list[Finding]:
     vllm = importlib.util.find_spec("vllm") is not None
     gpu = gpu_found()
-    url = os.environ.get("OPENAI_BASE_URL", LOCAL_URL)
+    urls = os.environ.get("FLOWMIND_BASE_URL") or os.environ.get("OPENAI_BASE_URL") or LOCAL_URL
+    return [
+        Finding(what="vllm", ok=vllm, note=_versions() if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
+        Finding(what="gpu", ok=gpu, note="; ".join(gpus()) or "found" if gpu else "none found", needed=False),
+        *(_endpoint(url.strip()) for url in urls.split(",")),
+    ]
+
+
+def _endpoint(url: str) -> Finding:
     try:
         reach("any", url, timeout=1.0)
         answers, note = True, f"{shown_url(url)} answers"
     except ModelUnavailable as error:
         answers = "serves" in str(error)
         note = str(error).removeprefix("model 'any': ")
-    return [
-        Finding(what="vllm", ok=vllm, note=_versions() if vllm else "pip install 'flowmind-es[vllm]'", needed=False),
-        Finding(what="gpu", ok=gpu, note="; ".join(gpus()) or "found" if gpu else "none found", needed=False),
-        Finding(what="endpoint", ok=answers, note=note, needed=False),
-    ]
+    return Finding(what="endpoint", ok=answers, note=note, needed=False)
 
 
 def _versions() -> str:

@@ -64,7 +64,8 @@ def _kind(kinds: list[dict[str, Any]]) -> dict[str, Any]:
     if "enum" in kind:
         return {"choices": kind["enum"], "metavar": "NAME"} if len(kind["enum"]) > _FEW else {"choices": kind["enum"]}
     if kind.get("type") == "array":
-        return {"action": "append", "type": Path, "metavar": "PATH"}
+        path = kind["items"].get("format") == "path"
+        return {"action": "append", "type": Path if path else str, "metavar": "PATH" if path else "TEXT"}
     if kind.get("format") == "path":
         return {"type": Path, "metavar": "PATH"}
     metavar = {"integer": "N", "number": "X"}.get(kind.get("type", ""), "TEXT")

@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -26,12 +26,16 @@ class Limit:
     def __init__(self, most: int) -> None:
         if most < 1:
             raise ValueError(f"at least 1 request must be allowed at once, not {most}")
-        self.current = most
-        """The number of requests that may be in flight now."""
+        self._current = most
         self.in_flight = 0
         """The number of requests in flight."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def current(self) -> int:
+        """The number of requests that may be in flight now."""
+        return self._current
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -201,5 +205,24 @@ class AdaptiveLimit(Limit):
     def _move(self, limit: int) -> None:
         """Sets the limit; the requests in flight were sent under the old one."""
         self._measure(after=self.in_flight if limit != self.current else 0)
-        self.current = limit
+        self._current = limit
         self._admit()
+
+
+class JointLimit(AdaptiveLimit):
+    """The limits of several servers of a model together, for whoever decides how much work is begun.
+
+    Each request is made inside the limit of its server.
+
+    Args:
+        limits: The limits of the servers.
+    """
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        super().__init__()
+        self.limits = tuple(limits)
+
+    @property
+    def current(self) -> int:
+        """The number of requests that may be in flight now, at all servers."""
+        return sum(limit.current for limit in self.limits)

@@ -131,6 +131,10 @@ class Endpoint(Record):
     api_key: str = Field(repr=False)
 
 
+class NoAnswer(ModelUnavailable):
+    """No server answers at an address."""
+
+
 _SLIPS = re.compile(r"slips:(0|1|0?\.\d+|[01]\.0*)")
 
 
@@ -180,7 +184,7 @@ def reach(name: str, base_url: str | None = None, timeout: float = 2.0) -> Endpo
         ) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = secrets.text(str(getattr(error, "reason", None) or error))
-        raise ModelUnavailable(f"model {name!r}: nothing answers at {shown} ({reason}); {_advice(info)}") from None
+        raise NoAnswer(f"model {name!r}: nothing answers at {shown} ({reason}); {_advice(info)}") from None
     for served in (name, *info.served_as):
         if served in listed or not listed:
             return Endpoint(info=info, base_url=url, served_name=served, api_key=key or "none")

@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from flowmind.base.errors import ModelFailure, ModelUnavailable
+from flowmind.base.errors import ModelFailure, ModelUnavailable, ServerFailed
 from flowmind.llm.limiting import Limit
 from flowmind.llm.models import Endpoint, ModelInfo, find, proxy_of, shown_url
 from flowmind.llm.redaction import Redactor, redactor
@@ -154,24 +154,30 @@ class OpenAIChat:
             **options,
         )
 
-    async def complete(self, request: ChatRequest) -> Reply:
+    async def complete(self, request: ChatRequest, attempts: int | None = None) -> Reply:
         """Answers a conversation.
 
+        Args:
+            request: The conversation.
+            attempts: Attempts for this request, if not those of the client.
+
         Raises:
-            ModelFailure: If all attempts failed, the request is invalid, or its deadline passed.
+            ServerFailed: If all attempts failed, or its deadline passed.
+            ModelFailure: If the request is invalid.
             ModelUnavailable: If the server has no such model or refuses the key.
         """
         body = json.dumps(self._body(request)).encode()
         last, attempt, late = _Setback("no attempt"), 0, ""
+        attempts = attempts or self._attempts
         async with self.limit:
             ends = time.monotonic() + self._deadline
-            for attempt in range(1, self._attempts + 1):
+            for attempt in range(1, attempts + 1):
                 result = await self._attempt(body, ends - time.monotonic(), attempt > 1)
                 if isinstance(result, Reply):
                     return result
                 last = result
                 pause = self._pause(attempt) if last.wait is None else min(last.wait, 60.0)
-                if attempt == self._attempts:
+                if attempt == attempts:
                     break
                 if time.monotonic() + pause > ends:
                     asked = f"; the server asks to wait {last.wait:g} s" if last.wait is not None else ""
@@ -180,7 +186,7 @@ class OpenAIChat:
                 self._waits.before_retry(last.problem, pause, last.limited)
                 await asyncio.sleep(pause)
         times = "once, with" if attempt == 1 else f"{attempt} times, last with"
-        raise ModelFailure(f"{self.name} failed {times} {last.problem[:300]}{late}")
+        raise ServerFailed(f"{self.name} failed {times} {last.problem[:300]}{late}")
 
     async def _attempt(self, body: bytes, left: float, again: bool) -> Reply | _Setback:
         """Sends a request once, or once more, with `left` seconds until its deadline."""
@@ -201,7 +207,7 @@ class OpenAIChat:
                 return _Setback(self._secrets.text(f"{type(error).__name__}: {error}"))
             if left > self._timeout:
                 return _Setback(f"no reply within {self._timeout:g} s")
-            raise ModelFailure(f"no reply from {self.name} within {self._deadline:g} s") from None
+            raise ServerFailed(f"no reply from {self.name} within {self._deadline:g} s") from None
         self._waits.heard()
         self.limit.ended(mark, overloaded=response.status in _OVERLOADED)
         if response.status in _TOO_LONG and _CONTEXT.search(message := self._secrets.text(_message(content))):
