@@ -79,13 +79,13 @@ def blocks(document: Path) -> list[Block]:
     Raises:
         AssertionError: If a comment before a block has no meaning.
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     text = document.read_text(encoding="utf-8")
     for match in FENCE.finditer(text):
         line, mark = text[: match.start(3)].count("\n") + 1, match[1] or ""
         assert not mark or MARKS.fullmatch(mark), f"{document.name}:{line}: {mark!r} says nothing about a block"
-        found.append(Block(match[2], match[3], line, mark))
-    return found
+        blocks.append(Block(match[2], match[3], line, mark))
+    return blocks
 
 
 def claims(document: Path) -> list[Block]:

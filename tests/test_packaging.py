@@ -54,7 +54,12 @@ def test_every_file_of_the_packages_is_in_the_wheel(packages: Path) -> None:
         every = (path for package in PACKAGES for path in (place / package).rglob("*"))
         return (path.relative_to(place) for path in every if path.is_file() and "__pycache__" not in path.parts)
 
-    stories = {Path("flowmind/cli", path.relative_to(ROOT)) for path in ROOT.glob("examples/*/*") if path.is_file()}
+    stories = {
+        Path("flowmind/cli", path.relative_to(ROOT))
+        for story in ROOT.glob("examples/*/README.md")
+        for path in story.parent.iterdir()
+        if path.is_file()
+    }
     assert set(files(packages)) == set(files(ROOT)) | stories
 
 
@@ -195,7 +200,8 @@ def test_the_extras_that_hints_name_exist() -> None:
 
 def test_the_source_distribution_holds_what_a_build_and_its_tests_need(tmp_path: Path) -> None:
     names = (
-        *PACKAGES, "examples", "tests", "docs", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE",
+        *PACKAGES, "examples", "tests", "docs", "website", "pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml",
+        "README.md", "LICENSE", "CITATION.cff",
         "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile",
     )  # fmt: skip
     listed = subprocess.run(
@@ -221,3 +227,8 @@ def test_the_first_hour_of_a_new_user(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"README.md: \d+ scripts and commands print what the document says", done.stdout)) == 7
+
+
+def test_the_version_of_the_citation_is_that_of_the_distribution() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [importlib.metadata.version("flowmind-es")]

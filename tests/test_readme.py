@@ -5,22 +5,32 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from readme_blocks import Block, blocks, commands, matches, walk
+from readme_blocks import Block, blocks, claims, commands, matches, walk
 from tiny import capable, environment, tiny_benchmark
 
 from flowmind import ExecuteSummarize, RunnableWorkflow, summarize, tool
 from flowmind.llm.faulty_server import FaultyServer
+from website.pages import is_generated
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 STORIES = sorted(path.parent for path in ROOT.glob("examples/*/README.md"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
+PAGES = [
+    page
+    for page in DOCUMENTS
+    if page != README
+    and page.parent not in (*STORIES, ROOT / "docs" / "tutorials")
+    and any(b.runs for b in blocks(page))
+]
+"""The other documents with scripts and commands. The pages of docs/tutorials are in test_tutorials.py."""
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 NAMED_FILE = re.compile(r"`((?:flowmind|flowbench_synth|tools_registry|experiments|tests|docs|examples)/[\w./-]+)`")
 
@@ -34,6 +44,50 @@ def test_the_scripts_and_commands_of_an_example_run_as_they_stand(story: Path, t
     if "langgraph" in story.name:
         pytest.importorskip("langgraph.prebuilt")
     assert walk(story / "README.md", tmp_path) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_the_scripts_and_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
+    quick = [block for block in blocks(page) if block.runs and not block.slow]
+    assert bool(walk(page, tmp_path)) == bool(quick)
+
+
+SLOW = [page for page in DOCUMENTS if any(block.slow for block in blocks(page)) and page != README]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SLOW, ids=lambda path: path.stem)
+def test_a_page_that_takes_long_runs_as_it_stands(page: Path, tmp_path: Path) -> None:
+    assert walk(page, tmp_path, slow=True) > 0
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_block_that_claims_to_run_is_run_or_has_a_reason(document: Path) -> None:
+    assert [f"{document.name}:{block.line}" for block in claims(document) if not block.runs and not block.reason] == []
+
+
+def test_a_block_that_is_neither_run_nor_explained_is_found(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(
+        "```bash\nls\n```\n\n<!-- not run: it has no end -->\n```console\n$ yes\n```\n\n```\n$ true\n```\n"
+    )
+    assert [(block.line, block.runs, block.reason) for block in claims(document)] == [
+        (2, False, ""), (7, False, "it has no end"), (11, True, "")
+    ]  # fmt: skip
+    document.write_text("<!-- sloow -->\n```console\n$ true\n```\n")
+    with pytest.raises(AssertionError, match="says nothing about a block"):
+        blocks(document)
+
+
+def test_a_script_goes_on_from_the_one_before(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(
+        "<!-- hidden\n```python\nn = 3\n```\n-->\n\n<!-- goes on -->\n```python\nprint(n)\n```\n\n```text\n3\n```\n"
+    )
+    assert walk(document, tmp_path) == 1
+    document.write_text("<!-- goes on -->\n```python\nprint(n)\n```\n")
+    with pytest.raises(AssertionError, match="no script"):
+        walk(document, tmp_path)
 
 
 def test_there_are_six_examples() -> None:
@@ -170,8 +224,9 @@ def test_a_document_that_is_not_true_is_found(block: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_and_file_names_of_the_documents_lead_somewhere(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    missing = [link for link in LINK.findall(text) if not (document.parent / link).exists()]
-    missing += [name for name in NAMED_FILE.findall(text) if not (ROOT / name).exists()]
+    targets = [Path(os.path.normpath(document.parent / link)) for link in LINK.findall(text)]
+    missing = [target for target in targets if not target.exists() and not is_generated(target, ROOT)]
+    missing += [Path(name) for name in NAMED_FILE.findall(text) if not (ROOT / name).exists()]
     assert not missing
 
 

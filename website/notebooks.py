@@ -84,5 +84,5 @@ def _outputs(outputs: list[Any]) -> Iterator[str]:
     for output in outputs:
         if output.output_type != "stream":
             drawing = output.data.get("image/svg+xml", "").strip().replace("\n", "&#10;")
-            shown = f'<div class="notebook-drawing">{drawing}</div>'
-            yield shown if drawing else f"```text\n{output.data['text/plain']}\n```"
+            figure = f'<div class="notebook-drawing">{drawing}</div>'
+            yield figure if drawing else f"```text\n{output.data['text/plain']}\n```"

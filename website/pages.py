@@ -10,7 +10,7 @@ from pathlib import Path
 from flowmind.base.files import read_text, write_text
 
 _COMMENT = re.compile(r"^<!--.*?-->\n\n?", re.MULTILINE | re.DOTALL)
-"""What tests read; see tests/readme_blocks.py."""
+"""The marks that tests read; see tests/readme_blocks.py."""
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 GENERATED = ("gallery", "commands", "notebooks")
@@ -20,10 +20,12 @@ _ROOT_PAGES = {"SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md
 
 def places(root: Path) -> dict[Path, Path]:
     """The documents of the repository, each with its place among the pages."""
-    found = {path: path.relative_to(root / "docs") for path in sorted((root / "docs").rglob("*.md"))}
-    found |= {root / name: Path(page) for name, page in _ROOT_PAGES.items()}
-    found |= {path: Path("examples", f"{path.parent.name}.md") for path in sorted(root.glob("examples/*/README.md"))}
-    return found | {root / "README.md": Path("readme.md")}
+    documents = {path: path.relative_to(root / "docs") for path in sorted((root / "docs").rglob("*.md"))}
+    documents |= {root / name: Path(page) for name, page in _ROOT_PAGES.items()}
+    documents |= {
+        path: Path("examples", f"{path.parent.name}.md") for path in sorted(root.glob("examples/*/README.md"))
+    }
+    return documents | {root / "README.md": Path("readme.md")}
 
 
 def is_generated(path: Path, root: Path) -> bool:
@@ -67,7 +69,7 @@ def _page(source: Path, place: Path, root: Path, targets: dict[Path, Path]) -> s
 
 
 def _highlighted(fence: str) -> str:
-    """A block of commands gets the language by which their output is told from them."""
+    """A block of commands gets the language in which commands and output differ in colour."""
     return fence.replace("```\n$ ", "```console\n$ ", 1) if fence.startswith("```\n$ ") else fence
 
 

@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         yield self
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
-                for parser in dict.fromkeys(cast(dict[str, Parser], cast(Any, action).choices).values()):
+                for parser in dict.fromkeys(cast(Any, action).choices.values()):
                     yield from parser.walk()
 
     def _require_known(self, words: Sequence[str]) -> None:
