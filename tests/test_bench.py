@@ -132,7 +132,9 @@ def test_work_with_a_wrong_result_is_not_measured() -> None:
         pass
 
 
-@pytest.mark.parametrize("name", benches(quick=True))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "memory" in name else name for name in benches(quick=True)]
+)
 def test_every_row_runs(name: str) -> None:
     bench = benches(quick=True)[name]
     outcome = measure(bench, 1, quick=True)

@@ -9,7 +9,7 @@ import pytest
 from tools_registry.sandbox import determinism
 
 
-@pytest.mark.parametrize(("isolation", "cases"), [("batch", 100), ("case", 15)])
+@pytest.mark.parametrize(("isolation", "cases"), [pytest.param("batch", 100, marks=pytest.mark.slow), ("case", 15)])
 def test_equal_calls_give_equal_results_in_any_worker_under_any_hash_seed(isolation: str, cases: int) -> None:
     command = [sys.executable, "-m", "tools_registry.sandbox.determinism", "--cases", str(cases)]
     done = subprocess.run([*command, "--isolation", isolation], capture_output=True, text=True)

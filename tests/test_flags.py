@@ -134,7 +134,7 @@ def test_the_default_benchmark_is_built_at_its_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(benches, "BUILD", (*benches.BUILD, "--size", "4"))
+    monkeypatch.setattr(benches, "BUILD", (*benches.BUILD, "--size", "1"))
     (tmp_path / "experiments").mkdir()  # no reason to take this folder for a package
     (tmp_path / ".bench.building").mkdir()
     (tmp_path / ".bench.building" / "instances.jsonl").write_text("what a killed process left")
@@ -142,8 +142,8 @@ def test_the_default_benchmark_is_built_at_its_first_use(
     first, second = called(*words), called(*words)
     assert (first.returncode, second.returncode) == (0, 0), first.stderr
     assert first.stderr.startswith("flowmind: bench: building the benchmark, once") and "building" not in second.stderr
-    assert "4/4" in capfd.readouterr().err  # the progress of the build
-    assert len((tmp_path / "bench" / "instances.jsonl").read_text().splitlines()) == 4
+    assert "1/1" in capfd.readouterr().err  # the progress of the build
+    assert len((tmp_path / "bench" / "instances.jsonl").read_text().splitlines()) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench", "experiments", "runs"]
 
 

@@ -171,6 +171,7 @@ def test_a_run_in_processes_leaves_the_same_files(bench: Path, tmp_path: Path, m
     assert keys[0] == keys[1]
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_a_second_attempt(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[ProcessMap[Case, CaseResult]] = []
 

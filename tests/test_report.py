@@ -359,6 +359,7 @@ def test_the_same_task_of_several_runs_stands_once(report: Path) -> None:
     assert len(book_of(report)["tasks"]) == 8 + 4
 
 
+@pytest.mark.slow
 def test_141_cases_in_four_modes_stay_below_five_megabytes(tmp_path: Path) -> None:
     """With replies of random characters, which do not compress: in each of 564 cases 12 of 1,200."""
     rng, steps = Random(1), solution().traces[0].events

@@ -51,10 +51,8 @@ def chromium() -> Iterator[WebDriver]:
         pytest.skip("no chromium with chromedriver here (Debian: apt-get install chromium chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    quiet = ("extensions", "background-networking", "component-update", "default-apps", "sync")
-    flags = ("headless=new", "no-sandbox", "no-first-run", "mute-audio", "hide-scrollbars", "disable-dev-shm-usage")
-    for flag in (*flags, "disable-gpu", *(f"disable-{name}" for name in quiet)):
-        options.add_argument(f"--{flag}")
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, Service(DRIVER))
     yield driver

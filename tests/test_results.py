@@ -529,6 +529,7 @@ def test_an_answer_that_cannot_be_used_is_one_line(choices: Any, problem: str) -
         undecided().answer(choices)
 
 
+@pytest.mark.slow
 def test_answers_to_several_questions_stay() -> None:
     def shipped(amount: int, weight: int, name: str) -> Trace:
         reviewed = [("review", {"n": amount}, "seen")] if amount > 100 else []
