@@ -618,8 +618,8 @@ def test_the_workflows_of_a_finished_run_are_knowledge(bench: Path, tmp_path: Pa
 def test_steps_that_a_model_wrote_on_worfbench_rows_are_knowledge(bench: Path, tmp_path: Path) -> None:
     good = "Node:\n1: Multiply the sum\n2: Add two numbers\nEdge: (START,2) (2,1) (1,END)"
     rows = [
-        {"id": id, "source": "own", "task": f"row {id}", "tools_marker": "Tools:", "tools_text": "add", "gold": good}
-        for id in ("task_0", "task_1", "task_4")
+        {"id": id, "source": "own", "task": f"row {id[-6:]}", "tools_marker": "T:", "tools_text": "add", "gold": good}
+        for id in ("own_task_0", "task_1", "task_4")
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("".join(dump_json(row) + "\n" for row in rows))
 
