@@ -123,6 +123,8 @@ class Grid(Record):
     def part(self, models: Sequence[str] = (), modes: Sequence[str] = (), limit: int | None = None) -> Grid:
         """The grid with only these models and modes, and at most `limit` tasks.
 
+        Runs whose workflows the remaining ones are given stay.
+
         Raises:
             InputError: If a model or mode is not in the grid.
         """
@@ -135,7 +137,8 @@ class Grid(Record):
             update["models"] = tuple(name for name in self.models if name in models)
         if modes:
             update["modes"] = tuple(name for name in self.modes if name in modes)
-            update["runs"] = {name: run for name, run in self.runs.items() if run.mode in modes}
+            sources = {run.knowledge for run in self.runs.values() if run.mode in modes}
+            update["runs"] = {name: run for name, run in self.runs.items() if run.mode in modes or name in sources}
         return self.model_copy(update=update)
 
     @property

@@ -112,8 +112,10 @@ def _of_workflows(
 
 def _of_rows(rows: Mapping[str, RowRecord], tasks: Iterable[Task]) -> Known:
     known: Known = {}
+    by_task = {row.id.removeprefix(f"{row.source}_"): row for row in rows.values()}
     for task in tasks:
-        graph = rows[task.id].pred_graph if task.id in rows else None
+        row = rows.get(task.id) or by_task.get(task.id)
+        graph = row.pred_graph if row is not None else None
         try:
             known |= {} if graph is None else {task.id: _of_graph(graph)}
         except ValueError:  # a cycle, or no step

@@ -172,14 +172,13 @@ def summarize_records(
     )
 
 
-_NEEDED = {"case_pass_rate": "passed", "graph_valid": "graph_valid", "both": "graph_valid"}
-"""The scores of rates that only modes which build a workflow have."""
+_BUILT = ("case_pass_rate", "graph_valid", "both")
+"""The rates that count only cases whose mode builds a workflow."""
 
 
 def _judged(records: Sequence[CaseRecord], name: str) -> int:
     """The number of cases that a rate counts."""
-    score = _NEEDED.get(name)
-    return len(records) if score is None else _count(records, lambda record: score in record.scores)
+    return sum(not record.guided for record in records) if name in _BUILT else len(records)
 
 
 def _means(records: Sequence[CaseRecord]) -> dict[str, Mean]:

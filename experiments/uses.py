@@ -164,15 +164,13 @@ def _seconds(place: int) -> Callable[[Cases], float | None]:
 
 def _reduction(cases: Cases) -> float | None:
     one_by_one, path = _seconds(1)(cases), _seconds(2)(cases)
-    return 100 * (1 - path / one_by_one) if one_by_one and path is not None else None
+    return max(0.0, 100 * (1 - path / one_by_one)) if one_by_one and path is not None else None
 
 
 def _their_times() -> list[tuple[str, dict[str, Any]]]:
-    return [
-        (f"ToolLlama, {name}", {"sum": f"{row['linear']:.2f}", "path": f"{row['parallel']:.2f}",
-                                "less": f"{row['reduction']:.2f}"})
-        for row, name in zip(published()["figure6"]["rows"], ("one test set", "another test set"), strict=True)
-    ]  # fmt: skip
+    names = {"linear": "sum", "parallel": "path", "reduction": "less"}
+    rows = zip(published()["figure6"]["rows"], ("one test set", "another test set"), strict=True)
+    return [(f"ToolLlama, {name}", {key: f"{row[own]:.2f}" for own, key in names.items()}) for row, name in rows]
 
 
 FIGURE6 = Analysis(

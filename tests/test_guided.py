@@ -15,10 +15,11 @@ import pytest
 from tiny import NUMBERS, Done, Row, answer, called, files, records, summary, task_in, tiny_benchmark, told_last
 
 from experiments.analyses import analyse
+from experiments.grid import Grid, cells
 from experiments.knowledge import read_knowledge
 from experiments.loading import Loaded
 from experiments.naming import folder_name, variant_of
-from experiments.options import RunOptions
+from experiments.options import Experiment, RunOptions
 from flowmind.agents import prompts
 from flowmind.agents.chain import ChainAgent
 from flowmind.agents.turns import Budget
@@ -617,8 +618,8 @@ def test_the_workflows_of_a_finished_run_are_knowledge(bench: Path, tmp_path: Pa
 def test_steps_that_a_model_wrote_on_worfbench_rows_are_knowledge(bench: Path, tmp_path: Path) -> None:
     good = "Node:\n1: Multiply the sum\n2: Add two numbers\nEdge: (START,2) (2,1) (1,END)"
     rows = [
-        {"id": id, "source": "own", "task": f"row {id}", "tools_marker": "Tools:", "tools_text": "add", "gold": good}
-        for id in ("task_0", "task_1", "task_4")
+        {"id": id, "source": "own", "task": f"row {id[-6:]}", "tools_marker": "T:", "tools_text": "add", "gold": good}
+        for id in ("own_task_0", "task_1", "task_4")
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("".join(dump_json(row) + "\n" for row in rows))
 
@@ -738,6 +739,17 @@ def test_a_grid_has_runs_that_work_by_the_workflows_of_runs_before_them(bench: P
     assert (told["exec_correct"], told["scores"]["informed"]["mean"]) == (100.0, 1.0)
     report = called("report", "--config", grid, "--root", tmp_path / "runs", "--tables")
     assert "| search (no LLM) react+workflow (workflows of search-induction-gold-first2) | 2 | 4 |" in report.stdout
+
+
+def test_a_part_of_a_grid_keeps_the_runs_that_it_needs() -> None:
+    runs = {
+        "own": Experiment(mode="induction", traces="gold"),
+        "built": Experiment(mode="es-react"),
+        "told": Experiment(mode="react+workflow", knowledge="own"),
+    }
+    part = Grid(title="t", models=("m",), runs=runs).part(modes=["react+workflow"])
+    names = [cell.name for cell in cells(part, RunOptions())]
+    assert names == ["m-induction-gold", "m-react+workflow-m-induction-gold"]
 
 
 @pytest.mark.parametrize(
