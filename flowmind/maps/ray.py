@@ -127,7 +127,8 @@ class RayMap(Closing, Generic[C, R]):
     def close(self) -> None:
         """Ends the actors, and the cluster if this map has started it."""
         for actor in self._actors:
-            self._ray.kill(actor.handle)
+            with suppress(self._ray.exceptions.RayError):  # the cluster may be gone
+                self._ray.kill(actor.handle)
         self._actors.clear()
         if self._ours:
             self._ray.shutdown()
