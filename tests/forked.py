@@ -164,7 +164,8 @@ class Popen:
     def send_signal(self, number: int) -> None:
         """Sends a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kills it, unless it has ended."""

@@ -130,7 +130,7 @@ FLOWMIND_FROM=pdf check good.json
 FLOWMIND_JSON=perhaps check good.json
     FLOWMIND_JSON='perhaps' (--json) is none of 1, true
 run good.json
-    --input: missing; `flowmind run --help` explains it
+    give either --input with the inputs of one case, or --inputs with a file of many
 run good.json --input
     --input: a value is missing after the flag
 run good.json --input {
@@ -304,7 +304,7 @@ solve --task task.json --tools import.py
 solve --task task.json --tools graph_tool.py
     tool 'add_edge' has the name of a graph tool; rename it
 solve --task task.json --tools tools.py --mode es-px
-    --mode: 'es-px' is not one of its 17 values; did you mean es-rp?
+    --mode: 'es-px' is not one of its 20 values; did you mean es-rp?
 solve --task task.json --tools tools.py --rollouts 0
     --rollouts: Input should be greater than or equal to 1
 solve --task task.json --tools tools.py --rollouts many
@@ -486,7 +486,7 @@ exp --bench bench --limit 0
 exp --bench bench --limit few
     --limit: 'few' is not an integer
 exp --bench bench --mode es-xx
-    --mode: 'es-xx' is not one of its 17 values; did you mean es-rr?
+    --mode: 'es-xx' is not one of its 20 values; did you mean es-rr?
 exp --bench bench --model nobody
     model 'nobody' is not known: set OPENAI_BASE_URL
 exp --bench bench --model m --base-url {closed}
@@ -658,7 +658,7 @@ shwo good.json
 --versoin
     --versoin: no such flag of `flowmind`; did you mean --version?
 flowbench_synth
-    give a command: build, check, certify, stats, dialogue; `flowbench_synth --help` explains them
+    give a command: build, check, certify, stats, dialogue, worfbench; `flowbench_synth --help` explains them
 flowbench_synth biuld
     'biuld': no such command; did you mean build?
 flowbench_synth build --seed x

@@ -11,6 +11,7 @@ from reference_interpreter import Document, call, compute, condition, each, end,
 
 from flowmind.workflow.checking import Code, check
 from flowmind.workflow.document import Workflow
+from flowmind.workflow.expressions import names
 from tools_registry.sandbox.environments import ToolSource
 
 TOOLS = '''
@@ -511,6 +512,7 @@ def branches(count: int) -> Workflow:
 def calls_of_check(workflow: Workflow) -> int:
     """The function calls that `check` makes on a sound workflow."""
     calls = 0
+    names.cache_clear()
 
     def count(*_: object) -> None:
         nonlocal calls

@@ -146,7 +146,7 @@ def test_a_run_against_a_server_that_repeats_the_secret_keeps_none(
     monkeypatch.setattr(OpenAIChat, "_pause", pause)
     with FaultyServer(answer, owner=f"owned by {secret}") as server:
         secret, url = secret_of(where, server, monkeypatch)
-        words = [*with_server(server, bench, run), "--base-url", url, "--limit", 8, "--max-turns", 30]
+        words = [*with_server(url, bench, run), "--limit", 8, "--max-turns", 30]
         done = [called(*words), called(*words)]
         assert next(answers, None) is None, "the server has repeated it in each way"
         authorization = {headers.get("authorization", "") for _, headers in server.heads}
@@ -176,7 +176,7 @@ def test_a_refusal_that_repeats_the_secret_does_not_show_it(
         lambda number, body: Fault(status, json.dumps({"error": {"message": f"no {secret} here"}}))
     ) as server:
         secret, url = secret_of(where, server, monkeypatch)
-        done = called(*with_server(server, bench, tmp_path / "run"), "--base-url", url)
+        done = called(*with_server(url, bench, tmp_path / "run"))
     assert done.returncode == 2
     assert not leaks((done.stdout + done.stderr).encode(), secret, urllib.parse.quote(secret, safe="")), done.stderr
     for path in (path for path in (tmp_path / "run").rglob("*") if path.is_file()):

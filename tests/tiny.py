@@ -147,9 +147,10 @@ def typed(*words: object) -> Done:
     return Done(done.args, done.returncode, done.stdout.decode(), told)
 
 
-def with_server(server: FaultyServer, bench: Path, out: Path, *more: object) -> tuple[object, ...]:
-    """The words of a run of four cases that asks a server."""
-    words = ("exp", "--model", "m", "--mode", "es-rr", "--base-url", server.url, "--concurrency", "1")
+def with_server(server: FaultyServer | str, bench: Path, out: Path, *more: object) -> tuple[object, ...]:
+    """The words of a run of four cases that asks a server, or a URL."""
+    url = server if isinstance(server, str) else server.url
+    words = ("exp", "--model", "m", "--mode", "es-rr", "--base-url", url, "--concurrency", "1")
     return (*words, "--limit", 4, "--pick", "first", "--bench", bench, "--out", out, *more)
 
 

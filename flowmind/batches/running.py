@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from flowmind.base.errors import InputError
+from flowmind.base.errors import FlowMindError, InputError
 from flowmind.base.files import dump_json, parse_json
 from flowmind.base.texts import did_you_mean
 from flowmind.batches.results import Lines, Results
@@ -236,8 +236,19 @@ class _Size:
 
 
 def _chunks(rows: Iterator[Row], start: int, size: _Size) -> Iterator[Chunk]:
-    chunk, weight = list[Row](), 0
-    for row in rows:
+    """The rows in chunks.
+
+    Raises:
+        FlowMindError: If a row cannot be read, after the chunk of the rows before it.
+    """
+    chunk, weight, unreadable = list[Row](), 0, None
+    while True:
+        try:
+            row = next(rows, None)
+        except FlowMindError as error:
+            row, unreadable = None, error
+        if row is None:
+            break
         chunk.append(row)
         weight += len(row) if isinstance(row, bytes) else 0
         if len(chunk) >= size.rows or weight >= MOST_BYTES:
@@ -245,6 +256,8 @@ def _chunks(rows: Iterator[Row], start: int, size: _Size) -> Iterator[Chunk]:
             start, chunk, weight = start + len(chunk), [], 0
     if chunk:
         yield Chunk(start, chunk)
+    if unreadable is not None:
+        raise unreadable
 
 
 def summary(results: Results) -> str:
