@@ -337,6 +337,7 @@ def test_an_agent_that_does_what_is_due_violates_nothing_and_finishes(world: Wor
     assert all(counts.finished and not counts.reasons and not counts.violations for counts in made)
 
 
+@pytest.mark.slow
 def test_path_stops_every_violation_and_nothing_else(world: World) -> None:
     free, by_name, by_path = (total(world, names, 50, 0.3) for names in ((), ("dependencies",), ("path",)))
     assert free[0] > 30

@@ -282,6 +282,7 @@ def test_the_command_goes_on_where_it_was(suite: Path, tmp_path: Path, capsys: p
     assert "holds another run" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_keeps_what_was_measured(suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

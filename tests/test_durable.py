@@ -43,7 +43,9 @@ def test_a_run_is_made_once_and_belongs_to_its_inputs_and_its_workflow(tmp_path:
     assert len(keys) == WRITES
 
 
-@pytest.mark.parametrize("point", ["before", "begun", "in", "after"])
+@pytest.mark.parametrize(
+    "point", ["in", *(pytest.param(point, marks=pytest.mark.slow) for point in ("before", "begun", "after"))]
+)
 def test_no_write_is_repeated_after_a_kill(tmp_path: Path, point: str) -> None:
     code, _ = process(tmp_path, point, 2)
     assert code == -signal.SIGKILL

@@ -146,7 +146,7 @@ def cases_of(name: str, letter: str, numbers: range) -> list[dict[str, Any]]:
     return [{name: f"{letter}{number}", "day": f"201{number % 9}-05-11"} for number in numbers]
 
 
-@pytest.mark.parametrize("first", [0, 7])
+@pytest.mark.parametrize("first", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_a_filter_of_three_tests_is_found_with_texts_put_together(first: int) -> None:
     cases = cases_of("shelf", "B", range(40))
     training = cases[first : first + 7]
@@ -154,7 +154,7 @@ def test_a_filter_of_three_tests_is_found_with_texts_put_together(first: int) ->
     assert failures(withdraw, found.workflow, cases) == []
 
 
-@pytest.mark.parametrize("first", [2, 18])
+@pytest.mark.parametrize("first", [2, pytest.param(18, marks=pytest.mark.slow)])
 def test_pages_whose_elements_are_filtered_looked_up_and_sorted(first: int) -> None:
     cases = cases_of("depot", "D", range(40))
     training = cases[first : first + 7]

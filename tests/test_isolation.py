@@ -285,6 +285,7 @@ def test_a_run_of_an_older_version_goes_on_and_replays(tmp_path: Path) -> None:
     assert (tmp_path / "again" / "records.jsonl").read_bytes() == (out / "records.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_on_a_weak_machine_says_which_sandbox_it_had(tmp_path: Path) -> None:
     bench, hidden = tiny_benchmark(tmp_path / "bench"), tmp_path / "hidden"
     refused = flowmind(*exp(bench, tmp_path / "none"), hidden=hidden)

@@ -79,6 +79,7 @@ def test_the_wheel_is_used_and_not_this_repository(installed: Path, packages: Pa
     assert [Path(file).parents[1] for file in files] == [packages] * len(PACKAGES)
 
 
+@pytest.mark.slow
 def test_a_grid_and_its_report_need_nothing_but_the_wheel(installed: Path, tmp_path: Path) -> None:
     bench = tiny_benchmark(tmp_path / "bench")
     words = ("exp", "--config", "table9_search", "--bench", bench, "--limit", "1")

@@ -39,7 +39,14 @@ def test_the_scripts_and_commands_of_the_readme_run_as_they_stand(tmp_path: Path
     assert walk(README, tmp_path) > 5
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.name)
+LONG = {"production", "bike_repair", "triage", "langgraph_agent"}
+
+
+@pytest.mark.parametrize(
+    "story",
+    [pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else []) for path in STORIES],
+    ids=lambda path: path.name,
+)
 def test_the_scripts_and_commands_of_an_example_run_as_they_stand(story: Path, tmp_path: Path) -> None:
     if "langgraph" in story.name:
         pytest.importorskip("langgraph.prebuilt")
@@ -95,6 +102,7 @@ def test_there_are_six_examples() -> None:
     assert names == ["bike_repair", "langgraph_agent", "production", "refunds", "served_model", "triage"]
 
 
+@pytest.mark.slow
 def test_the_example_of_a_served_model_runs_against_a_server(tmp_path: Path) -> None:
     bench = tiny_benchmark(tmp_path / "bench")
     with FaultyServer(lambda number, body: capable(body)) as server:

@@ -66,6 +66,7 @@ def test_equal_requests_get_equal_mistakes(desk: Desk) -> None:
     assert len(drawn) > 3, "there are several kinds of mistakes"
 
 
+@pytest.mark.slow
 def test_nothing_wrong_is_done_under_all_controllers(desk: Desk) -> None:
     place = desk.free()
     right = [("find_hospital", {"hospital": place["hospital"]})]

@@ -295,6 +295,7 @@ def test_each_part_of_an_ablation_exists(part: ablations.Part) -> None:
     assert hasattr(module, part.attribute)
 
 
+@pytest.mark.slow
 def test_an_ablation_takes_the_part_away_and_scores_the_tasks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ablations.main(["--bench", str(folder), "--only", "repetitions", "--traces", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -24,7 +24,9 @@ def test_every_page_is_walked() -> None:
     assert {page.stem for page in PAGES.glob("*.md")} == set(NEEDS) | long
 
 
-@pytest.mark.parametrize("page", NEEDS)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page == "compile-your-traces" else [pytest.mark.slow]) for page in NEEDS]
+)
 def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     pytest.importorskip(NEEDS[page])
     document = PAGES / f"{page}.md"

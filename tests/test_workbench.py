@@ -129,6 +129,7 @@ FEW = 8
 """Templates that are learned with rivals."""
 
 
+@pytest.mark.slow
 def test_rivals_doubt_wrong_changes_more_often_than_right_ones(bench: WorkBench, office: Office) -> None:
     count: Counter[tuple[str, bool]] = Counter()
     for template, instances in list(_learnable(bench).items())[:FEW]:
