@@ -111,6 +111,7 @@ def leak_of(value: object) -> object:
     return sys
 
 
+@pytest.mark.slow
 def test_a_finding_is_shrunk(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(policy.BUILTINS, "leak", leak_of)
     definitions = ("def plain():\n    return 1\n", "def other():\n    return 2\n")
@@ -144,6 +145,7 @@ def test_a_captured_worker_reaches_nothing() -> None:
         process.close()
 
 
+@pytest.mark.slow
 def test_the_command_reports_what_it_enumerated_and_tried(tmp_path: Path) -> None:
     out = tmp_path / "findings.jsonl"
     words = [sys.executable, "-m", "tools_registry.attack", "--seconds", "4", "--workers", "1", "--out", str(out)]

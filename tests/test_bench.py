@@ -132,8 +132,12 @@ def test_work_with_a_wrong_result_is_not_measured() -> None:
         pass
 
 
+def _takes_long(name: str) -> bool:
+    return "memory" in name or name == "waiting"
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if "memory" in name else name for name in benches(quick=True)]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if _takes_long(name) else name for name in benches(quick=True)]
 )
 def test_every_row_runs(name: str) -> None:
     bench = benches(quick=True)[name]

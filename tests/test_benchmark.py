@@ -198,6 +198,7 @@ for slot in plan(all_blueprints(), 0, int(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_instances(built: Path) -> None:
     again = subprocess.run(
         [sys.executable, "-c", AGAIN, str(SIZE), *(slot.id for slot in QUICK[::2])],

@@ -46,6 +46,7 @@ def day(days: list[Path]) -> dict[str, Any]:
     return json.loads((days[0] / "day.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_day_is_the_same_each_time(days: list[Path]) -> None:
     first, second = ((folder / "day.json").read_bytes() for folder in days)
     assert first == second

@@ -178,6 +178,7 @@ def test_a_folder_holds_one_run_and_grows(whole: Path, data: Path, tmp_path: Pat
     assert [row for row in records(whole) if row["id"] in {line["id"] for line in records(out)}] == records(out)
 
 
+@pytest.mark.slow
 def test_processes_give_the_records_that_one_process_gives(whole: Path, data: Path, tmp_path: Path) -> None:
     words = ["dialogue", "--data", data, "--trials", "3", "--concurrency", "2", "--out", tmp_path / "many"]
     assert main([str(word) for word in words]) == 0

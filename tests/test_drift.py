@@ -150,7 +150,7 @@ def test_a_renamed_tool_is_noticed_before_any_call() -> None:
     assert wrong(stream) == 0
 
 
-@pytest.mark.parametrize("kind", ["scaled", "procedure"])
+@pytest.mark.parametrize("kind", ["scaled", pytest.param("procedure", marks=pytest.mark.slow)])
 def test_audits_notice_what_guards_cannot(kind: Kind) -> None:
     audited, plain = served(kind, audit=1.0)
     count = noticed_after(audited, plain)
@@ -267,6 +267,7 @@ def command(suite: Path, out: Path, *more: str) -> list[str]:
     return ["--bench", str(suite), "--out", str(out), "--requests", "6", "--guards", "all", "--processes", "1", *more]
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_where_it_was(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(command(suite, out, "--limit", "1")) == 0

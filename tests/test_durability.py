@@ -550,6 +550,7 @@ def test_how_many_cases_are_worked_on_at_once_changes_nothing(
     assert left(tmp_path / "run") == left(eight)
 
 
+@pytest.mark.slow
 def test_the_hash_seed_of_the_process_changes_nothing(bench: Path, two: Path, tmp_path: Path) -> None:
     """The runs that are killed have another one, and those of this process the one that it was given."""
     with FaultyServer(lambda number, body: capable(body)) as server:

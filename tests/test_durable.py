@@ -61,6 +61,7 @@ def test_no_write_is_repeated_after_a_kill(tmp_path: Path, point: str) -> None:
             assert parts(tmp_path) == [str(part) for part in range(WRITES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["begun", "in"])
 def test_verify_settles_a_write_after_a_kill(tmp_path: Path, point: str) -> None:
     assert process(tmp_path, point, 2, "verify")[0] == -signal.SIGKILL

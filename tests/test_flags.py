@@ -130,6 +130,7 @@ def test_a_folder_without_a_benchmark_is_one_line_that_says_how_to_build_it(
     assert list(tmp_path.iterdir()) == [tmp_path / "grid.toml"]
 
 
+@pytest.mark.slow
 def test_the_default_benchmark_is_built_at_its_first_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_process_that_ends_is_the_failure_of_one_derivation(inducers: Inducers
     assert asyncio.run(inducers.induce(given(lesson)))
 
 
+@pytest.mark.slow
 def test_a_run_that_induces_in_processes_leaves_the_same_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -315,6 +315,7 @@ def test_the_builder_refuses_a_weak_machine(tmp_path: Path) -> None:
     assert not bench.exists()
 
 
+@pytest.mark.slow
 def test_an_audit_gives_the_same_with_a_process_for_each_case(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "flowbench_synth.cli", "build", "--size", "1", "--out", str(tmp_path / "b")],

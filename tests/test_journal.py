@@ -747,6 +747,7 @@ def test_a_journal_that_cannot_be_written_ends_the_run_before_a_write(file: Path
 # kills and faults
 
 
+@pytest.mark.slow
 def test_no_write_is_repeated_after_kills(tmp_path: Path, processes: Processes) -> None:
     """SIGKILL before, in and after a write; then the run is called again until it ends."""
     unknown = 0

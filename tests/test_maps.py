@@ -133,6 +133,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_the_processes_of_a_killed_process_end(bench: Path, cases: list[Case]) -> None:
     words = [sys.executable, "-c", LEFT_BEHIND]
     given = pickle.dumps((cases[0], services(bench)))
@@ -145,6 +146,7 @@ def test_the_processes_of_a_killed_process_end(bench: Path, cases: list[Case]) -
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 def test_a_run_in_processes_leaves_the_same_files(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
     summaries: list[dict[str, Any]] = []

@@ -49,6 +49,7 @@ def stranger(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_file_of_the_packages_is_in_the_wheel(packages: Path) -> None:
     def files(place: Path) -> Iterator[Path]:
         every = (path for package in PACKAGES for path in (place / package).rglob("*"))

@@ -237,6 +237,7 @@ def test_a_run_on_three_servers_is_the_run_on_one(
     assert json.loads((alone / "manifest.json").read_text())["servers"]["execute"] == {"served_name": "m"}
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_no_case_and_no_reply_is_paid_twice(bench: Path, alone: Path, tmp_path: Path) -> None:
     paid: Counter[str] = Counter()
     dead = threading.Event()

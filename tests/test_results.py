@@ -478,6 +478,7 @@ def expression(result: Any) -> str:
     return next(node.expr for node in result.document.nodes if node.kind == "condition")
 
 
+@pytest.mark.slow
 def test_an_answer_builds_the_workflow_again() -> None:
     alone = undecided()
     [question] = alone.questions
@@ -717,6 +718,7 @@ def typed(words: list[str], replies: list[str]) -> tuple[int, str]:
     return forked.forker().wait(pid), shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_questions_are_asked_on_the_terminal_and_the_answers_kept(tmp_path: Path) -> None:
     traces, answers, out = lines(tmp_path / "traces.jsonl", DECIDED), tmp_path / "answers.json", tmp_path / "w.json"
     words = ["summarize", str(traces), "--out", str(out), "--answers", str(answers), "--ask"]

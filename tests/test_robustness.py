@@ -83,6 +83,7 @@ def sick(seed: int, share: float) -> Callable[[int, Row], Fault | str]:
     return lambda number, body: dice.choice(faults)(body) if dice.random() < share else capable(body)
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_every_third_request_changes_nothing(
     whole: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

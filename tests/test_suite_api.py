@@ -267,7 +267,7 @@ def test_an_experiment_shows_examples_in_a_wording_of_one_half(folder: Path) -> 
         read_materials(RunOptions(bench=folder.parent, wording="casual"))
 
 
-@pytest.mark.parametrize("mode", ["replay", "es-react", "induction"])
+@pytest.mark.parametrize("mode", ["replay", "es-react", pytest.param("induction", marks=pytest.mark.slow)])
 def test_an_experiment_compares_answers_writes_and_states(folder: Path, tmp_path: Path, mode: str) -> None:
     out = tmp_path / mode
     options = ["--bench", str(folder), "--mode", mode, "--isolation", "batch", "--concurrency", "1", "--out", str(out)]
