@@ -108,16 +108,19 @@ def _relative(name: str, runs: Sequence[Loaded]) -> Callable[[Cases], Value]:
     return share
 
 
+def _is_linear(record: CaseRecord) -> bool:
+    return record.task.control_flow == _LINEAR
+
+
 def call_accuracies(runs: Sequence[Loaded]) -> Table | None:
     """Figure 5: the accuracy of calls, with a workflow as chain of thought."""
-    linear: Test = lambda record: record.task.control_flow == _LINEAR  # noqa: E731
     columns = (
         size(),
         Column("with a workflow", lambda cases: cases.count(lambda record: record.holds("informed"))),
         Column("call accuracy", _score("call_accuracy")),
         Column("against ReAct without workflow", _relative("call_accuracy", runs), digits=2),
         Column("tool accuracy", _score("tool_accuracy")),
-        Column("call accuracy, linear tasks", _score("call_accuracy", linear)),
+        Column("call accuracy, linear tasks", _score("call_accuracy", _is_linear)),
         _CORRECT, _REPLIES, _INPUT, _OUTPUT,
     )  # fmt: skip
     says = (

@@ -263,7 +263,7 @@ Written = tuple[str, ...] | Chain | Unusable | ModelFailure
 
 
 def _took(draft: Draft, written: Written, unanswered: set[str]) -> str:
-    """Puts what was written into the draft; the reason if there is nothing."""
+    """Puts the written text into the draft. Returns the reason if there is none."""
     match written:
         case ModelFailure():
             unanswered.add(draft.id)

@@ -547,7 +547,7 @@ def _json_answer(answer: Any) -> Any:
     """The answer of a run as JSON; a function that decides in doubt may give something else.
 
     Raises:
-        InputError: If it is no JSON value.
+        InputError: If it is not a JSON value.
     """
     try:
         return to_json(answer)

@@ -91,7 +91,7 @@ class Results(Closing):
     def _begin(self, about: Mapping[str, Any]) -> None:
         present = [place for place in (self.path, self._lines) if os.path.lexists(place)]
         if present and not self._about.exists():
-            raise InputError(f"--results {present[0]}: the file exists, and is no result of `flowmind run`")
+            raise InputError(f"--results {present[0]}: the file exists, and `flowmind run` did not write it")
         if present:
             self._require_same(about)
         if self._parquet and self.path.exists():

@@ -53,7 +53,7 @@ class Scan(NamedTuple):
     edge_line: int
     """The line of the heading `Edge:`."""
     after: str
-    """What stands behind that heading besides edges."""
+    """The text behind that heading that is not an edge."""
 
 
 def scan(text: str) -> Scan:
