@@ -409,7 +409,10 @@ def test_one_process_writes_results(tmp_path: Path) -> None:
         (["--inputs", "no.jsonl", "--results", "o.jsonl"], "no.jsonl: no such file"),
         (["--inputs", "torn.jsonl.gz", "--results", "torn.jsonl"], "torn.jsonl.gz: damaged gzip data ("),
         (["--inputs", "named.csv", "--results", "o.jsonl"], "named.csv: the column 'nme' is no input; did you mean n"),
-        (["--inputs", "rows.jsonl", "--results", "mine.jsonl"], "--results mine.jsonl: the file exists, and is no"),
+        (
+            ["--inputs", "rows.jsonl", "--results", "mine.jsonl"],
+            "--results mine.jsonl: the file exists, and `flowmind run` did not",
+        ),
         (["--inputs", "rows.jsonl", "--results", "rows.jsonl"], "--results rows.jsonl: this file is named twice"),
         (["--inputs", "bad.parquet", "--results", "o.jsonl"], "bad.parquet: not a Parquet file ("),
         (["--input", "{}", "--results", "o.jsonl"], "--results: this is for the results of --inputs"),
